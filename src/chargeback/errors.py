@@ -1,0 +1,158 @@
+"""The one tree of errors.
+
+::
+
+    ChargebackError
+    ├── ConfigurationError      the configuration cannot be used; carries every problem found
+    ├── SourceError             something outside did not give what we asked for
+    │   ├── SourceUnavailable   it may answer later (network, time-out, 429, 5xx)        retryable
+    │   ├── SourceRejected      it refused, and will refuse again (400, 401, 403, 404)
+    │   ├── SourceTooLarge      it refused because the question was too big: ask smaller ones
+    │   └── SourceDataError     it answered something that cannot be understood or trusted
+    ├── StorageError            the tenant's storage cannot be used
+    │   ├── SchemaError         the control database is ahead of this code, or its history is broken
+    │   ├── StorageBusy         another writer was in the way                             retryable
+    │   ├── LeaseHeld           another run works on this tenant                          retryable
+    │   ├── LeaseLost           this run's lease was taken over: it must write nothing more
+    │   └── DimensionCollision  two dimensions share one id
+    ├── AllocationError         a day cannot be calculated from its evidence
+    ├── ListenError             the address to serve on cannot be had
+    ├── TenantSuspended         too many gatherings failed in a row: somebody must act before it runs again
+    ├── NoRunner                this process runs no pipelines
+    ├── QueryTimeout            a question took longer than its limit and was interrupted
+    └── Stopped                 the work was asked to stop; nothing is half-written
+
+Every error says what went wrong in one sentence, and where: tenant, date, source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+
+class ChargebackError(Exception):
+    """Root of everything this service raises on purpose.
+
+    ``retryable`` tells whether the same attempt may succeed later without anyone changing anything.
+    """
+
+    retryable = False
+
+    def __init__(
+        self, message: str, *, tenant: str | None = None, day: date | None = None, source: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.tenant = tenant
+        self.day = day
+        self.source = source
+
+    def __str__(self) -> str:
+        where = [
+            f"{name} {value}"
+            for name, value in (("tenant", self.tenant), ("date", self.day), ("source", self.source))
+            if value is not None
+        ]
+        return f"{self.message} ({', '.join(where)})" if where else self.message
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in a configuration: where (``tenants.acme.lookback_days``) and what to do."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ConfigurationError(ChargebackError):
+    """The configuration cannot be used; ``problems`` names everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class SourceError(ChargebackError):
+    """Something outside the service did not give what was asked for."""
+
+
+class SourceUnavailable(SourceError):
+    """The source did not answer properly, but may later."""
+
+    retryable = True
+
+
+class SourceRejected(SourceError):
+    """The source refused the request and will refuse it again until somebody acts.
+
+    ``status`` is the HTTP status, where there was one.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, source: str | None = None) -> None:
+        super().__init__(message, source=source)
+        self.status = status
+
+
+class SourceTooLarge(SourceError):
+    """The question asks for more than the source gives at once; smaller questions may succeed."""
+
+
+class SourceDataError(SourceError):
+    """The source answered something that cannot be understood or must not be trusted."""
+
+
+class StorageError(ChargebackError):
+    """The storage of a tenant cannot be used."""
+
+
+class SchemaError(StorageError):
+    """The control database is newer than this code, or its migration history is broken."""
+
+
+class StorageBusy(StorageError):
+    """Another writer was in the way for longer than we were willing to wait."""
+
+    retryable = True
+
+
+class LeaseHeld(StorageError):
+    """Another run works on this tenant right now."""
+
+    retryable = True
+
+
+class LeaseLost(StorageError):
+    """This run's lease was taken over; whatever it still wanted to write is refused."""
+
+
+class DimensionCollision(StorageError):
+    """Two different dimensions have the same ``dimension_id``."""
+
+
+class AllocationError(ChargebackError):
+    """A day cannot be calculated from its evidence."""
+
+
+class ListenError(ChargebackError):
+    """The address to serve on cannot be had; the message says what to change."""
+
+
+class TenantSuspended(ChargebackError):
+    """The tenant is not processed any more until its cause is mended and the engine restarted; the message says why."""
+
+
+class NoRunner(ChargebackError):
+    """A run was asked of a process that runs no pipelines."""
+
+
+class QueryTimeout(ChargebackError):
+    """A question to the store took longer than its limit and was interrupted."""
+
+
+class Stopped(ChargebackError):
+    """The work was asked to stop, and did so at a safe place."""

@@ -1,0 +1,147 @@
+"""Billing lines: what the provider charged, as it charged it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+
+from chargeback.model.money import canonical
+
+MONEY = pa.decimal128(38, 12)
+INSTANT = pa.timestamp("us", tz="UTC")
+
+#: One row per source billing line. ``quantity`` and ``unit_price`` are null where the provider gave none;
+#: ``original_text`` holds the provider's digits where an amount had more than twelve decimals.
+BILLING = pa.schema(
+    [
+        pa.field("date", pa.date32(), nullable=False),
+        pa.field("line_id", pa.string(), nullable=False),
+        pa.field("ecosystem", pa.string(), nullable=False),
+        pa.field("tenant_id", pa.string(), nullable=False),
+        pa.field("timestamp", INSTANT, nullable=False),
+        pa.field("resource_id", pa.string(), nullable=False),
+        pa.field("environment_id", pa.string()),
+        pa.field("product_category", pa.string(), nullable=False),
+        pa.field("product_type", pa.string(), nullable=False),
+        pa.field("quantity", MONEY),
+        pa.field("unit_price", MONEY),
+        pa.field("original_amount", MONEY),
+        pa.field("discount_amount", MONEY),
+        pa.field("total_cost", MONEY, nullable=False),
+        pa.field("currency", pa.string(), nullable=False),
+        pa.field("granularity", pa.string(), nullable=False),
+        pa.field("unit", pa.string()),
+        pa.field("resource_name", pa.string()),
+        pa.field("network_access_type", pa.string()),
+        pa.field("description", pa.string()),
+        pa.field("tier", pa.string()),
+        pa.field("provider_id", pa.string()),
+        pa.field("original_text", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BillingLine:
+    """One line of a bill for one UTC day (or one hour of it, where costs are constructed hourly).
+
+    ``tier`` is the provider's tier dimensions as ``key=value`` pairs, sorted and joined with ``;``.
+    ``resource_type`` only serves the inventory: a billed resource that no listing names still gets a row there.
+    """
+
+    day: date
+    timestamp: datetime
+    resource_id: str
+    product_category: str
+    product_type: str
+    total_cost: Decimal
+    currency: str
+    granularity: str = "daily"
+    quantity: Decimal | None = None
+    unit_price: Decimal | None = None
+    original_amount: Decimal | None = None
+    discount_amount: Decimal | None = None
+    environment_id: str | None = None
+    resource_name: str | None = None
+    resource_type: str = "unknown"
+    unit: str | None = None
+    network_access_type: str | None = None
+    description: str | None = None
+    tier: str | None = None
+    provider_id: str | None = None
+    original_text: str | None = None
+
+    def content(self) -> str:
+        """What makes two lines the same money, whatever the provider calls them: never ids of the answer, names
+        or descriptions."""
+        return "\x1f".join(
+            (
+                self.timestamp.isoformat(),
+                self.granularity,
+                self.product_category,
+                self.product_type,
+                self.resource_id,
+                self.environment_id or "",
+                canonical(self.unit_price),
+                canonical(self.quantity),
+                canonical(self.original_amount),
+                canonical(self.discount_amount),
+                canonical(self.total_cost),
+                self.currency,
+                self.unit or "",
+                self.network_access_type or "",
+                self.tier or "",
+            )
+        )
+
+
+def line_ids(lines: Iterable[BillingLine]) -> list[str]:
+    """An id per line of one day: its content plus its ordinal among equals.
+
+    The same day gets the same ids whatever window it was asked for in and whatever order it came in, and two equal
+    lines stay two.
+    """
+    seen: Counter[str] = Counter()
+    ids = []
+    for line in lines:
+        content = line.content()
+        ids.append(_digest(f"{content}\x1e{seen[content]}"))
+        seen[content] += 1
+    return ids
+
+
+def fingerprint(lines: Iterable[BillingLine]) -> str:
+    """The multiset of a day's money, as a short text: equal exactly when nothing that matters has changed."""
+    return _digest("\x1d".join(sorted(line.content() for line in lines)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def billing_table(
+    lines: Sequence[BillingLine], *, ecosystem: str, tenant_id: str, environments: Mapping[str, str] | None = None
+) -> pa.Table:
+    """The lines of one day as a table of schema :data:`BILLING`, ordered by (timestamp, resource, type, line).
+
+    ``environments`` gives the environment of resources whose lines do not say it.
+    """
+    ordered = sorted(
+        zip(lines, line_ids(lines), strict=True),
+        key=lambda pair: (pair[0].timestamp, pair[0].resource_id, pair[0].product_type, pair[1]),
+    )
+    computed = {"date", "line_id", "ecosystem", "tenant_id", "environment_id"}
+    columns = {name: [getattr(line, name) for line, _ in ordered] for name in BILLING.names if name not in computed}
+    columns["date"] = [line.day for line, _ in ordered]
+    known = environments or {}
+    columns["environment_id"] = [line.environment_id or known.get(line.resource_id) for line, _ in ordered]
+    columns["line_id"] = [line_id for _, line_id in ordered]
+    columns["ecosystem"] = [ecosystem] * len(ordered)
+    columns["tenant_id"] = [tenant_id] * len(ordered)
+    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in BILLING}, schema=BILLING)

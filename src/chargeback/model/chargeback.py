@@ -1,0 +1,110 @@
+"""Chargeback rows: one share of one billing line."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import pyarrow as pa
+
+from chargeback.model.billing import INSTANT, MONEY
+from chargeback.model.usage import QUANTITY
+
+#: The columns that make a dimension, in the order in which they are hashed.
+DIMENSION_COLUMNS: Final = (
+    "ecosystem",
+    "tenant_id",
+    "resource_id",
+    "product_category",
+    "product_type",
+    "identity_id",
+    "cost_type",
+    "allocation_method",
+    "allocation_detail",
+)
+
+#: One row is one share of one billing line. ``portion``, ``portion_share``, ``chain_position``, ``identity_usage``
+#: and ``total_usage`` are rendered as the row's metadata. A row's key is (line_id, portion, identity_id).
+CHARGEBACKS = pa.schema(
+    [
+        pa.field("date", pa.date32(), nullable=False),
+        pa.field("timestamp", INSTANT, nullable=False),
+        pa.field("line_id", pa.string(), nullable=False),
+        pa.field("portion", pa.int16(), nullable=False),
+        pa.field("dimension_id", pa.int64(), nullable=False),
+        pa.field("ecosystem", pa.string(), nullable=False),
+        pa.field("tenant_id", pa.string(), nullable=False),
+        pa.field("resource_id", pa.string(), nullable=False),
+        pa.field("environment_id", pa.string()),
+        pa.field("product_category", pa.string(), nullable=False),
+        pa.field("product_type", pa.string(), nullable=False),
+        pa.field("identity_id", pa.string(), nullable=False),
+        pa.field("cost_type", pa.string(), nullable=False),
+        pa.field("amount", MONEY, nullable=False),
+        pa.field("allocation_method", pa.string(), nullable=False),
+        pa.field("allocation_detail", pa.string(), nullable=False),
+        pa.field("portion_share", MONEY, nullable=False),
+        pa.field("chain_position", pa.int16(), nullable=False),
+        pa.field("identity_usage", QUANTITY),
+        pa.field("total_usage", QUANTITY),
+        pa.field("policy_hash", pa.string(), nullable=False),
+    ]
+)
+
+#: The order of rows in a day's file and in every list: time first, then ids.
+CHARGEBACK_ORDER: Final = ("timestamp", "identity_id", "resource_id", "product_type", "line_id", "portion")
+
+#: Every dimension that was ever written, to look one up and to notice two that share an id.
+DIMENSIONS = pa.schema(
+    [pa.field("dimension_id", pa.int64(), nullable=False)] + [CHARGEBACKS.field(name) for name in DIMENSION_COLUMNS]
+)
+
+# cost_type
+USAGE_COST = "usage"
+SHARED_COST = "shared"
+
+# allocation_method
+USAGE_RATIO = "usage_ratio"
+EVEN_SPLIT = "even_split"
+PROPORTIONAL = "proportional"
+DIRECT = "direct"
+TERMINAL = "terminal"
+
+# allocation_detail, when the first way of the chain applied …
+USAGE_RATIO_ALLOCATION = "USAGE_RATIO_ALLOCATION"
+OWNER_ALLOCATION = "OWNER_ALLOCATION"
+EVEN_SPLIT_ALLOCATION = "EVEN_SPLIT_ALLOCATION"
+PROPORTIONAL_ALLOCATION = "PROPORTIONAL_ALLOCATION"
+# … and when it did not: why.
+NO_METRICS_LOCATED = "NO_METRICS_LOCATED"
+METRICS_UNAVAILABLE = "METRICS_UNAVAILABLE"
+NO_USAGE_FOR_ACTIVE_IDENTITIES = "NO_USAGE_FOR_ACTIVE_IDENTITIES"
+NO_OWNER_LOCATED = "NO_OWNER_LOCATED"
+NO_ACTIVE_IDENTITIES_LOCATED = "NO_ACTIVE_IDENTITIES_LOCATED"
+NO_IDENTITIES_LOCATED = "NO_IDENTITIES_LOCATED"
+UNKNOWN_PRODUCT_TYPE = "UNKNOWN_PRODUCT_TYPE"
+
+ALLOCATION_ISSUES: Final = (
+    NO_METRICS_LOCATED,
+    METRICS_UNAVAILABLE,
+    NO_USAGE_FOR_ACTIVE_IDENTITIES,
+    NO_OWNER_LOCATED,
+    NO_ACTIVE_IDENTITIES_LOCATED,
+    NO_IDENTITIES_LOCATED,
+    UNKNOWN_PRODUCT_TYPE,
+)
+
+
+def dimension_id(values: tuple[str, ...]) -> int:
+    """The id of a dimension: a positive integer below 2⁵³, the same on every machine and for ever.
+
+    ``values`` are those of :data:`DIMENSION_COLUMNS`, in that order.
+    """
+    digest = hashlib.md5("\x1f".join(values).encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[8:], "little") % (2**53 - 1) + 1
+
+
+#: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python.
+DIMENSION_ID_SQL: Final = (
+    f"(md5_number_lower(concat_ws(chr(31), {', '.join(DIMENSION_COLUMNS)})) % {2**53 - 1} + 1)::BIGINT"
+)

@@ -1,0 +1,118 @@
+"""Days and time zones.
+
+The service calculates in UTC days. A question may name any IANA zone: its dates then become a half-open range of
+instants, and time buckets follow that zone's calendar through daylight saving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+ONE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, order=True)
+class DayRange:
+    """UTC days from ``start`` (inclusive) to ``end`` (exclusive)."""
+
+    start: date
+    end: date
+
+    def __iter__(self) -> Iterator[date]:
+        for offset in range((self.end - self.start).days):
+            yield self.start + timedelta(days=offset)
+
+    def __len__(self) -> int:
+        return max((self.end - self.start).days, 0)
+
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, date) and self.start <= day < self.end
+
+    def windows(self, days: int) -> Iterator[DayRange]:
+        """The range cut into consecutive pieces of at most ``days`` days."""
+        start = self.start
+        while start < self.end:
+            end = min(start + timedelta(days=days), self.end)
+            yield DayRange(start, end)
+            start = end
+
+    @classmethod
+    def spanning(cls, days: Iterable[date]) -> DayRange:
+        """The smallest range that contains all of ``days`` (at least one)."""
+        ordered = sorted(days)
+        return cls(ordered[0], ordered[-1] + ONE_DAY)
+
+
+@dataclass(frozen=True)
+class InstantRange:
+    """Instants from ``start`` (inclusive) to ``end`` (exclusive), both in UTC."""
+
+    start: datetime
+    end: datetime
+
+    def days(self) -> DayRange:
+        """The UTC days that the range touches."""
+        last = self.end - timedelta(microseconds=1)
+        return DayRange(self.start.date(), last.date() + ONE_DAY)
+
+
+def start_of_day(day: date, zone: ZoneInfo | None = None) -> datetime:
+    """The first instant of ``day`` in ``zone`` (UTC by default), in UTC.
+
+    Where the clock skips midnight, that is the first instant after the gap.
+    """
+    local = datetime.combine(day, time(), tzinfo=zone or UTC)
+    return local.astimezone(UTC)
+
+
+def instants(first: date, last: date, zone: ZoneInfo | None = None) -> InstantRange:
+    """The instants of the calendar days ``first`` to ``last`` (both inclusive) in ``zone``."""
+    return InstantRange(start_of_day(first, zone), start_of_day(last + ONE_DAY, zone))
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The IANA zone of that name.
+
+    Raises:
+        ValueError: there is no such zone.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{name!r} is not an IANA time zone, such as Europe/Berlin") from None
+
+
+def utc_now() -> datetime:
+    """The present instant, in UTC."""
+    return datetime.now(UTC)
+
+
+def utc_today() -> date:
+    """The present UTC day."""
+    return utc_now().date()
+
+
+def render_instant(instant: datetime) -> str:
+    """ISO 8601 in UTC with a ``Z``; fractions of a second only where there are any.
+
+    >>> render_instant(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    '2026-01-02T03:04:05Z'
+    """
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_instant(text: str) -> datetime:
+    """The instant that an ISO 8601 text spells, in UTC; without an offset it is UTC.
+
+    Raises:
+        ValueError: the text is no ISO 8601 date and time.
+    """
+    try:
+        value = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r} is not an ISO 8601 date and time, such as 2026-01-31T12:00:00Z") from None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)

@@ -1,0 +1,118 @@
+"""Money: exact decimals with twelve places, from the wire to the JSON.
+
+An amount is a :class:`~decimal.Decimal` that fits ``DECIMAL(38,12)``: up to 26 digits before the point and
+twelve behind it. For arithmetic that must not lose a digit it is turned into *units*, integers of 10⁻¹².
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from typing import Any
+
+PRECISION = 38
+PLACES = 12
+UNIT = Decimal(1).scaleb(-PLACES)
+LIMIT = Decimal(10) ** (PRECISION - PLACES)
+
+# Wide enough that neither a product of two amounts nor an input with absurdly many digits is rounded by accident.
+_EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
+
+
+def parse_decimal(text: str) -> Decimal:
+    """The finite decimal that ``text`` spells.
+
+    Raises:
+        ValueError: ``text`` is no number, or not a finite one.
+
+    >>> parse_decimal("1.5e2")
+    Decimal('1.5E+2')
+    """
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a decimal number") from None
+    if not value.is_finite():
+        raise ValueError(f"{text!r} is not a finite number")
+    return value
+
+
+def to_amount(value: Decimal) -> Decimal:
+    """``value`` as an amount of twelve places, rounded half-even.
+
+    Raises:
+        ValueError: the value needs more than 26 digits before the point.
+
+    >>> to_amount(Decimal("0.0000000000005"))
+    Decimal('0E-12')
+    >>> to_amount(Decimal("1.25"))
+    Decimal('1.250000000000')
+    """
+    if abs(value) >= LIMIT:
+        raise ValueError(f"{value} does not fit DECIMAL({PRECISION},{PLACES})")
+    return value.quantize(UNIT, context=_EXACT)
+
+
+def is_exact(value: Decimal) -> bool:
+    """Whether ``value`` can be kept with twelve places without rounding."""
+    return to_amount(value) == value
+
+
+def to_units(amount: Decimal) -> int:
+    """An amount as an integer of 10⁻¹².
+
+    >>> to_units(Decimal("-0.5"))
+    -500000000000
+    """
+    return int(to_amount(amount).scaleb(PLACES, context=_EXACT))
+
+
+def from_units(units: int) -> Decimal:
+    """The amount of so many 10⁻¹²."""
+    return Decimal(units).scaleb(-PLACES, context=_EXACT)
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """The exact sum; Python's own addition would round beyond 28 digits.
+
+    >>> total([Decimal("0.1"), Decimal("-0.3")])
+    Decimal('-0.200000000000')
+    """
+    return from_units(sum(map(to_units, amounts)))
+
+
+def render(value: Decimal) -> str:
+    """Plain notation: no exponent, at least two decimals, no superfluous zeros beyond them.
+
+    >>> render(Decimal("1E+3")), render(Decimal("0.500")), render(Decimal("-0.0000012"))
+    ('1000.00', '0.50', '-0.0000012')
+    >>> render(Decimal("-0.00"))
+    '0.00'
+    """
+    if not value:
+        return "0.00"
+    text = f"{value:f}"
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def canonical(value: Decimal | None) -> str:
+    """One spelling per number, for fingerprints: ``1.50`` and ``1.5`` are the same ``1.50``; none is empty."""
+    return "" if value is None else render(value)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON whose numbers with a point or an exponent become decimals of the very text; never floats.
+
+    Raises:
+        ValueError: the text is not JSON, or contains ``NaN`` or ``Infinity``.
+
+    >>> parse_json('{"amount": 0.1000}')
+    {'amount': Decimal('0.1000')}
+    """
+    return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,58 @@
+"""Usage: what was measured of whom, and who belonged to what. The evidence a day is calculated from."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+
+import pyarrow as pa
+
+#: A measured value: six decimals, taken from the text of the metrics source, half-even.
+QUANTITY = pa.decimal128(38, 6)
+QUANTITY_PLACES = 6
+_STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
+#: No honest measurement is as large; below it, no sum of them over a day leaves 128 bits.
+_LIMIT = Decimal(10) ** 26
+_EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)
+
+#: One row is one measurement over the day: of which measure, on which resource, by whom (an identity, or a topic).
+USAGE = pa.schema(
+    [
+        pa.field("date", pa.date32(), nullable=False),
+        pa.field("measure", pa.string(), nullable=False),
+        pa.field("resource_id", pa.string(), nullable=False),
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("value", QUANTITY, nullable=False),
+    ]
+)
+
+#: One row says that an identity belonged to a resource on that day. ``relation`` is ``active``, ``owner`` or, with
+#: the tenant's own pseudo-resource :data:`EVERYTHING`, ``period``.
+MEMBERS = pa.schema(
+    [
+        pa.field("date", pa.date32(), nullable=False),
+        pa.field("resource_id", pa.string(), nullable=False),
+        pa.field("identity_id", pa.string(), nullable=False),
+        pa.field("relation", pa.string(), nullable=False),
+    ]
+)
+
+ACTIVE = "active"
+OWNER = "owner"
+PERIOD = "period"
+#: The resource id under which the identities of the whole period are kept.
+EVERYTHING = "*"
+
+
+def parse_quantity(text: str) -> Decimal | None:
+    """A measured value from its text, or none where it must not count: NaN, ±Inf, negative or too large.
+
+    >>> parse_quantity("1.0000005"), parse_quantity("NaN"), parse_quantity("-1")
+    (Decimal('1.000000'), None, None)
+    """
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not value.is_finite() or value < 0 or value >= _LIMIT:
+        return None
+    return value.quantize(_STEP, context=_EXACT)
