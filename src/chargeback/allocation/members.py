@@ -1,0 +1,142 @@
+"""Who belonged to what on a day.
+
+*Active on a resource*: holds a grant (an API key) for it that existed on that day, owns it, or has usage above zero
+on it. *Period*: everybody active on at least one resource of the tenant that day; if there is nobody, the payers
+alive that day, tier by tier. Who did not exist on the day holds nothing; whom only the metrics know does count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.model.days import ONE_DAY, start_of_day
+from chargeback.model.inventory import UNALLOCATED, Identity, Inventory, alive_during
+from chargeback.model.usage import ACTIVE, EVERYTHING, MEMBERS, OWNER, PERIOD
+
+_Sets = dict[str, set[str]]
+
+
+class Membership:
+    """An inventory, prepared to answer for any day who belonged to what.
+
+    ``payer_tiers`` are sets of identity types; only identities of those types can be active by grant or ownership.
+    """
+
+    def __init__(self, inventory: Inventory, payer_tiers: Sequence[Collection[str]]) -> None:
+        payer_types = frozenset().union(*map(frozenset, payer_tiers))
+        self._tiers = [frozenset(tier) for tier in payer_tiers]
+        self._payers = {
+            identity.identity_id: identity for identity in inventory.identities if identity.identity_type in payer_types
+        }
+        self._grants = [grant for grant in inventory.grants if grant.identity_id in self._payers]
+        self._owned = [resource for resource in inventory.resources if resource.owner_id in self._payers]
+        self._parents: Mapping[str, str] = {
+            resource.resource_id: resource.parent_id for resource in inventory.resources if resource.parent_id
+        }
+        self._stood_in_for = [resource for resource in inventory.resources if resource.active_as]
+        self._active_as = {resource.resource_id: resource.active_as for resource in self._stood_in_for}
+
+    def on(self, day: date, usage: pa.Table, billed: Collection[str]) -> pa.Table:
+        """Schema MEMBERS: for each resource its active identities and owners, and the period's.
+
+        Resources in ``billed`` and all others that somebody belongs to are covered, so that a line that is billed
+        later finds its evidence too. ``usage`` is the day's, in schema USAGE.
+        """
+        start, end = start_of_day(day), start_of_day(day + ONE_DAY)
+        owners = self._owners(start, end)
+        active = self._active(start, end, owners, usage)
+        within = self._contained(active)
+        rows: list[tuple[str, str, str]] = []
+        covered = {*billed, *active, *self._standing_in(start, end)}
+        for resource_id in sorted(covered):
+            rows += [(resource_id, who, ACTIVE) for who in sorted(self._active_on(resource_id, active, within))]
+            rows += [(resource_id, who, OWNER) for who in sorted(owners.get(resource_id, ()))]
+        rows += [(EVERYTHING, who, PERIOD) for who in sorted(self._period(start, end, active))]
+        return _table(day, rows)
+
+    def _alive(self, identity_id: str, start: datetime, end: datetime) -> bool:
+        identity: Identity = self._payers[identity_id]
+        return alive_during(identity.created_at, identity.deleted_at, start, end)
+
+    def _owners(self, start: datetime, end: datetime) -> _Sets:
+        owners: _Sets = defaultdict(set)
+        for resource in self._owned:
+            owner = resource.owner_id
+            if (
+                owner
+                and alive_during(resource.created_at, resource.deleted_at, start, end)
+                and self._alive(owner, start, end)
+            ):
+                owners[resource.resource_id].add(owner)
+        return owners
+
+    def _active(self, start: datetime, end: datetime, owners: _Sets, usage: pa.Table) -> _Sets:
+        active: _Sets = defaultdict(set, {resource_id: set(who) for resource_id, who in owners.items()})
+        for grant in self._grants:
+            if alive_during(grant.created_at, grant.deleted_at, start, end) and self._alive(
+                grant.identity_id, start, end
+            ):
+                active[grant.resource_id].add(grant.identity_id)
+        used = usage.filter(pc.greater(usage["value"], 0))
+        for resource_id, subject in zip(used["resource_id"].to_pylist(), used["subject"].to_pylist(), strict=True):
+            if subject != UNALLOCATED:
+                active[resource_id].add(subject)
+        return active
+
+    def _standing_in(self, start: datetime, end: datetime) -> set[str]:
+        return {
+            resource.resource_id
+            for resource in self._stood_in_for
+            if alive_during(resource.created_at, resource.deleted_at, start, end)
+        }
+
+    def _contained(self, active: _Sets) -> _Sets:
+        """Who is active on anything that a resource contains, at whatever depth."""
+        within: _Sets = defaultdict(set)
+        for resource_id, who in active.items():
+            above: str | None = resource_id
+            seen: set[str] = set()
+            while above is not None and above not in seen:
+                within[above] |= who
+                seen.add(above)
+                above = self._parents.get(above)
+        return within
+
+    def _active_on(self, resource_id: str, active: _Sets, within: _Sets) -> set[str]:
+        own = active.get(resource_id)
+        stands_in = self._active_as.get(resource_id)
+        if own or stands_in is None:
+            return own or set()
+        return active.get(stands_in) or within.get(stands_in) or set()
+
+    def _period(self, start: datetime, end: datetime, active: _Sets) -> set[str]:
+        everybody = set().union(*active.values())
+        if everybody:
+            return everybody
+        for tier in self._tiers:
+            alive = {
+                identity.identity_id
+                for identity in self._payers.values()
+                if identity.identity_type in tier and self._alive(identity.identity_id, start, end)
+            }
+            if alive:
+                return alive
+        return set()
+
+
+def _table(day: date, rows: Sequence[tuple[str, str, str]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    return pa.table(
+        {
+            "date": pa.array([day] * len(rows), pa.date32()),
+            "resource_id": pa.array(columns[0], pa.string()),
+            "identity_id": pa.array(columns[1], pa.string()),
+            "relation": pa.array(columns[2], pa.string()),
+        },
+        schema=MEMBERS,
+    )
