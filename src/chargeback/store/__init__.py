@@ -1,0 +1,1 @@
+"""One tenant's storage: ``control`` (state, inventory, tags, runs), ``facts`` (Delta tables), ``queries`` (DuckDB)."""

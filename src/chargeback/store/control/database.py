@@ -1,0 +1,164 @@
+"""The control database of one tenant: connections, transactions and migrations, on SQLite and PostgreSQL.
+
+SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
+between processes, and deferred ones fail with `database is locked` whatever time-out is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from chargeback.errors import SchemaError, StorageError
+from chargeback.store.control import schema
+
+_LOCK_TIMEOUT_SECONDS = 30
+_MIGRATION_LOCK = 7_261_934_150  # any number that nobody else uses as an advisory lock of this database
+
+
+class ControlDatabase:
+    """Connections to one tenant's control database. Safe for use by several threads."""
+
+    def __init__(self, connection_string: str) -> None:
+        self._engine = _engine(connection_string)
+        self._writer = self._engine.execution_options(begin_mode="IMMEDIATE") if self.is_sqlite else self._engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is the embedded database (one host), not a server."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection to read from, at one point in time.
+
+        Raises:
+            StorageError: the database cannot be used.
+        """
+        with _storage_errors(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end of the ``with``, or undone whole by any exception.
+
+        Raises:
+            StorageError: the database cannot be used.
+        """
+        with _storage_errors(), self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self._engine.dispose()
+
+    def upgrade(self) -> None:
+        """Bring the schema to this code's version; does nothing where it already is. Several processes may do so at
+        the same time.
+
+        Raises:
+            SchemaError: the schema is ahead of this code, or its history is broken.
+            StorageError: the database cannot be reached or written.
+        """
+        with _storage_errors(), self._writer.connect() as connection:
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})
+            try:
+                if self._is_current(connection):
+                    return
+                command.upgrade(_alembic(connection), "head")
+                if connection.execute(select(schema.tenant.c.id)).first() is None:
+                    connection.execute(insert(schema.tenant).values(id=1))
+                connection.commit()
+            except CommandError as error:
+                raise SchemaError(f"the control database cannot be migrated: {error}") from error
+            finally:
+                if not self.is_sqlite:
+                    connection.rollback()
+                    connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _MIGRATION_LOCK})
+
+    def is_current(self) -> bool:
+        """Whether the schema is exactly this code's.
+
+        Raises:
+            SchemaError: the schema is ahead of this code, or its history is broken.
+        """
+        with _storage_errors(), self._engine.connect() as connection:
+            return self._is_current(connection)
+
+    def _is_current(self, connection: Connection) -> bool:
+        scripts = ScriptDirectory.from_config(_alembic(connection))
+        known = {script.revision for script in scripts.walk_revisions()}
+        stamped = MigrationContext.configure(connection).get_current_heads()
+        if len(stamped) > 1:
+            raise SchemaError(f"the migration history is broken: it has {len(stamped)} heads ({', '.join(stamped)})")
+        if not stamped:
+            if set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
+                raise SchemaError(
+                    "the migration history is broken: there are tables of ours but no recorded revision; "
+                    "restore the database from a backup"
+                )
+            return False
+        if stamped[0] not in known:
+            raise SchemaError(
+                f"the control database is at revision {stamped[0]}, which this version does not know: "
+                "it was written by a newer version of the service; upgrade this one"
+            )
+        return bool(stamped[0] == scripts.get_current_head())
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """Turns errors of the driver into ours; its messages may quote a connection string, so only the cause's first
+    line is kept. Violated constraints pass: callers give them a meaning."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except DBAPIError as error:
+        raise StorageError(f"the control database cannot be used: {str(error.orig).splitlines()[0]}") from error
+    except SQLAlchemyError as error:
+        raise StorageError(f"the control database cannot be used: {type(error).__name__}") from error
+
+
+def _engine(connection_string: str) -> Engine:
+    url = make_url(connection_string)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 10, "options": "-c timezone=UTC"},
+        )
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url.set(drivername="sqlite"), connect_args={"timeout": _LOCK_TIMEOUT_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(dbapi: Any, _record: Any) -> None:
+        dbapi.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            dbapi.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        mode = connection.get_execution_options().get("begin_mode", "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return engine
+
+
+def _alembic(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", "chargeback.store.control:migrations")
+    config.attributes["connection"] = connection
+    return config

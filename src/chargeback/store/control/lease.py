@@ -1,0 +1,206 @@
+"""The lease: one run per tenant at a time, across all processes and machines.
+
+A row names the owner, when the lease expires and its *epoch*, which grows at each takeover. A heartbeat renews it.
+Whatever a run writes to the control database happens in a transaction that first checks that the epoch is still its
+own; the fact tables check the same number at every commit.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select, update
+
+from chargeback.errors import LeaseHeld, LeaseLost, StorageError
+from chargeback.model.days import utc_now
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.schema import tenant
+
+HEARTBEAT = timedelta(seconds=5)
+EXPIRY = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a lease: a process, named so that it can be told from any other that ever has the same pid."""
+
+    host: str
+    boot_id: str
+    pid: int
+    started: str
+    token: str
+
+    def __str__(self) -> str:
+        return "/".join((self.host, self.boot_id, str(self.pid), self.started, self.token))
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        """The running process, under a token of its own for each lease."""
+        pid = os.getpid()
+        return cls(
+            socket.gethostname().replace("/", "-"), _boot_id(), pid, _start_time(pid) or "", uuid.uuid4().hex[:12]
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Owner | None:
+        """The owner that a stored text names, or none where it names nobody we understand."""
+        parts = text.split("/")
+        if len(parts) != 5 or not parts[2].isdigit():
+            return None
+        return cls(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
+
+    def is_surely_dead(self) -> bool:
+        """Whether the process ran on this very boot of this host and does not run any more."""
+        return self.boot_id == _boot_id() != "" and _start_time(self.pid) != self.started
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # not Linux: a dead owner is then only known by its expired lease
+        return ""
+
+
+def _start_time(pid: int) -> str | None:
+    """When a process started, in clock ticks since boot; none if there is no such process (or it is a zombie)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in {"Z", "X"} else fields[19]
+
+
+class Lease:
+    """A held lease. Use :func:`acquire`; safe for use by several threads."""
+
+    def __init__(self, database: ControlDatabase, owner: Owner, epoch: int) -> None:
+        self._database = database
+        self.owner = owner
+        self.epoch = epoch
+        self.lost = threading.Event()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction in which the lease is known to be held until it commits.
+
+        Raises:
+            LeaseLost: somebody else has taken over; nothing was written.
+        """
+        with self._database.write() as connection:
+            self._renew(connection)
+            yield connection
+
+    def renew(self) -> None:
+        """The heartbeat.
+
+        Raises:
+            LeaseLost: somebody else has taken over.
+        """
+        with self._database.write() as connection:
+            self._renew(connection)
+
+    def show(self, stage: str | None, day: date | None) -> None:
+        """Let readers see where the run is; renews the lease as well."""
+        with self.write() as connection:
+            connection.execute(update(tenant).values(stage=stage, stage_date=day))
+
+    def hand_over(self, owner: Owner) -> Lease:
+        """The same lease under another owner of the same epoch: a run is prepared by one process and done by its
+        child."""
+        with self.write() as connection:
+            connection.execute(update(tenant).values(lease_owner=str(owner)))
+        return Lease(self._database, owner, self.epoch)
+
+    def release(self) -> None:
+        """Give the lease up; does nothing when it is no longer ours."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(tenant)
+                .where(tenant.c.lease_epoch == self.epoch)
+                .values(lease_owner=None, lease_expires_at=None, stage=None, stage_date=None)
+            )
+
+    def _renew(self, connection: Connection) -> None:
+        renewed = connection.execute(
+            update(tenant)
+            .where(tenant.c.lease_epoch == self.epoch, tenant.c.lease_owner.is_not(None))
+            .values(lease_expires_at=_now(connection) + EXPIRY)
+        )
+        if renewed.rowcount != 1:
+            self.lost.set()
+            raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
+
+    @contextmanager
+    def kept_alive(self) -> Iterator[Lease]:
+        """Renew the lease in the background for the length of the ``with``; ``lost`` is set when that fails because
+        somebody else took over."""
+        ended = threading.Event()
+        beat = threading.Thread(target=self._beat, args=(ended,), name="lease heartbeat", daemon=True)
+        beat.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            beat.join()
+
+    def _beat(self, ended: threading.Event) -> None:
+        while not ended.wait(HEARTBEAT.total_seconds()):
+            try:
+                self.renew()
+            except LeaseLost:
+                return
+            except StorageError:
+                continue  # the database may come back before the lease expires; if not, the next write tells
+
+
+def acquire(database: ControlDatabase, owner: Owner) -> Lease:
+    """Take the lease of a tenant, from nobody, from an expired owner or from one that surely died.
+
+    Raises:
+        LeaseHeld: a run is in progress.
+        StorageError: the database cannot be used.
+    """
+    with database.write() as connection:
+        row = connection.execute(select(tenant).with_for_update()).one()
+        now = _now(connection)
+        if is_held(row.lease_owner, row.lease_expires_at, now):
+            raise LeaseHeld("another run works on this tenant")
+        epoch = row.lease_epoch + 1
+        connection.execute(
+            update(tenant).values(
+                lease_owner=str(owner), lease_expires_at=now + EXPIRY, lease_epoch=epoch, stage=None, stage_date=None
+            )
+        )
+    return Lease(database, owner, epoch)
+
+
+def resume(database: ControlDatabase, owner: Owner, epoch: int) -> Lease:
+    """The lease of ``epoch``, taken by a parent process, continued under ``owner``.
+
+    Raises:
+        LeaseLost: it is no longer held.
+    """
+    return Lease(database, owner, epoch).hand_over(owner)
+
+
+def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: datetime) -> bool:
+    """Whether a run is in progress, judged by what the control database says."""
+    if lease_owner is None or lease_expires_at is None or lease_expires_at <= now:
+        return False
+    owner = Owner.parse(lease_owner)
+    return owner is None or not owner.is_surely_dead()
+
+
+def _now(connection: Connection) -> datetime:
+    """The clock that all contenders share: the server's, or, with an embedded database, the host's."""
+    if connection.dialect.name == "sqlite":
+        return utc_now()
+    return connection.execute(select(func.now())).scalar_one()

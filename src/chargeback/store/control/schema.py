@@ -1,0 +1,186 @@
+"""The tables of the control database.
+
+Changed only together with a migration in ``migrations/versions``; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware datetime in UTC, on databases that know time zones and on those that do not."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give UTC back."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+_Id = String(255)
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=false())
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default="0")
+
+
+#: One row per UTC day that the pipeline has ever handled: how far it is, and from which inputs it was made.
+days = Table(
+    "days",
+    metadata,
+    Column("tracking_date", Date, primary_key=True),
+    _flag("billing_gathered"),
+    _flag("resources_gathered"),
+    _flag("chargeback_calculated"),
+    _flag("topic_overlay_gathered"),
+    _flag("topic_attribution_calculated"),
+    Column("gathered_fingerprint", String(64)),
+    Column("calculated_fingerprint", String(64)),
+    Column("gathered_at", Instant),
+    _count("empty_answers"),
+    _count("failed_attempts"),
+    _flag("metrics_unavailable"),
+    _count("billing_lines"),
+    _count("chargeback_rows"),
+    Column("error", Text),
+)
+
+#: One row: who works on this tenant, and what must survive the worker.
+tenant = Table(
+    "tenant",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("lease_owner", String(255)),
+    Column("lease_expires_at", Instant),
+    Column("lease_epoch", BigInteger, nullable=False, server_default="0"),
+    Column("stage", String(32)),
+    Column("stage_date", Date),
+    _count("gather_failures"),
+    Column("suspended_because", Text),
+    _count("tags_revision"),
+)
+
+#: One row per run, the present one included (``ended_at`` is null until it ends).
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", Integer, primary_key=True, autoincrement=True),
+    Column("lease_epoch", BigInteger, nullable=False),
+    Column("started_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("outcome", String(32), nullable=False),
+    _count("dates_gathered"),
+    _count("dates_pending"),
+    _count("dates_calculated"),
+    _count("chargeback_rows_written"),
+    Column("errors", JSON, nullable=False),
+    Index("ix_runs_ended_at", "ended_at"),
+)
+
+
+def _inventory_columns() -> list[Column[Any]]:
+    return [
+        Column("display_name", Text),
+        Column("created_at", Instant),
+        Column("deleted_at", Instant),
+        Column("last_seen_at", Instant, nullable=False),
+        Column("metadata", JSON, nullable=False),
+    ]
+
+
+resources = Table(
+    "resources",
+    metadata,
+    Column("resource_id", _Id, primary_key=True),
+    Column("resource_type", String(64), nullable=False),
+    Column("parent_id", _Id),
+    Column("owner_id", _Id),
+    Column("active_as", _Id),
+    *_inventory_columns(),
+    Index("ix_resources_resource_type", "resource_type", "resource_id"),
+    Index("ix_resources_parent_id", "parent_id"),
+)
+
+identities = Table(
+    "identities",
+    metadata,
+    Column("identity_id", _Id, primary_key=True),
+    Column("identity_type", String(64), nullable=False),
+    *_inventory_columns(),
+    Index("ix_identities_identity_type", "identity_type", "identity_id"),
+)
+
+#: Accesses that make an identity active on a resource while they last.
+grants = Table(
+    "grants",
+    metadata,
+    Column("grant_id", _Id, primary_key=True),
+    Column("resource_id", _Id, primary_key=True),
+    Column("identity_id", _Id, nullable=False),
+    Column("created_at", Instant),
+    Column("deleted_at", Instant),
+    Column("last_seen_at", Instant, nullable=False),
+)
+
+#: Per listed type: how many complete but entirely empty listings came in a row.
+listings = Table(
+    "listings",
+    metadata,
+    Column("type", String(64), primary_key=True),
+    _count("empty_in_a_row"),
+)
+
+tags = Table(
+    "tags",
+    metadata,
+    Column("tag_id", Integer, primary_key=True, autoincrement=True),
+    Column("tenant_id", _Id, nullable=False),
+    Column("entity_type", String(16), nullable=False),
+    Column("entity_id", _Id, nullable=False),
+    Column("tag_key", String(64), nullable=False),
+    Column("tag_value", String(255), nullable=False),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("entity_type", "entity_id", "tag_key"),
+    Index("ix_tags_tag_key", "tag_key", "tag_value"),
+)

@@ -1,0 +1,1 @@
+"""Facts: Delta Lake tables, one partition per UTC day, each day replaced whole."""

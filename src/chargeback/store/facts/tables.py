@@ -1,0 +1,241 @@
+"""The Delta tables of a tenant: their names, columns and order, and how a day of one is replaced.
+
+A day is replaced in one Delta commit: a reader sees the old day or the new one, never a mix. Every commit carries
+the epoch of the writer's lease as an application transaction, and is made on a snapshot whose recorded epoch is not
+newer: a worker that slept through its lease cannot overwrite its successor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from chargeback.errors import LeaseLost, StorageBusy, StorageError
+from chargeback.model.billing import BILLING
+from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.usage import MEMBERS, USAGE
+
+BILLING_TABLE: Final = "billing"
+USAGE_TABLE: Final = "usage"
+MEMBERS_TABLE: Final = "members"
+CHARGEBACKS_TABLE: Final = "chargebacks"
+DIMENSIONS_TABLE: Final = "dimensions"
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    BILLING_TABLE: BILLING,
+    USAGE_TABLE: USAGE,
+    MEMBERS_TABLE: MEMBERS,
+    CHARGEBACKS_TABLE: CHARGEBACKS,
+    DIMENSIONS_TABLE: DIMENSIONS,
+}
+
+#: Rows of a day's file are written in this order, which is also the order of every list.
+ORDER: Final[Mapping[str, Sequence[str]]] = {
+    BILLING_TABLE: ("timestamp", "resource_id", "product_type", "line_id"),
+    USAGE_TABLE: ("measure", "resource_id", "subject"),
+    MEMBERS_TABLE: ("relation", "resource_id", "identity_id"),
+    CHARGEBACKS_TABLE: CHARGEBACK_ORDER,
+    DIMENSIONS_TABLE: ("dimension_id",),
+}
+
+#: The application transaction under which a commit carries its writer's epoch.
+LEASE: Final = "chargeback.lease"
+
+_LARGEST_ROW_GROUP = 2**20
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=_LARGEST_ROW_GROUP)
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DayFile:
+    """One Parquet file of a table: the UTC day it belongs to, where it lies, how many rows it has."""
+
+    day: date | None
+    path: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of one table at one version, ordered by day."""
+
+    version: int
+    files: tuple[DayFile, ...] = ()
+
+    @property
+    def days(self) -> list[date]:
+        """The days that have at least one row, ascending."""
+        return sorted({file.day for file in self.files if file.day is not None and file.rows})
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return sum(file.rows for file in self.files)
+
+    def within(self, days: DayRange) -> tuple[DayFile, ...]:
+        """The files that hold rows of ``days``."""
+        return tuple(file for file in self.files if file.rows and file.day is not None and file.day in days)
+
+
+EMPTY = Snapshot(version=-1)
+
+
+class FactTables:
+    """The Delta tables below one folder. Safe for use by several threads; readers need not hold the lease.
+
+    Raises (everywhere): StorageError when the folder or a table in it cannot be read or written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+        self._open: dict[str, tuple[DeltaTable, Snapshot]] = {}
+
+    def create(self) -> None:
+        """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
+        succeed, and one of the tables would be lost."""
+        for name, schema in SCHEMAS.items():
+            path = self.root / name
+            if (path / "_delta_log").is_dir():
+                continue
+            path.mkdir(parents=True, exist_ok=True)
+            partition = ["date"] if "date" in schema.names else None
+            with _named(name):
+                DeltaTable.create(str(path), schema, mode="ignore", partition_by=partition, name=name)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """The table as it is now; a table that was never written is empty."""
+        with self._lock:
+            return self._refresh(name)[1]
+
+    def _refresh(self, name: str) -> tuple[DeltaTable | None, Snapshot]:
+        """The open table brought to its latest version. The caller holds the lock."""
+        with _named(name):
+            if name not in self._open:
+                try:
+                    table = DeltaTable(str(self.root / name))
+                except TableNotFoundError:
+                    return None, EMPTY
+                self._open[name] = (table, _files_of(table, self.root / name))
+                return self._open[name]
+            table, known = self._open[name]
+            table.update_incremental()
+            if table.version() != known.version:
+                known = _files_of(table, self.root / name)
+                self._open[name] = (table, known)
+            return table, known
+
+    def replace_day(self, name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
+        """Make ``rows`` the whole content of ``day``; an empty table makes the day empty.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: a row lies outside the day, or the table cannot be written.
+        """
+        predicate = f"date = '{day.isoformat()}'"
+        if rows.num_rows == 0:
+            self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
+            return
+        self._commit(
+            name,
+            epoch,
+            lambda table, how: write_deltalake(
+                table,
+                rows,
+                mode="overwrite",
+                predicate=predicate,
+                writer_properties=_WRITER,
+                commit_properties=how,
+                target_file_size=2**40,  # one file per day, however large
+            ),
+        )
+
+    def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:
+        """Add rows to a table that is not partitioned by day.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+        """
+        self._commit(
+            name,
+            epoch,
+            lambda table, how: write_deltalake(
+                table, rows, mode="append", writer_properties=_WRITER, commit_properties=how
+            ),
+        )
+
+    def _commit(self, name: str, epoch: int, write: Callable[[DeltaTable, CommitProperties], object]) -> None:
+        how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
+        retrying = Retrying(
+            retry=retry_if_exception_type(CommitFailedError),
+            stop=stop_after_delay(_PATIENCE_SECONDS),
+            wait=wait_random_exponential(multiplier=0.02, max=1),
+            reraise=True,
+        )
+        with self._lock, _named(name):
+            for attempt in retrying:
+                with attempt:
+                    table, _ = self._refresh(name)
+                    if table is None:
+                        raise StorageError(f"the table {name} does not exist in {self.root}")
+                    recorded = table.transaction_version(LEASE)
+                    if recorded is not None and recorded > epoch:
+                        raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
+                    write(table, how)
+
+
+def _files_of(table: DeltaTable, root: Path) -> Snapshot:
+    actions = pa.table(table.get_add_actions(flatten=True))
+    count = actions.num_rows
+    days = actions["partition.date"].to_pylist() if "partition.date" in actions.column_names else [None] * count
+    files = [
+        DayFile(day, str(root / unquote(path)), rows)
+        for day, path, rows in zip(days, actions["path"].to_pylist(), actions["num_records"].to_pylist(), strict=True)
+    ]
+    files.sort(key=lambda file: (file.day or date.min, file.path))
+    return Snapshot(table.version(), tuple(files))
+
+
+class _named:  # noqa: N801 - reads as a statement: `with _named(table)`
+    """Turns an error of the Delta library into one of ours that names the table."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, CommitFailedError):
+            raise StorageBusy(f"other writers kept the table {self._table} busy: {error}") from error
+        if isinstance(error, DeltaError | OSError | pa.ArrowException):
+            raise StorageError(f"the table {self._table} cannot be used: {error}") from error
+
+
+def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
+    """The rows of one UTC day of a table, in its schema.
+
+    Raises:
+        StorageError: a file of the day is missing or corrupt.
+    """
+    schema = SCHEMAS[name]
+    parts = [schema.empty_table()]
+    for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
+        with _named(name):
+            stored = pq.read_table(file.path, partitioning=None)
+        dates = pa.array([day] * stored.num_rows, pa.date32())
+        columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}
+        parts.append(pa.table(columns).cast(schema))
+    return pa.concat_tables(parts)

@@ -1,0 +1,30 @@
+"""The whole storage of one tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.tables import FactTables
+
+
+@dataclass(frozen=True)
+class TenantStore:
+    """Control database and fact tables of one tenant, as every row of it is labelled."""
+
+    tenant_name: str
+    tenant_id: str
+    ecosystem: str
+    control: ControlDatabase
+    facts: FactTables
+
+    @classmethod
+    def open(cls, *, tenant_name: str, tenant_id: str, ecosystem: str, connection_string: str, facts: Path) -> Self:
+        """Open the storage without touching it: nothing is created or migrated until somebody asks."""
+        return cls(tenant_name, tenant_id, ecosystem, ControlDatabase(connection_string), FactTables(facts))
+
+    def close(self) -> None:
+        """Close the connections to the control database."""
+        self.control.close()
