@@ -1,0 +1,160 @@
+"""A run as a child process: it can be stopped at its time limit, and gives its memory back.
+
+The parent takes the lease, starts the child and hears its progress and its result over a pipe; over the same pipe it
+can ask the child to stop. A child whose parent is gone ends at once: whatever it was doing is crash-safe, and nobody
+else may be kept from going on.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from chargeback.config import Tenant
+from chargeback.config.settings import LoggingSettings
+from chargeback.errors import ChargebackError, LeaseLost
+from chargeback.logs import configure_logging, log_context
+from chargeback.model.days import utc_now
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.run import open_store, run_tenant
+from chargeback.store.control.lease import Owner, resume
+
+log = logging.getLogger(__name__)
+
+_STOP = "stop"
+_GRACE_SECONDS = 8
+# Delta's runtime does not survive a fork, and a forked thread pool would not either.
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a child needs to know: the tenant, the request, and the epoch of the lease its parent took."""
+
+    tenant: Tenant
+    request: RunRequest
+    epoch: int
+    logging: LoggingSettings
+    secrets: frozenset[str]
+
+
+class RunningChild:
+    """A started child, seen from its parent."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._tenant = assignment.tenant
+        self._pipe, theirs = _SPAWN.Pipe()
+        self._process: BaseProcess = _SPAWN.Process(
+            target=_main, args=(assignment, theirs), name=f"chargeback run {self._tenant.name}", daemon=False
+        )
+        self._process.start()
+        theirs.close()
+        self._stop_reason: Outcome | None = None
+        self._stop_deadline: float | None = None
+
+    def stop(self, reason: Outcome = Outcome.INTERRUPTED) -> None:
+        """Ask the child to end at the next safe place; it is killed if it has not after a few seconds."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+            self._stop_deadline = time.monotonic() + _GRACE_SECONDS
+            with suppress(OSError):
+                self._pipe.send(_STOP)
+
+    def wait(self, listener: Callable[[Progress], None], timeout_seconds: int) -> RunResult:
+        """Hear the child out; ``timeout_seconds`` of 0 means no limit. Never raises for what happens to the child."""
+        limit = time.monotonic() + timeout_seconds if timeout_seconds else None
+        result = None
+        while result is None:
+            if limit is not None and time.monotonic() >= limit:
+                self.stop(Outcome.TIMED_OUT)
+            if self._stop_deadline is not None and time.monotonic() >= self._stop_deadline:
+                self._process.kill()
+            try:
+                if self._pipe.poll(0.2):
+                    message = self._pipe.recv()
+                    if isinstance(message, RunResult):
+                        result = message
+                    else:
+                        listener(message)
+            except (EOFError, OSError):
+                break
+        self._process.join(_GRACE_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._pipe.close()
+        return self._judge(result, timeout_seconds)
+
+    def _judge(self, result: RunResult | None, timeout_seconds: int) -> RunResult:
+        """The child's own result, or what its end tells; a run that was cut off at its limit says so."""
+        outcome = self._stop_reason or Outcome.FAILED
+        if result is not None and result.outcome is not Outcome.INTERRUPTED:
+            return result
+        if outcome is Outcome.TIMED_OUT:
+            error = f"Execution timed out after {timeout_seconds}s"
+        elif result is not None:
+            return result
+        elif outcome is Outcome.INTERRUPTED:
+            error = "the run was stopped before its end"
+        else:
+            error = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
+        done = result or RunResult(self._tenant.name, outcome)
+        return RunResult(
+            tenant=done.tenant,
+            outcome=outcome,
+            dates_gathered=done.dates_gathered,
+            dates_pending=done.dates_pending,
+            dates_calculated=done.dates_calculated,
+            chargeback_rows_written=done.chargeback_rows_written,
+            errors=(error,),
+            completed_at=utc_now(),
+        )
+
+
+def _main(assignment: Assignment, pipe: Connection) -> None:
+    """The child."""
+    # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM asks this process alone.
+    stop = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    configure_logging(assignment.logging, assignment.secrets)
+    threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
+    tenant = assignment.tenant
+    with log_context(tenant=tenant.name, run=assignment.epoch):
+        store = open_store(tenant)
+        try:
+            lease = resume(store.control, Owner.this_process(), assignment.epoch)
+            result = run_tenant(tenant, store, lease, assignment.request, stop=stop, listener=pipe.send)
+        except LeaseLost as error:
+            log.warning("tenant %s: %s; nothing more is written", tenant.name, error)
+            result = _failed(tenant, error)
+        except ChargebackError as error:
+            log.error("tenant %s: %s", tenant.name, error)
+            result = _failed(tenant, error)
+        finally:
+            store.close()
+    with suppress(OSError):
+        pipe.send(result)
+
+
+def _failed(tenant: Tenant, error: ChargebackError) -> RunResult:
+    return RunResult(tenant.name, Outcome.FAILED, errors=(str(error),), completed_at=utc_now())
+
+
+def _hear(pipe: Connection, stop: threading.Event) -> None:
+    """Wait for the parent's wish to stop, or for its end."""
+    while True:
+        try:
+            pipe.recv()
+        except (EOFError, OSError):
+            os._exit(1)
+        stop.set()

@@ -1,0 +1,68 @@
+"""What a run asks, tells while it works, and answers. Plain records that pass between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """Where a run is; the API shows it as ``pipeline_stage``."""
+
+    GATHERING = "gathering"
+    CALCULATING = "calculating"
+    TOPIC_OVERLAY = "topic_overlay"
+    EMITTING = "emitting"
+    RETENTION = "retention"
+
+
+class Outcome(StrEnum):
+    """How a run ended, or that it is still under way; the API shows it as ``last_run_status``."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    COMPLETED_WITH_ERRORS = "completed_with_errors"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run shall do: by default everything that is due.
+
+    ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
+    ``recalculate`` those days are calculated again although their inputs have not changed, with usage fetched anew.
+    """
+
+    start: date | None = None
+    end: date | None = None
+    recalculate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: ``done`` of ``total`` days of its stage, and what it has handled so far in all."""
+
+    tenant: str
+    stage: Stage
+    day: date | None = None
+    done: int = 0
+    total: int = 0
+    lines: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run did. ``errors`` are sentences; a run with errors is not lost, only partial."""
+
+    tenant: str
+    outcome: Outcome
+    dates_gathered: int = 0
+    dates_pending: int = 0
+    dates_calculated: int = 0
+    chargeback_rows_written: int = 0
+    errors: tuple[str, ...] = field(default=())
+    completed_at: datetime | None = None

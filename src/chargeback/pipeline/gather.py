@@ -1,0 +1,189 @@
+"""Gather: the inventory, and every day's bill of the window.
+
+A day is written only when its fingerprint differs from what is stored. An answer without lines does not erase a day
+that had some until the provider has said so in three runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from chargeback.ecosystems.contract import GatheredDay, Gatherer
+from chargeback.errors import SourceError
+from chargeback.model.billing import BillingLine, billing_table, fingerprint
+from chargeback.model.days import ONE_DAY, DayRange, utc_now
+from chargeback.model.inventory import Inventory, Resource, environments
+from chargeback.pipeline.events import Stage
+from chargeback.pipeline.job import Job
+from chargeback.store.control import days as states
+from chargeback.store.control import inventory as shelves
+from chargeback.store.control import runs
+from chargeback.store.control.days import DayState
+from chargeback.store.facts.tables import BILLING_TABLE
+
+log = logging.getLogger(__name__)
+
+_OLD_DAYS = timedelta(days=35)
+_OLD_DAYS_REST = timedelta(hours=24)
+_EMPTY_ANSWERS_TO_BELIEVE = 3
+
+
+def gather(job: Job, gatherer: Gatherer) -> None:
+    """Bring inventory and billing up to date.
+
+    Trouble of single days and of optional listings is recorded and survived; when the costs or a required listing
+    cannot be had, the gathering has failed: that counts towards suspension.
+    """
+    job.enter(Stage.GATHERING, total=len(job.window))
+    try:
+        inventory_is_usable = _gather_inventory(job, gatherer)
+        _gather_billing(job, gatherer)
+    except SourceError as error:
+        job.trouble(f"gathering failed: {error}")
+        job.tally.gathering_failed = True
+        return
+    if not inventory_is_usable:
+        job.tally.gathering_failed = True
+        return
+    with job.lease.write() as connection:
+        states.mark_resources_gathered(connection, job.window)
+        runs.reset_gather_failures(connection)
+
+
+def _gather_inventory(job: Job, gatherer: Gatherer) -> bool:
+    """Merge what is listed; whether every required listing was complete."""
+    listed = gatherer.inventory()
+    job.check()
+    for name, reason in sorted(listed.failures.items()):
+        job.trouble(f"{name} could not be listed, the last known is used: {reason}")
+    with job.lease.write() as connection:
+        threshold = job.tenant.settings.zero_gather_deletion_threshold
+        shelves.merge_listing(connection, listed, utc_now(), empty_listings_to_delete=threshold)
+        shelves.ensure_known(connection, utc_now())
+    return not listed.required & listed.failures.keys()
+
+
+def _gather_billing(job: Job, gatherer: Gatherer) -> None:
+    with job.store.control.read() as connection:
+        known = {state.tracking_date: state for state in states.read_days(connection, job.window)}
+        inventory = shelves.read_inventory(connection)
+    shelf = _Shelf(job, known, inventory)
+    wanted = [day for day in job.window if _is_asked_for(job, known.get(day))]
+    for number, gathered in enumerate(_answers(gatherer, wanted), start=1):
+        shelf.keep(gathered)
+        job.report(Stage.GATHERING, gathered.day, number, len(wanted))
+        job.check()
+
+
+def _is_asked_for(job: Job, state: DayState | None) -> bool:
+    """Recent days are asked for in every run, old ones once in 24 hours."""
+    if state is None or not state.billing_gathered or state.gathered_at is None:
+        return True
+    settled = job.today - timedelta(days=job.tenant.settings.cutoff_days) - _OLD_DAYS
+    return state.tracking_date >= settled or utc_now() - state.gathered_at >= _OLD_DAYS_REST
+
+
+def _answers(gatherer: Gatherer, wanted: list[date]) -> Iterator[GatheredDay]:
+    """The gathered days of every stretch of consecutive wanted days."""
+    start = 0
+    for position, day in enumerate(wanted):
+        is_last = position + 1 == len(wanted)
+        if is_last or wanted[position + 1] != day + ONE_DAY:
+            yield from gatherer.billing(DayRange(wanted[start], day + ONE_DAY))
+            start = position + 1
+
+
+class _Shelf:
+    """Keeps gathered days, one after the other."""
+
+    def __init__(self, job: Job, known: Mapping[date, DayState], inventory: Inventory) -> None:
+        self._job = job
+        self._known = known
+        self._environments = environments(inventory.resources)
+        self._resources = {resource.resource_id for resource in inventory.resources}
+
+    def keep(self, gathered: GatheredDay) -> None:
+        """Store the day if it is new or has changed, and say so in its state."""
+        job, day = self._job, gathered.day
+        state = self._known.get(day) or DayState(day)
+        problem = gathered.error or _foreign_currency(gathered.lines, job.tenant.settings.currency)
+        if problem is not None:
+            self._refuse(day, problem)
+            return
+        job.tally.dates_gathered += 1
+        job.tally.lines += len(gathered.lines)
+        if not gathered.lines and state.billing_lines:
+            empty_answers = state.empty_answers + 1
+            if empty_answers < _EMPTY_ANSWERS_TO_BELIEVE:
+                self._doubt(state, empty_answers)
+                return
+        seen = fingerprint(gathered.lines)
+        now = utc_now()
+        if state.billing_gathered and seen == state.gathered_fingerprint:
+            with job.lease.write() as connection:
+                states.save_day(connection, day, gathered_at=now, empty_answers=0)
+            return
+        self._replace(state, gathered, seen, now)
+
+    def _replace(self, state: DayState, gathered: GatheredDay, seen: str, now: datetime) -> None:
+        job, day = self._job, gathered.day
+        with job.lease.write() as connection:
+            states.save_day(connection, day, billing_gathered=False, chargeback_calculated=False)
+            self._add_billed_resources(gathered.lines, now, connection)
+        table = billing_table(
+            gathered.lines,
+            ecosystem=job.store.ecosystem,
+            tenant_id=job.store.tenant_id,
+            environments=self._environments,
+        )
+        job.store.facts.replace_day(BILLING_TABLE, day, table, epoch=job.lease.epoch)
+        with job.lease.write() as connection:
+            states.save_day(
+                connection,
+                day,
+                billing_gathered=True,
+                gathered_fingerprint=seen,
+                gathered_at=now,
+                empty_answers=0,
+                failed_attempts=0,
+                billing_lines=len(gathered.lines),
+                error=None,
+            )
+        if state.calculated_fingerprint is not None:
+            log.info("tenant %s: the bill of %s has changed and is calculated again", job.tenant.name, day)
+
+    def _add_billed_resources(self, lines: Sequence[BillingLine], now: datetime, connection: Connection) -> None:
+        """A row in the inventory for every billed resource that no listing has ever named."""
+        new = {
+            line.resource_id: Resource(
+                line.resource_id, line.resource_type, line.resource_name, parent_id=line.environment_id
+            )
+            for line in lines
+            if line.resource_id not in self._resources
+        }
+        if new:
+            shelves.ensure_known(connection, now, billed=new.values())
+            self._resources |= new.keys()
+
+    def _doubt(self, state: DayState, empty_answers: int) -> None:
+        day = state.tracking_date
+        self._job.trouble(
+            f"{day}: the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_TO_BELIEVE} times), "
+            f"the {state.billing_lines} lines known are kept"
+        )
+        with self._job.lease.write() as connection:
+            states.save_day(connection, day, gathered_at=utc_now(), empty_answers=empty_answers)
+
+    def _refuse(self, day: date, problem: str) -> None:
+        self._job.trouble(f"{day}: {problem}")
+        with self._job.lease.write() as connection:
+            states.save_day(connection, day, error=problem)
+
+
+def _foreign_currency(lines: Sequence[BillingLine], currency: str) -> str | None:
+    foreign = sorted({line.currency for line in lines} - {currency})
+    return f"billed in {', '.join(foreign)}, but the tenant's currency is {currency}" if foreign else None

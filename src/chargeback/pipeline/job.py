@@ -1,0 +1,86 @@
+"""One run at work: the tenant, its storage, its lease, and the means to stop, to report and to collect errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from threading import Event
+
+from chargeback.config import Tenant
+from chargeback.errors import LeaseLost, Stopped
+from chargeback.model.days import DayRange
+from chargeback.pipeline.events import Progress, RunRequest, Stage
+from chargeback.store.control.lease import Lease
+from chargeback.store.tenant import TenantStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Tally:
+    """What a run has done so far."""
+
+    dates_gathered: int = 0
+    dates_pending: int = 0
+    dates_calculated: int = 0
+    chargeback_rows_written: int = 0
+    lines: int = 0
+    gathering_failed: bool = False
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Job:
+    """Everything that the stages of one run share."""
+
+    tenant: Tenant
+    store: TenantStore
+    lease: Lease
+    request: RunRequest
+    today: date
+    stop: Event
+    listener: Callable[[Progress], None]
+    tally: Tally = field(default_factory=Tally)
+
+    def check(self) -> None:
+        """A safe place to end.
+
+        Raises:
+            Stopped: the run was asked to stop.
+            LeaseLost: somebody else has taken over.
+        """
+        if self.lease.lost.is_set():
+            raise LeaseLost("the lease was taken over", tenant=self.tenant.name)
+        if self.stop.is_set():
+            raise Stopped("the run was asked to stop", tenant=self.tenant.name)
+
+    def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
+        """Tell the listener, and whoever reads the control database, where the run is."""
+        self.lease.show(stage, day)
+        self.report(stage, day, done, total)
+
+    def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
+        """Tell the listener where the run is."""
+        tally = self.tally
+        self.listener(Progress(self.tenant.name, stage, day, done, total, tally.lines, tally.chargeback_rows_written))
+
+    def trouble(self, error: str) -> None:
+        """An error that the run survives."""
+        log.warning("tenant %s: %s", self.tenant.name, error)
+        self.tally.errors.append(error)
+
+    @property
+    def window(self) -> DayRange:
+        """The UTC days that are gathered: ``[today − lookback_days, today − cutoff_days)``, as far as the provider's
+        own memory goes."""
+        settings = self.tenant.settings
+        history = self.tenant.ecosystem.capabilities.billing_history_days
+        first = self.today - timedelta(days=min(settings.lookback_days, history))
+        return DayRange(first, self.today - timedelta(days=settings.cutoff_days))
+
+    def wants(self, day: date) -> bool:
+        """Whether the request's range covers a day."""
+        start, end = self.request.start, self.request.end
+        return (start is None or day >= start) and (end is None or day <= end)

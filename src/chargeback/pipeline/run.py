@@ -1,0 +1,129 @@
+"""One run of one tenant, from the lease to the record: the conductor of the stages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event
+
+from sqlalchemy import Connection
+
+from chargeback.config import Tenant
+from chargeback.config.configuration import state_dir
+from chargeback.ecosystems.contract import TenantContext
+from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.model.days import utc_now, utc_today
+from chargeback.pipeline.calculate import calculate
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.gather import gather
+from chargeback.pipeline.job import Job
+from chargeback.store.control import runs
+from chargeback.store.control.lease import Lease
+from chargeback.store.tenant import TenantStore
+
+log = logging.getLogger(__name__)
+
+
+def open_store(tenant: Tenant) -> TenantStore:
+    """The storage of a configured tenant."""
+    return TenantStore.open(
+        tenant_name=tenant.name,
+        tenant_id=tenant.settings.tenant_id,
+        ecosystem=tenant.settings.ecosystem,
+        connection_string=tenant.storage.connection_string.get_secret_value(),
+        facts=tenant.storage.facts_path,
+    )
+
+
+def run_tenant(
+    tenant: Tenant,
+    store: TenantStore,
+    lease: Lease,
+    request: RunRequest,
+    *,
+    stop: Event,
+    listener: Callable[[Progress], None],
+) -> RunResult:
+    """Do the run and record it; the lease is released at the end. Never raises for what a run can survive.
+
+    Raises:
+        LeaseLost: somebody else has taken over; nothing more was written.
+    """
+    job = Job(tenant, store, lease, request, utc_today(), stop, listener)
+    with lease.kept_alive():
+        with lease.write() as connection:
+            run_id = runs.start_run(connection, lease.epoch)
+        outcome = _work(job)
+        result = _result(job, outcome)
+        with lease.write() as connection:
+            if job.tally.gathering_failed:
+                _count_failure(job, connection)
+            runs.finish_run(
+                connection,
+                run_id,
+                outcome=result.outcome,
+                errors=list(result.errors),
+                counts={
+                    "dates_gathered": result.dates_gathered,
+                    "dates_pending": result.dates_pending,
+                    "dates_calculated": result.dates_calculated,
+                    "chargeback_rows_written": result.chargeback_rows_written,
+                },
+            )
+    lease.release()
+    return result
+
+
+def _work(job: Job) -> Outcome:
+    """The stages, one after the other; what ended them."""
+    tenant = job.tenant
+    context = TenantContext(
+        tenant_name=tenant.name,
+        tenant_id=tenant.settings.tenant_id,
+        currency=tenant.settings.currency,
+        today=job.today,
+        stop=job.stop,
+        state_dir=str(state_dir()),
+    )
+    try:
+        job.store.facts.create()
+        with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
+            gather(job, gatherer)
+            job.check()
+            calculate(job, gatherer)
+    except Stopped:
+        job.tally.errors.append("the run was stopped before its end")
+        return Outcome.INTERRUPTED
+    except LeaseLost:
+        raise
+    except ChargebackError as error:
+        job.trouble(str(error))
+        return Outcome.FAILED
+    except Exception as error:  # the outermost edge of a run: a plugin may raise anything
+        log.exception("tenant %s: the run failed", tenant.name)
+        job.tally.errors.append(f"internal error: {type(error).__name__}")
+        return Outcome.FAILED
+    if job.tally.gathering_failed:
+        return Outcome.FAILED
+    return Outcome.COMPLETED_WITH_ERRORS if job.tally.errors else Outcome.COMPLETED
+
+
+def _count_failure(job: Job, connection: Connection) -> None:
+    """One more consecutive failure to gather; at the threshold the tenant is suspended."""
+    failures = runs.count_gather_failure(connection)
+    if failures >= job.tenant.settings.gather_failure_threshold:
+        runs.suspend(connection, f"gathering failed {failures} times in a row, last: {job.tally.errors[-1]}")
+
+
+def _result(job: Job, outcome: Outcome) -> RunResult:
+    tally = job.tally
+    return RunResult(
+        tenant=job.tenant.name,
+        outcome=outcome,
+        dates_gathered=tally.dates_gathered,
+        dates_pending=tally.dates_pending,
+        dates_calculated=tally.dates_calculated,
+        chargeback_rows_written=tally.chargeback_rows_written,
+        errors=tuple(tally.errors),
+        completed_at=utc_now(),
+    )
