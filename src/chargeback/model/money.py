@@ -49,7 +49,7 @@ def to_amount(value: Decimal) -> Decimal:
     >>> to_amount(Decimal("1.25"))
     Decimal('1.250000000000')
     """
-    if abs(value) >= LIMIT:
+    if value.copy_abs() >= LIMIT:  # abs() itself would round to 28 digits
         raise ValueError(f"{value} does not fit DECIMAL({PRECISION},{PLACES})")
     return value.quantize(UNIT, context=_EXACT)
 

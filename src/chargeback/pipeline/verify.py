@@ -32,7 +32,7 @@ class DayCheck:
     @property
     def difference(self) -> Decimal:
         """What was charged beyond the bill; anything but zero in a calculated day is a fault."""
-        return total([self.chargebacks, -self.billing])
+        return total([self.chargebacks, self.billing.copy_negate()])
 
     @property
     def is_wrong(self) -> bool:

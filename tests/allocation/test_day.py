@@ -1,0 +1,260 @@
+"""The calculation of one day: who is charged what, and why; and that no digit is ever lost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chargeback.allocation.day import Evidence
+from chargeback.allocation.split import split_exactly
+from chargeback.errors import AllocationError
+from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_COLUMNS, dimension_id
+from chargeback.model.money import from_units, to_units
+from tests.allocation.bills import CATALOGUE, DAY, POLICIES, bill, calculate, members, rows_of, usage
+
+
+def evidence(billed: str, used: str = "", belong: str = "", *, metrics: bool = True) -> Evidence:
+    """A day's evidence from texts."""
+    return Evidence(DAY, bill(billed), usage(used), members(belong), metrics_available=metrics)
+
+
+def test_by_usage_with_a_shared_portion() -> None:
+    """A line of two portions is split by bytes and evenly; both portions become rows of their own."""
+    day = calculate(
+        evidence(
+            "lkc-1 CKU 10",
+            "bytes_in lkc-1 sa-1 3 \n bytes_out lkc-1 sa-1 3 \n bytes_out lkc-1 sa-2 1",
+            "lkc-1 active sa-1 sa-2 sa-3",
+        )
+    )
+    assert rows_of(day) == [
+        "lkc-1 CKU 1 sa-1 usage 6 usage_ratio USAGE_RATIO_ALLOCATION",
+        "lkc-1 CKU 2 sa-1 shared 1 even_split EVEN_SPLIT_ALLOCATION",
+        "lkc-1 CKU 1 sa-2 usage 1 usage_ratio USAGE_RATIO_ALLOCATION",
+        "lkc-1 CKU 2 sa-2 shared 1 even_split EVEN_SPLIT_ALLOCATION",
+        "lkc-1 CKU 2 sa-3 shared 1 even_split EVEN_SPLIT_ALLOCATION",
+    ]
+    first = day.rows.to_pylist()[0]
+    assert (first["identity_usage"], first["total_usage"]) == (Decimal(6), Decimal(7))
+    assert (first["portion_share"], first["chain_position"]) == (Decimal("0.7"), 1)
+    assert first["policy_hash"] == POLICIES["CKU"].hash
+
+
+def test_the_owner_pays() -> None:
+    """A known owner is charged directly; without one, whoever is active on it shares it."""
+    day = calculate(
+        evidence("lcc-1 CONNECT 2 \n lcc-2 CONNECT 2", "", "lcc-1 owner sa-1 \n lcc-1 active sa-1 \n lcc-2 active sa-2")
+    )
+    assert rows_of(day) == [
+        "lcc-1 CONNECT 1 sa-1 usage 2 direct OWNER_ALLOCATION",
+        "lcc-2 CONNECT 1 sa-2 shared 2 even_split NO_OWNER_LOCATED",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("used", "belong", "metrics", "expected"),
+    [
+        ("", "lkc-1 active a", True, "lkc-1 WRITE 1 a shared 1 even_split NO_METRICS_LOCATED"),
+        ("bytes_in lkc-2 a 5", "lkc-1 active a", True, "lkc-1 WRITE 1 a shared 1 even_split NO_METRICS_LOCATED"),
+        ("bytes_out lkc-1 a 5", "lkc-1 active a", True, "lkc-1 WRITE 1 a shared 1 even_split NO_METRICS_LOCATED"),
+        (
+            "bytes_in lkc-1 a 0",
+            "lkc-1 active a",
+            True,
+            "lkc-1 WRITE 1 a shared 1 even_split NO_USAGE_FOR_ACTIVE_IDENTITIES",
+        ),
+        ("", "lkc-1 active a", False, "lkc-1 WRITE 1 a shared 1 even_split METRICS_UNAVAILABLE"),
+        ("", "* period a", True, "lkc-1 WRITE 1 a shared 1 even_split NO_METRICS_LOCATED"),
+        ("", "", True, "lkc-1 WRITE 1 UNALLOCATED shared 1 terminal NO_IDENTITIES_LOCATED"),
+        ("", "", False, "lkc-1 WRITE 1 UNALLOCATED shared 1 terminal NO_IDENTITIES_LOCATED"),
+    ],
+)
+def test_why_the_first_way_failed(used: str, belong: str, metrics: bool, expected: str) -> None:
+    """The detail of a row says why the first way of the chain did not apply, unless nobody at all could be found."""
+    assert rows_of(calculate(evidence("lkc-1 WRITE 1", used, belong, metrics=metrics))) == [expected]
+
+
+def test_even_over_the_period_when_nobody_is_active() -> None:
+    """The second way of the chain takes over, and the row says which way failed first."""
+    assert rows_of(calculate(evidence("lkc-1 BASE 3", "", "* period a b c"))) == [
+        "lkc-1 BASE 1 a shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
+        "lkc-1 BASE 1 b shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
+        "lkc-1 BASE 1 c shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
+    ]
+
+
+def test_unknown_types_are_told_and_go_to_unallocated() -> None:
+    """A product type that no policy names is UNALLOCATED, never lost."""
+    day = calculate(evidence("x NEWS 5", "", "x active a \n * period a"))
+    assert rows_of(day) == ["x NEWS 1 UNALLOCATED shared 5 terminal UNKNOWN_PRODUCT_TYPE"]
+    assert day.unknown_types == ("NEWS",)
+
+
+def test_usage_without_an_owner_keeps_its_weight() -> None:
+    """What nobody known has used is not pushed onto the neighbours."""
+    day = calculate(evidence("p WRITE 4", "bytes_in p UNALLOCATED 3 \n bytes_in p a 1", "p active a"))
+    assert rows_of(day) == [
+        "p WRITE 1 UNALLOCATED usage 3 usage_ratio NO_OWNER_LOCATED",
+        "p WRITE 1 a usage 1 usage_ratio USAGE_RATIO_ALLOCATION",
+    ]
+
+
+def test_proportional_follows_the_other_lines() -> None:
+    """Support follows what each identity was charged; UNALLOCATED and who was credited take no part."""
+    day = calculate(
+        evidence(
+            "lkc-1 BASE 6 \n lkc-2 BASE 2 \n lkc-3 BASE -5 \n x NEWS 100 \n org SUPPORT 8 \n org SUPPORT -4",
+            "",
+            "lkc-1 active a \n lkc-2 active b \n lkc-3 active c",
+        )
+    )
+    support = [row for row in rows_of(day) if row.startswith("org")]
+    assert sorted(support) == [
+        "org SUPPORT 1 a shared -3 proportional PROPORTIONAL_ALLOCATION",
+        "org SUPPORT 1 a shared 6 proportional PROPORTIONAL_ALLOCATION",
+        "org SUPPORT 1 b shared -1 proportional PROPORTIONAL_ALLOCATION",
+        "org SUPPORT 1 b shared 2 proportional PROPORTIONAL_ALLOCATION",
+    ]
+
+
+def test_proportional_without_anything_to_follow() -> None:
+    """When nobody was charged, support goes down its chain."""
+    assert rows_of(calculate(evidence("org SUPPORT 2", "", "* period a"))) == [
+        "org SUPPORT 1 a shared 2 even_split NO_ACTIVE_IDENTITIES_LOCATED"
+    ]
+
+
+def test_unallocated_takes_no_part_in_an_even_split() -> None:
+    """A membership of UNALLOCATED, wherever it may come from, is nobody's."""
+    assert rows_of(calculate(evidence("r BASE 1", "", "r active UNALLOCATED a"))) == [
+        "r BASE 1 a shared 1 even_split EVEN_SPLIT_ALLOCATION"
+    ]
+
+
+def test_ties_go_to_the_first_ids() -> None:
+    """A cent that cannot be divided goes, unit by unit, to the ids that come first."""
+    assert rows_of(calculate(evidence("r BASE 0.000000000005", "", "r active c a b"))) == [
+        "r BASE 1 a shared 2E-12 even_split EVEN_SPLIT_ALLOCATION",
+        "r BASE 1 b shared 2E-12 even_split EVEN_SPLIT_ALLOCATION",
+        "r BASE 1 c shared 1E-12 even_split EVEN_SPLIT_ALLOCATION",
+    ]
+
+
+def test_rows_of_zero_are_not_written() -> None:
+    """A line of zero has no rows, and who gets nothing of a tiny line has none either."""
+    assert rows_of(calculate(evidence("r BASE 0 \n r BASE 0.000000000001", "", "r active a b"))) == [
+        "r BASE 1 a shared 1E-12 even_split EVEN_SPLIT_ALLOCATION"
+    ]
+
+
+def test_a_day_without_lines() -> None:
+    """A gathered, empty day has no rows, in the right schema."""
+    rows = calculate(evidence("")).rows
+    assert (rows.num_rows, rows.schema) == (0, CHARGEBACKS)
+
+
+def test_beyond_128_bits() -> None:
+    """The largest bill split by the largest usages is exact too."""
+    day = calculate(
+        evidence(
+            "r WRITE 99999999999999999999999999.999999999999",
+            "bytes_in r a 99999999999999999999999999 \n bytes_in r b 33333333333333333333333333.333333",
+        )
+    )
+    expected = split_exactly(10**38 - 1, [("a", (10**26 - 1) * 10**6), ("b", 33333333333333333333333333333333)])
+    found = zip(day.rows["identity_id"].to_pylist(), map(to_units, day.rows["amount"].to_pylist()), strict=True)
+    assert list(found) == expected
+
+
+def test_the_same_evidence_gives_the_same_bytes() -> None:
+    """Whatever order the evidence comes in, the rows are the same, in the same order."""
+    given_ = evidence(
+        "b CKU 7 \n a CKU 7 \n a BASE 1 \n o SUPPORT 3",
+        "bytes_in a x 1 \n bytes_in b y 2 \n bytes_out a y 3",
+        "a active x y z \n b active z",
+    )
+    turned = Evidence(
+        DAY,
+        given_.billing.take(pa.array([3, 1, 0, 2])),
+        given_.usage.take(pa.array([2, 0, 1])),
+        given_.members.take(pa.array([3, 2, 1, 0])),
+    )
+    first, second = calculate(given_).rows, calculate(turned).rows
+    assert first.combine_chunks().equals(second.combine_chunks())
+
+
+def test_dimension_ids_are_those_of_the_columns() -> None:
+    """Every row carries the id that its dimension's columns hash to."""
+    rows = calculate(evidence("a CKU 7 \n x NEWS 1", "bytes_in a x 1", "a active x y")).rows.to_pylist()
+    for row in rows:
+        assert row["dimension_id"] == dimension_id(tuple(row[name] for name in DIMENSION_COLUMNS))
+
+
+def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
+    """When the day's sums leave 38 digits the day is an error, not a wrong number."""
+    largest = "99999999999999999999999999"
+    with pytest.raises(AllocationError, match="38 digits"):
+        calculate(evidence(f"r BASE {largest} \n r2 BASE {largest} \n o SUPPORT 1", "", "r active a \n r2 active a"))
+
+
+_costs = st.one_of(
+    st.integers(-(10**6), 10**6),
+    st.integers(-(10**16), 10**16),
+    st.integers(-(10**37), 10**37).filter(lambda units: abs(units) > 10**30),
+    st.just(0),
+).map(lambda units: f"{from_units(units):f}")
+
+
+@st.composite
+def _days(draw: st.DrawFn) -> Evidence:
+    resources = ["lkc-1", "lkc-2"]
+    kinds = [*POLICIES, "NEWS"]
+    lines = draw(
+        st.lists(st.tuples(st.sampled_from(resources), st.sampled_from(kinds), _costs), min_size=1, max_size=6)
+    )
+    # One huge line at most: the sums of several need not fit 38 digits.
+    huge = [line for line in lines if abs(Decimal(line[2])) > 10**15]
+    lines = [line for line in lines if line not in huge] + huge[:1]
+    many = draw(st.sampled_from([0, 1, 2, 3, 7, 100, 1000, 5000]))
+    people = [f"sa-{number:05}" for number in range(many)]
+    scale = draw(st.sampled_from([1, 10**6, 10**12, 10**25]))
+    seed = draw(st.integers(1, 10**9))
+    used = [
+        f"{measure} {resource} {who} {(seed * (number + 1)) % 1009 * scale // 1009}"
+        for measure in draw(st.sets(st.sampled_from(["bytes_in", "bytes_out"])))
+        for resource in draw(st.sets(st.sampled_from(resources)))
+        for number, who in enumerate([*people, "UNALLOCATED"])
+    ]
+    belong = [
+        f"{resource} {relation} {' '.join(people)}"
+        for resource, relation in draw(
+            st.sets(st.sampled_from([("lkc-1", "active"), ("lkc-2", "active"), ("lkc-1", "owner"), ("*", "period")]))
+        )
+        if people
+    ]
+    return evidence("\n".join(" ".join(line) for line in lines), "\n".join(used), "\n".join(belong))
+
+
+@settings(max_examples=60, deadline=None)
+@given(_days())
+def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
+    """For every line, whatever its sign, size, decimals or number of identities, no digit is lost or invented."""
+    rows = calculate(day).rows
+    sums: dict[str, int] = defaultdict(int)
+    for line_id, amount in zip(rows["line_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):
+        sums[line_id] += to_units(amount)
+        assert amount != 0
+    billed = zip(day.billing["line_id"].to_pylist(), day.billing["total_cost"].to_pylist(), strict=True)
+    assert sums == {line_id: to_units(cost) for line_id, cost in billed if cost}
+    keys = rows.select(["line_id", "portion", "identity_id"])
+    assert keys.group_by(keys.column_names).aggregate([]).num_rows == rows.num_rows
+
+
+def test_the_catalogue_of_the_tests_asks_for_two_measures() -> None:
+    """A catalogue knows every measure that its policies may ask for."""
+    assert CATALOGUE.measures == {"bytes_in", "bytes_out"}

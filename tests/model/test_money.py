@@ -1,0 +1,84 @@
+"""Money keeps every digit, from the text of the wire to the text of the answer."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chargeback.model.money import (
+    LIMIT,
+    from_units,
+    is_exact,
+    parse_decimal,
+    parse_json,
+    render,
+    to_amount,
+    to_units,
+    total,
+)
+
+amounts = st.integers(-(10**38) + 1, 10**38 - 1).map(from_units)
+
+
+@given(amounts)
+def test_units_and_back_lose_nothing(amount: Decimal) -> None:
+    """An amount turned into units of 10⁻¹² and back is the same amount."""
+    assert from_units(to_units(amount)) == amount
+
+
+@given(amounts)
+def test_rendering_is_exact_and_plain(amount: Decimal) -> None:
+    """The rendered text is the very number, without exponent or superfluous zeros, with at least two decimals."""
+    text = render(amount)
+    whole, _, fraction = text.partition(".")
+    assert parse_decimal(text) == amount
+    assert "E" not in text.upper()
+    assert len(fraction) >= 2
+    assert len(fraction) == 2 or not fraction.endswith("0")
+    assert whole != "-0" or Decimal(text) != 0
+
+
+@given(st.lists(amounts.filter(lambda amount: abs(amount) < LIMIT / 100), max_size=50))
+def test_total_does_not_depend_on_the_order(values: list[Decimal]) -> None:
+    """A sum is exact beyond the 28 digits of Python's default context, in whatever order."""
+    assert total(values) == total(reversed(values)) == from_units(sum(to_units(value) for value in values))
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20))
+def test_json_numbers_are_decimals_of_their_text(value: Decimal) -> None:
+    """A number in JSON becomes the decimal that its text spells; no float is ever in between."""
+    parsed = parse_json(f'{{"amount": {value:f}}}')["amount"]
+    assert isinstance(parsed, Decimal | int)
+    assert parsed == value
+
+
+def test_half_even_once() -> None:
+    """Beyond twelve decimals an amount is rounded half-even."""
+    assert to_amount(Decimal("0.0000000000015")) == Decimal("0.000000000002")
+    assert to_amount(Decimal("0.0000000000025")) == Decimal("0.000000000002")
+    assert not is_exact(Decimal("0.0000000000025"))
+    assert is_exact(Decimal("0.25"))
+
+
+@pytest.mark.parametrize("text", ["", "abc", "NaN", "Infinity", "1,5"])
+def test_what_is_no_finite_number_is_refused(text: str) -> None:
+    """Only finite decimal numbers are numbers."""
+    with pytest.raises(ValueError, match="is not a"):
+        parse_decimal(text)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """An amount of more than 26 digits before the point is an error, not a rounded number."""
+    with pytest.raises(ValueError, match="does not fit"):
+        to_amount(Decimal(10) ** 26)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_json_has_no_such_constants(constant: str) -> None:
+    """Python's own extension of JSON is not accepted."""
+    with pytest.raises(ValueError, match="not a JSON number"):
+        parse_json(json.dumps({"a": 1}).replace("1", constant))

@@ -1,0 +1,32 @@
+"""Every test of the control database runs on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.lease import Lease, Owner, acquire
+from tests.support.databases import KINDS, control_database, scratch_database
+
+
+@pytest.fixture(params=KINDS)
+def connection_string(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database."""
+    with scratch_database(request.param, tmp_path) as text:
+        yield text
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlDatabase]:
+    """A migrated, empty control database."""
+    with control_database(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def lease(database: ControlDatabase) -> Lease:
+    """The lease of the only worker."""
+    return acquire(database, Owner.this_process())

@@ -1,0 +1,51 @@
+"""The state of days."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from chargeback.model.days import DayRange
+from chargeback.store.control import days
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import DayState
+
+FIRST, SECOND, THIRD = date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)
+
+
+def test_a_day_never_handled_is_all_false(database: ControlDatabase) -> None:
+    """Asking for an unknown day makes none."""
+    with database.read() as connection:
+        assert days.read_day_state(connection, FIRST) == DayState(FIRST)
+        assert days.read_days(connection) == []
+
+
+def test_due_days_are_gathered_and_not_calculated(database: ControlDatabase) -> None:
+    """Billing and resources make a day due, oldest first; a calculated one is not, until it is required again."""
+    with database.write() as connection:
+        for day in (SECOND, FIRST, THIRD):
+            days.save_day(connection, day, billing_gathered=day != THIRD)
+        days.mark_resources_gathered(connection, DayRange(FIRST, date(2026, 2, 1)))
+        assert [state.tracking_date for state in days.due_days(connection)] == [FIRST, SECOND]
+        days.save_day(connection, FIRST, chargeback_calculated=True)
+        assert [state.tracking_date for state in days.due_days(connection)] == [SECOND]
+        days.require_calculation(connection, [FIRST])
+        assert [state.tracking_date for state in days.due_days(connection)] == [FIRST, SECOND]
+
+
+def test_days_without_metrics_are_remembered(database: ControlDatabase) -> None:
+    """Calculated days that had to do without metrics are found again within their window."""
+    with database.write() as connection:
+        days.save_day(connection, FIRST, chargeback_calculated=True, metrics_unavailable=True)
+        days.save_day(connection, SECOND, chargeback_calculated=True)
+        days.save_day(connection, THIRD, chargeback_calculated=True, metrics_unavailable=True)
+        assert days.days_without_metrics(connection, DayRange(FIRST, THIRD)) == [FIRST]
+
+
+def test_counts(database: ControlDatabase) -> None:
+    """Pending, calculated and the newest calculated day."""
+    with database.write() as connection:
+        assert days.count_days(connection) == days.DayCounts(0, 0, None)
+        days.save_day(connection, FIRST, billing_gathered=True, chargeback_calculated=True)
+        days.save_day(connection, SECOND, billing_gathered=True)
+        days.save_day(connection, THIRD, error="no")
+        assert days.count_days(connection) == days.DayCounts(1, 1, FIRST)

@@ -1,0 +1,114 @@
+"""The inventory changes only by complete listings, and forgets nobody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from chargeback.model.inventory import UNALLOCATED, Grant, Identity, Inventory, ListedInventory, Resource
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.inventory import ensure_known, merge_listing, read_inventory
+
+NOW = datetime(2026, 1, 10, tzinfo=UTC)
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+CLUSTER = Resource("lkc-1", "kafka_cluster", "orders", parent_id="env-1", created_at=CREATED, metadata={"cku": 2})
+ACCOUNT = Identity("sa-1", "service_account", "billing")
+KEY = Grant("key-1", "lkc-1", "sa-1", created_at=CREATED)
+COMPLETE = frozenset({"kafka_cluster", "service_account", "grant"})
+
+
+def merge(
+    database: ControlDatabase, inventory: Inventory, *, hours: int = 0, believe_empty: int = -1, **listed: object
+) -> Inventory:
+    """Merge one listing and read what is known then."""
+    complete: object = listed.get("complete", COMPLETE)
+    with database.write() as connection:
+        merge_listing(
+            connection,
+            ListedInventory(inventory, frozenset(complete)),  # type: ignore[arg-type]
+            NOW + timedelta(hours=hours),
+            empty_listings_to_delete=believe_empty,
+        )
+        return read_inventory(connection)
+
+
+@pytest.fixture
+def known(database: ControlDatabase) -> Inventory:
+    """A first, complete listing."""
+    return merge(database, Inventory([CLUSTER], [ACCOUNT], [KEY]))
+
+
+def test_what_is_listed_is_known(known: Inventory) -> None:
+    """Everything about a listed thing is kept."""
+    assert known == Inventory([CLUSTER], [ACCOUNT], [KEY])
+
+
+def test_what_a_complete_listing_does_not_have_is_deleted(database: ControlDatabase, known: Inventory) -> None:
+    """Deleted as of the first complete listing without it; the time does not move with later ones."""
+    other = Inventory([Resource("lkc-2", "kafka_cluster")], [Identity("sa-2", "service_account")], [])
+    merge(database, other, hours=1)
+    later = merge(database, other, hours=2)
+    assert {r.resource_id: r.deleted_at for r in later.resources} == {"lkc-1": NOW + timedelta(hours=1), "lkc-2": None}
+    assert [g.deleted_at for g in later.grants] == [None]
+
+
+def test_the_provider_knows_better_when_something_was_deleted(database: ControlDatabase, known: Inventory) -> None:
+    """A time of deletion that is listed is kept, and what comes back lives again."""
+    gone = Resource("lkc-1", "kafka_cluster", "orders", parent_id="env-1", deleted_at=CREATED)
+    assert merge(database, Inventory([gone], [ACCOUNT], [KEY])).resources[0].deleted_at == CREATED
+    assert merge(database, Inventory([CLUSTER], [ACCOUNT], [KEY])).resources[0].deleted_at is None
+
+
+def test_a_known_creation_time_is_not_forgotten(database: ControlDatabase, known: Inventory) -> None:
+    """A listing without creation times does not make old what was new."""
+    later = merge(database, Inventory([Resource("lkc-1", "kafka_cluster")], [ACCOUNT], [KEY]))
+    assert later.resources[0].created_at == CREATED
+    assert later.resources[0].display_name is None
+
+
+def test_a_failed_listing_changes_nothing(database: ControlDatabase, known: Inventory) -> None:
+    """Half a listing neither deletes nor adds."""
+    half = Inventory([Resource("lkc-2", "kafka_cluster")], [], [])
+    assert merge(database, half, complete=["service_account"], believe_empty=1).resources == [CLUSTER]
+
+
+@pytest.mark.parametrize(("believe_empty", "deleted"), [(-1, [False] * 3), (1, [True] * 3), (3, [False, False, True])])
+def test_entirely_empty_listings(
+    database: ControlDatabase, known: Inventory, believe_empty: int, deleted: list[bool]
+) -> None:
+    """An empty listing deletes never, or when it has come so many times in a row."""
+    found = []
+    for hours in range(3):
+        later = merge(database, Inventory([], [ACCOUNT], [KEY]), hours=hours, believe_empty=believe_empty)
+        found.append(later.resources[0].deleted_at is not None)
+    assert found == deleted
+
+
+def test_a_filled_listing_ends_the_row_of_empty_ones(database: ControlDatabase, known: Inventory) -> None:
+    """Only empty listings without a filled one between them count."""
+    for inventory in (Inventory(), Inventory([CLUSTER], [ACCOUNT], [KEY]), Inventory()):
+        later = merge(database, inventory, believe_empty=2)
+    assert later.resources[0].deleted_at is None
+
+
+def test_billed_and_charged_have_rows(database: ControlDatabase, known: Inventory) -> None:
+    """What only the bill or the metrics know gets a row; what is known keeps its own."""
+    with database.write() as connection:
+        ensure_known(
+            connection,
+            NOW,
+            billed=[Resource("lkc-1", "unknown"), Resource("lkc-9", "kafka_cluster")],
+            charged=[Identity("ghost", "principal"), Identity("sa-1", "principal")],
+        )
+        ensure_known(connection, NOW)
+        found = read_inventory(connection)
+    assert {r.resource_id: r.resource_type for r in found.resources} == {
+        "lkc-1": "kafka_cluster",
+        "lkc-9": "kafka_cluster",
+    }
+    assert {i.identity_id: i.identity_type for i in found.identities} == {
+        UNALLOCATED: "system",
+        "ghost": "principal",
+        "sa-1": "service_account",
+    }

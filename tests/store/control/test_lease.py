@@ -1,0 +1,119 @@
+"""One run per tenant at a time, and whoever lost the lease writes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from chargeback.errors import LeaseHeld, LeaseLost
+from chargeback.model.days import utc_now
+from chargeback.store.control import schema
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import read_days, save_day
+from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire, is_held, resume
+
+
+def expire(database: ControlDatabase) -> None:
+    """Let the present lease be old."""
+    with database.write() as connection:
+        connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
+
+
+def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -> None:
+    """While a run is in progress nobody else begins one; when it has released the lease, the next epoch does."""
+    with pytest.raises(LeaseHeld):
+        acquire(database, Owner.this_process())
+    lease.release()
+    assert acquire(database, Owner.this_process()).epoch == lease.epoch + 1
+
+
+def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
+    """However many ask at once, one gets the lease."""
+
+    def attempt(_: int) -> int | None:
+        try:
+            return acquire(database, Owner.this_process()).epoch
+        except LeaseHeld:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(attempt, range(8)), key=str) == [1, *[None] * 7]
+
+
+def test_an_expired_lease_is_taken_over_and_its_owner_writes_nothing(database: ControlDatabase, lease: Lease) -> None:
+    """A worker that slept through its lease is refused in every transaction."""
+    expire(database)
+    successor = acquire(database, Owner.this_process())
+    with pytest.raises(LeaseLost), lease.write() as connection:
+        save_day(connection, date(2026, 1, 1), billing_gathered=True)
+    assert lease.lost.is_set()
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    lease.release()
+    successor.renew()
+    with database.read() as connection:
+        assert read_days(connection) == []
+
+
+def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDatabase, lease: Lease) -> None:
+    """Waking up late is no harm as long as nobody else came."""
+    expire(database)
+    lease.renew()
+    with pytest.raises(LeaseHeld):
+        acquire(database, Owner.this_process())
+
+
+def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
+    """Nobody waits for the expiry of a process that is known to be gone."""
+    program = "from chargeback.store.control.lease import Owner; print(Owner.this_process())"
+    dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    owner = Owner.parse(dead)
+    assert owner is not None
+    assert owner.is_surely_dead()
+    acquire(database, owner)
+    assert acquire(database, Owner.this_process()).epoch == 2
+
+
+def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> None:
+    """Of a process elsewhere only its lease can be known."""
+    elsewhere = replace(Owner.this_process(), boot_id="another", pid=2**22)
+    assert not elsewhere.is_surely_dead()
+    acquire(database, elsewhere)
+    with pytest.raises(LeaseHeld):
+        acquire(database, Owner.this_process())
+
+
+def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: Lease) -> None:
+    """The child continues the same epoch under its own name; a lease that is gone cannot be continued."""
+    child = replace(Owner.this_process(), token="child")
+    continued = resume(database, child, lease.epoch)
+    with database.read() as connection:
+        assert connection.execute(select(schema.tenant.c.lease_owner)).scalar() == str(child)
+    continued.release()
+    with pytest.raises(LeaseLost):
+        resume(database, child, lease.epoch)
+
+
+def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -> None:
+    """Stage and date are shown while the lease is held, and gone afterwards."""
+    lease.show("calculating", date(2026, 1, 1))
+    shown = select(schema.tenant.c.stage, schema.tenant.c.stage_date)
+    with database.read() as connection:
+        assert tuple(connection.execute(shown).one()) == ("calculating", date(2026, 1, 1))
+    lease.release()
+    with database.read() as connection:
+        assert tuple(connection.execute(shown).one()) == (None, None)
+
+
+def test_an_unreadable_owner_holds_until_it_expires() -> None:
+    """A name in a form we do not know is believed until its lease ends."""
+    now = utc_now()
+    assert is_held("somebody", now + EXPIRY, now)
+    assert not is_held("somebody", now, now)
+    assert not is_held(None, now + EXPIRY, now)

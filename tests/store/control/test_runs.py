@@ -1,0 +1,64 @@
+"""Runs and suspension."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from chargeback.store.control import runs, schema
+from chargeback.store.control.database import ControlDatabase
+
+
+def outcomes(database: ControlDatabase) -> list[tuple[str, list[str]]]:
+    """How the runs ended, oldest first."""
+    with database.read() as connection:
+        rows = connection.execute(select(schema.runs.c.outcome, schema.runs.c.errors).order_by(schema.runs.c.run_id))
+        return [(row.outcome, row.errors) for row in rows]
+
+
+def test_a_run_is_recorded_from_start_to_end(database: ControlDatabase) -> None:
+    """A run is visible while it lasts and keeps its counts and errors; only then is there a last one."""
+    with database.write() as connection:
+        run_id = runs.start_run(connection, 1)
+        assert runs.last_finished(connection) is None
+    assert outcomes(database) == [("running", [])]
+    with database.write() as connection:
+        runs.finish_run(
+            connection, run_id, outcome="completed_with_errors", errors=["a", "b"], counts={"dates_gathered": 3}
+        )
+        assert runs.last_finished(connection) is not None
+    assert outcomes(database) == [("completed_with_errors", ["a", "b"])]
+
+
+def test_a_run_whose_process_died_was_interrupted(database: ControlDatabase) -> None:
+    """The next run finds out; an interrupted run is not the last finished one."""
+    with database.write() as connection:
+        runs.start_run(connection, 1)
+        runs.start_run(connection, 2)
+        assert runs.last_finished(connection) is None
+    assert [outcome for outcome, _ in outcomes(database)] == ["interrupted", "running"]
+
+
+def test_a_parent_records_what_its_child_could_not(database: ControlDatabase) -> None:
+    """The run of the epoch is closed, or recorded when the child never came to it; an ended one is left alone."""
+    with database.write() as connection:
+        runs.start_run(connection, 1)
+        runs.close_open_run(connection, 1, outcome="timed_out", error="Execution timed out after 1s")
+        runs.close_open_run(connection, 1, outcome="failed", error="too late")
+        runs.close_open_run(connection, 2, outcome="failed", error="never started")
+    assert outcomes(database) == [
+        ("timed_out", ["Execution timed out after 1s"]),
+        ("failed", ["never started"]),
+    ]
+
+
+def test_failures_lead_to_suspension_and_back(database: ControlDatabase) -> None:
+    """Failures are counted until a success; a suspension lasts until a worker starts."""
+    with database.write() as connection:
+        assert [runs.count_gather_failure(connection) for _ in range(2)] == [1, 2]
+        runs.reset_gather_failures(connection)
+        assert runs.count_gather_failure(connection) == 1
+        runs.suspend(connection, "the key was revoked")
+        assert runs.suspended_because(connection) == "the key was revoked"
+        runs.clear_suspension(connection)
+        assert runs.suspended_because(connection) is None
+        assert runs.count_gather_failure(connection) == 1

@@ -1,0 +1,50 @@
+"""The register of dimensions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.errors import DimensionCollision
+from chargeback.model.chargeback import DIMENSIONS
+from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
+from tests.allocation.bills import bill, calculate, members, usage
+from tests.allocation.test_day import Evidence
+from tests.store.facts.test_tables import DAY
+
+
+def charged(billed: str) -> pa.Table:
+    """Chargeback rows of a bill that ``a`` and ``b`` share."""
+    return calculate(Evidence(DAY, bill(billed), usage(""), members("* period a b"))).rows
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> FactTables:
+    """Empty tables."""
+    tables = FactTables(tmp_path)
+    tables.create()
+    return tables
+
+
+def test_a_dimension_is_registered_once(tables: FactTables) -> None:
+    """Days that repeat a dimension, in this run or another, add nothing."""
+    register = DimensionRegister(tables, epoch=1)
+    register.register(charged("r BASE 1"))
+    register.register(charged("r BASE 2"))
+    DimensionRegister(tables, epoch=2).register(charged("r BASE 3 \n s BASE 1"))
+    snapshot = tables.snapshot(DIMENSIONS_TABLE)
+    assert [file.rows for file in snapshot.files] == [2, 2]
+
+
+def test_two_dimensions_with_one_id_are_an_error(tables: FactTables) -> None:
+    """A collision, with what is stored or within a day, is named and nothing is written."""
+    register = DimensionRegister(tables, epoch=1)
+    rows = charged("r BASE 1 \n s BASE 1")
+    same = pa.array([7] * rows.num_rows, pa.int64())
+    position = rows.schema.get_field_index("dimension_id")
+    with pytest.raises(DimensionCollision, match="share one id"):
+        register.register(rows.set_column(position, DIMENSIONS.field("dimension_id"), same))
+    assert tables.snapshot(DIMENSIONS_TABLE).rows == 0

@@ -1,0 +1,112 @@
+"""A day of facts is replaced whole, by the holder of the lease only."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.errors import LeaseLost, StorageError
+from chargeback.model.days import DayRange
+from chargeback.model.usage import MEMBERS
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, FactTables, read_day
+
+DAY = date(2026, 1, 1)
+
+
+def rows(day: date, *identities: str) -> pa.Table:
+    """Members of a day."""
+    return pa.table(
+        {
+            "date": pa.array([day] * len(identities), pa.date32()),
+            "resource_id": pa.array(["lkc-1"] * len(identities), pa.string()),
+            "identity_id": pa.array(identities, pa.string()),
+            "relation": pa.array(["active"] * len(identities), pa.string()),
+        },
+        schema=MEMBERS,
+    )
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> FactTables:
+    """Empty tables."""
+    tables = FactTables(tmp_path / "facts with spaces")
+    tables.create()
+    return tables
+
+
+def test_a_table_never_written_is_empty(tmp_path: Path) -> None:
+    """Readers may come before the first run."""
+    assert FactTables(tmp_path / "nothing").snapshot(CHARGEBACKS_TABLE).files == ()
+
+
+def test_a_day_is_replaced_whole(tables: FactTables) -> None:
+    """What was there before is gone, other days stay, and a day is one file."""
+    other = DAY + timedelta(days=1)
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a", "b"), epoch=1)
+    tables.replace_day(MEMBERS_TABLE, other, rows(other, "c"), epoch=1)
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "d"), epoch=1)
+    snapshot = tables.snapshot(MEMBERS_TABLE)
+    assert snapshot.days == [DAY, other]
+    assert snapshot.rows == 2
+    assert [file.rows for file in snapshot.within(DayRange(DAY, other))] == [1]
+    assert read_day(tables, MEMBERS_TABLE, DAY).equals(rows(DAY, "d"))
+
+
+def test_an_empty_day_replaces_a_full_one(tables: FactTables) -> None:
+    """A day may become empty, and an empty day may be made empty again."""
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    for _ in range(2):
+        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY), epoch=1)
+        assert tables.snapshot(MEMBERS_TABLE).days == []
+    assert read_day(tables, MEMBERS_TABLE, DAY).equals(rows(DAY))
+
+
+def test_rows_of_another_day_are_refused(tables: FactTables) -> None:
+    """A row outside the day is an error, and nothing is written."""
+    with pytest.raises(StorageError, match="members"):
+        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY + timedelta(days=1), "a"), epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).files == ()
+
+
+def test_an_older_epoch_writes_nothing(tables: FactTables) -> None:
+    """Once a successor has written, whoever lost the lease is refused, also for another day."""
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=2)
+    with pytest.raises(LeaseLost):
+        tables.replace_day(MEMBERS_TABLE, DAY + timedelta(days=1), rows(DAY + timedelta(days=1), "b"), epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+
+
+def test_a_writer_with_an_old_snapshot_sees_its_successor(tables: FactTables) -> None:
+    """Another process's commit is noticed even by a writer that opened the table before it."""
+    sleeper = FactTables(tables.root)
+    sleeper.snapshot(MEMBERS_TABLE)
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "new"), epoch=5)
+    with pytest.raises(LeaseLost):
+        sleeper.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "old"), epoch=4)
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["new"]
+
+
+def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> None:
+    """A reader of the same or another process finds the old day or the new one, never a mix."""
+    reader = FactTables(tables.root)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(
+            lambda: [tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, *[str(n)] * 50), epoch=1) for n in range(20)]
+        )
+        while not writing.done():
+            found = read_day(reader, MEMBERS_TABLE, DAY)["identity_id"].to_pylist()
+            assert len(set(found)) <= 1
+            assert len(found) in {0, 50}
+        writing.result()
+
+
+def test_a_missing_file_is_named(tables: FactTables) -> None:
+    """A facts file that somebody deleted is an error that names the table."""
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    Path(tables.snapshot(MEMBERS_TABLE).files[0].path).unlink()
+    with pytest.raises(StorageError, match="the table members cannot be used"):
+        read_day(tables, MEMBERS_TABLE, DAY)
