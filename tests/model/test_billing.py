@@ -64,7 +64,7 @@ def test_what_matters_changes_the_fingerprint() -> None:
         {"environment_id": "env-1"},
         {"discount_amount": Decimal("0.1")},
     ):
-        assert fingerprint([line()]) != fingerprint([replace(line(), **change)])  # type: ignore[arg-type]
+        assert fingerprint([line()]) != fingerprint([replace(line(), **change)])
 
 
 def test_table_is_ordered_and_complete() -> None:

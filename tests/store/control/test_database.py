@@ -60,7 +60,7 @@ def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> 
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for attempt in (database.upgrade, database.is_current):
-        with pytest.raises(SchemaError, match="revision 9999.*newer version of the service"):
+        with pytest.raises(SchemaError, match=r"revision 9999.*newer version of the service"):
             attempt()
     database.close()
 
@@ -87,7 +87,7 @@ def test_a_failed_transaction_leaves_nothing(database: ControlDatabase) -> None:
         with database.write() as connection:
             connection.execute(schema.days.insert().values(tracking_date=None))
 
-    with pytest.raises(Exception, match="(?i)null"):
+    with pytest.raises(Exception, match=r"(?i)null"):
         fail()
     with database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM days")).scalar() == 0

@@ -19,14 +19,18 @@ COMPLETE = frozenset({"kafka_cluster", "service_account", "grant"})
 
 
 def merge(
-    database: ControlDatabase, inventory: Inventory, *, hours: int = 0, believe_empty: int = -1, **listed: object
+    database: ControlDatabase,
+    inventory: Inventory,
+    *,
+    hours: int = 0,
+    believe_empty: int = -1,
+    complete: frozenset[str] = COMPLETE,
 ) -> Inventory:
     """Merge one listing and read what is known then."""
-    complete: object = listed.get("complete", COMPLETE)
     with database.write() as connection:
         merge_listing(
             connection,
-            ListedInventory(inventory, frozenset(complete)),  # type: ignore[arg-type]
+            ListedInventory(inventory, complete),
             NOW + timedelta(hours=hours),
             empty_listings_to_delete=believe_empty,
         )
@@ -70,7 +74,7 @@ def test_a_known_creation_time_is_not_forgotten(database: ControlDatabase, known
 def test_a_failed_listing_changes_nothing(database: ControlDatabase, known: Inventory) -> None:
     """Half a listing neither deletes nor adds."""
     half = Inventory([Resource("lkc-2", "kafka_cluster")], [], [])
-    assert merge(database, half, complete=["service_account"], believe_empty=1).resources == [CLUSTER]
+    assert merge(database, half, complete=frozenset({"service_account"}), believe_empty=1).resources == [CLUSTER]
 
 
 @pytest.mark.parametrize(("believe_empty", "deleted"), [(-1, [False] * 3), (1, [True] * 3), (3, [False, False, True])])

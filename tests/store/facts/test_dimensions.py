@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from chargeback.allocation.day import Evidence
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSIONS
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
 from tests.allocation.bills import bill, calculate, members, usage
-from tests.allocation.test_day import Evidence
 from tests.store.facts.test_tables import DAY
 
 

@@ -93,10 +93,13 @@ def test_a_writer_with_an_old_snapshot_sees_its_successor(tables: FactTables) ->
 def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> None:
     """A reader of the same or another process finds the old day or the new one, never a mix."""
     reader = FactTables(tables.root)
+
+    def replace_often() -> None:
+        for number in range(20):
+            tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, *[str(number)] * 50), epoch=1)
+
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(
-            lambda: [tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, *[str(n)] * 50), epoch=1) for n in range(20)]
-        )
+        writing = pool.submit(replace_often)
         while not writing.done():
             found = read_day(reader, MEMBERS_TABLE, DAY)["identity_id"].to_pylist()
             assert len(set(found)) <= 1
