@@ -1,0 +1,1 @@
+"""A generated organisation, served through the provider's real API shapes."""

@@ -1,0 +1,142 @@
+"""Answers and refusals in the provider's shapes, and paging."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlencode
+
+from chargeback.demo.faults import PagingFault
+from chargeback.demo.randomness import token
+from chargeback.demo.wire import dumps
+from chargeback.errors import SourceRejected
+
+Family = Literal["control", "connect", "flink"]
+
+
+@dataclass
+class Answer:
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+    media_type: str = "application/json"
+
+
+class Refusal(SourceRejected):
+    """A request that the provider refuses; ``parameter`` names the query parameter at fault, where there is one."""
+
+    def __init__(self, status: int, code: str, title: str, detail: str, parameter: str | None = None) -> None:
+        super().__init__(detail, status=status, source="demo")
+        self.code = code
+        self.title = title
+        self.parameter = parameter
+
+
+def invalid(parameter: str, detail: str) -> Refusal:
+    """A 400 that names a query parameter."""
+    return Refusal(400, "invalid_filter", "Invalid Filter", detail, parameter)
+
+
+def refuse(refusal: Refusal, family: Family) -> Answer:
+    """``refusal`` in the error shape of its family: connect/v1 has one of its own."""
+    status = refusal.status or 500
+    if family == "connect":
+        return Answer(status, dumps({"error": {"code": status, "message": refusal.message}}).encode())
+    error: dict[str, object] = {
+        "id": secrets.token_hex(16),
+        "status": str(status),
+        "code": refusal.code,
+        "title": refusal.title,
+        "detail": refusal.message,
+    }
+    if refusal.parameter is not None:
+        error["source"] = {"parameter": refusal.parameter}
+    return Answer(status, dumps({"errors": [error]}).encode())
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """One list endpoint's manners. ``last_next`` is what stands for "no next page": nothing, "" or null."""
+
+    api_version: str
+    kind: str
+    default_size: int = 10
+    max_size: int = 100
+    last_next: Literal["absent", "empty", "null"] = "absent"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list to be paged: how many there are, and the JSON texts of ``[first, end)``."""
+
+    total: int
+    texts: Callable[[int, int], list[str]]
+
+
+def page(
+    kind: ListKind,
+    listing: Listing,
+    url: str,
+    query: Mapping[str, str],
+    *,
+    fault: PagingFault | None = None,
+    null_when_empty: bool = False,
+) -> Answer:
+    """One page in the provider's envelope; ``url`` is the endpoint's own, used for the links.
+
+    A page token carries the place and the size; it is only good for the same list with the same filters.
+
+    Raises:
+        Refusal: for a bad ``page_size`` or ``page_token``.
+    """
+    filters = {name: value for name, value in query.items() if name not in ("page_size", "page_token")}
+    digest = token(8, url, *sorted(filters.items()))
+    offset, size = _place(kind, query, digest)
+    shown = max(0, offset - size) if fault == "duplicate" else offset
+    texts = listing.texts(shown, min(shown + size, listing.total))
+    onward = offset if fault == "endless" else offset + size
+    metadata: dict[str, object] = {
+        "first": f"{url}?{urlencode({**filters, 'page_size': size})}",
+        "total_size": listing.total,
+    }
+    if onward < listing.total or fault == "endless":
+        metadata["next"] = f"{url}?{urlencode({**filters, 'page_token': _token(onward, size, digest)})}"
+    elif kind.last_next != "absent":
+        metadata["next"] = "" if kind.last_next == "empty" else None
+    if kind.api_version == "sql/v1":
+        # The gateway's envelope has no totals, and calls its own address self.
+        metadata = {"self": url, "next": metadata.get("next", "")}
+    data = "null" if null_when_empty and not listing.total else f"[{','.join(texts)}]"
+    head = dumps({"api_version": kind.api_version, "kind": kind.kind, "metadata": metadata})
+    return Answer(200, f'{head[:-1]},"data":{data}}}'.encode())
+
+
+def _place(kind: ListKind, query: Mapping[str, str], digest: str) -> tuple[int, int]:
+    given = query.get("page_size")
+    size = kind.default_size
+    if given is not None:
+        if not (given.isascii() and given.isdigit()) or not 1 <= int(given) <= kind.max_size:
+            raise invalid("page_size", f"page_size must be a number from 1 to {kind.max_size}")
+        size = int(given)
+    text = query.get("page_token")
+    if not text:
+        return 0, size
+    try:
+        offset, kept_size, kept_digest, _ = json.loads(base64.urlsafe_b64decode(text))
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise invalid("page_token", "page_token is not valid") from error
+    if kept_digest != digest:
+        raise invalid("page_token", "page_token belongs to another list")
+    return offset, kept_size
+
+
+def _token(offset: int, size: int, digest: str) -> str:
+    """Opaque, and never the same twice: a client cannot notice by it that it goes in circles."""
+    return base64.urlsafe_b64encode(json.dumps([offset, size, digest, secrets.token_hex(4)]).encode()).decode()

@@ -1,0 +1,303 @@
+"""The ASGI application of the demo organisation: faults first, then who asks, how often, and what."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import secrets
+import socket
+import struct
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from chargeback.demo.answers import Answer, Family, Refusal, invalid, refuse
+from chargeback.demo.changes import Changes
+from chargeback.demo.control_plane import ControlPlane, Endpoint, Question
+from chargeback.demo.faults import Fault, Faults, PagingFault
+from chargeback.demo.limits import RateLimiter
+from chargeback.demo.metrics import METRICS
+from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
+from chargeback.demo.wire import dumps
+from chargeback.errors import SourceRejected
+
+PROMETHEUS = "/prometheus"
+TRANSPORT = "chargeback.demo.transport"
+_PAGING_FAULTS: dict[str, PagingFault] = {"endless_paging": "endless", "duplicated_page": "duplicate"}
+_PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
+_DRIP_BYTES = 256
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How the provider behaves.
+
+    Attributes:
+        rate_burst: requests a credential may make at once before it is limited.
+        rate_per_second: and how many after that.
+        legacy_shapes: costs in shapes met in practice that the published schema does not allow.
+        null_when_empty: empty lists come as ``"data": null``.
+        latency: seconds before every answer, for drills and benchmarks.
+        metrics_retention_days: the metrics of older days are gone; None keeps all.
+        prometheus_max_samples: the query endpoint's limit, as ``--query.max-samples``.
+        prometheus_basic: user and password that the query endpoint asks for.
+        prometheus_bearer: token that the query endpoint asks for.
+    """
+
+    rate_burst: int = 100_000
+    rate_per_second: float = 50_000
+    legacy_shapes: bool = False
+    null_when_empty: bool = False
+    latency: float = 0
+    metrics_retention_days: int | None = None
+    prometheus_max_samples: int = 50_000_000
+    prometheus_basic: tuple[str, str] | None = None
+    prometheus_bearer: str | None = None
+
+
+class DemoApp:
+    """Serves one organisation. ``credentials`` maps a key to its secret for each audience: ``control``, or the id of
+    a Flink region."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        base: str,
+        credentials: dict[str, tuple[str, str]],
+        options: ServerOptions,
+    ) -> None:
+        self.plane = ControlPlane(changes, base, null_when_empty=options.null_when_empty)
+        self.changes = changes
+        self.faults = Faults()
+        self.requests: Counter[str] = Counter()
+        self.log: deque[tuple[str, str]] = deque(maxlen=20_000)
+        self.stopping = threading.Event()
+        self._credentials = credentials
+        self._options = options
+        self._limiter = RateLimiter(options.rate_burst, options.rate_per_second)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        path = request.url.path
+        self.requests[path] += 1
+        self.log.append((path, request.url.query))
+        fault = self.faults.take(path)
+        await self._sleep(self._options.latency + (fault.delay if fault and fault.kind != "slow_drip" else 0))
+        stopped = self.changes.prometheus_stopped and path.startswith(PROMETHEUS)
+        if stopped or (fault is not None and fault.kind == "reset"):
+            _reset(scope)
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
+        answer = await self._answer(request, path, fault)
+        answer.headers.setdefault("X-Request-Id", secrets.token_hex(16))
+        await self._send(answer, send, fault)
+
+    async def _answer(self, request: Request, path: str, fault: Fault | None) -> Answer:
+        """The real answer, or what the fault makes of it."""
+        if fault is not None and (planned := _planned(fault, path)) is not None:
+            return planned
+        if path.startswith(PROMETHEUS):
+            answer = await self._metrics(request, path.removeprefix(PROMETHEUS))
+        else:
+            answer = self._provider(request, path, fault)
+        if fault is not None and fault.kind == "truncated":
+            answer.body = answer.body[: len(answer.body) // 2]
+        return answer
+
+    def _provider(self, request: Request, path: str, fault: Fault | None) -> Answer:
+        found = self.plane.find(path)
+        family: Family = found[0].family if found else "control"
+        limits: dict[str, str] = {}
+        try:
+            answer = self._provided(request, found, fault, limits)
+        except Refusal as refusal:
+            answer = refuse(refusal, family)
+            if refusal.status == 401:
+                answer.headers["WWW-Authenticate"] = 'Basic error="invalid_key"'
+        answer.headers.update(_limit_headers(limits, family))
+        return answer
+
+    def _provided(
+        self,
+        request: Request,
+        found: tuple[Endpoint, tuple[str, ...]] | None,
+        fault: Fault | None,
+        limits: dict[str, str],
+    ) -> Answer:
+        """What the provider answers; ``limits`` is filled with the headers about rate limits.
+
+        Raises:
+            Refusal: for everything it refuses.
+        """
+        path = request.url.path
+        if found is None:
+            raise Refusal(404, "not_found", "Not Found", f"{path} not found")
+        endpoint, parts = found
+        credential = self._authenticated(request.headers, parts[0] if endpoint.family == "flink" else "control")
+        passes, headers = self._limiter.take(credential)
+        limits.update(headers)
+        if not passes:
+            raise Refusal(429, "rate_limit_exceeded", "Too Many Requests", "Rate limit exceeded, retry later")
+        if request.method != "GET":
+            raise Refusal(405, "method_not_allowed", "Method Not Allowed", f"{request.method} is not served")
+        raw = tuple(request.query_params.multi_items())
+        for name, _ in raw:
+            if name not in endpoint.parameters:
+                raise invalid(name, f"{path} can't be filtered by '{name}'")
+        paging = _PAGING_FAULTS.get(fault.kind) if fault is not None else None
+        return endpoint.answer(self.plane, Question(path, parts, dict(raw), raw, paging))
+
+    def _authenticated(self, headers: Headers, audience: str) -> str:
+        """The key of a request.
+
+        Raises:
+            Refusal: 401, for missing or wrong credentials. A Cloud key does not open a Flink gateway.
+        """
+        given = _basic(headers)
+        if given is not None and self._credentials.get(audience) == given:
+            return given[0]
+        detail = "Valid authentication credentials must be provided"
+        raise Refusal(401, "user_unauthenticated", "Authentication Required", detail)
+
+    async def _metrics(self, request: Request, path: str) -> Answer:
+        """Prometheus: its own error shape, its own credentials."""
+        if not self._may_query(request.headers):
+            return Answer(401, b"Unauthorized\n", {"WWW-Authenticate": "Basic"}, "text/plain; charset=utf-8")
+        if path in ("/-/ready", "/-/healthy"):
+            word = "Ready" if path.endswith("ready") else "Healthy"
+            return Answer(200, f"Prometheus Server is {word}.\n".encode(), media_type="text/plain; charset=utf-8")
+        try:
+            data = self._metrics_data(path, await _parameters(request))
+        except SourceRejected as refusal:
+            status = refusal.status or 400
+            kind = {422: "execution", 404: "not_found"}.get(status, "bad_data")
+            body = {"status": "error", "errorType": kind, "error": refusal.message}
+            return Answer(status, dumps(body).encode())
+        return Answer(200, dumps({"status": "success", "data": data}).encode())
+
+    def _may_query(self, headers: Headers) -> bool:
+        options = self._options
+        if options.prometheus_bearer is not None:
+            return headers.get("authorization") == f"Bearer {options.prometheus_bearer}"
+        return options.prometheus_basic is None or _basic(headers) == options.prometheus_basic
+
+    def _metrics_data(self, path: str, given: dict[str, str]) -> Any:
+        if path == "/api/v1/status/buildinfo":
+            return {"version": "3.14.0", "revision": "demo", "branch": "demo", "goVersion": "", "buildUser": ""}
+        if path == "/api/v1/labels":
+            names = ("__name__", "compute_pool_id", "flink_statement_name", "kafka_id", "principal_id", "topic", "type")
+            return list(names)
+        if path == "/api/v1/label/__name__/values":
+            return sorted(METRICS)
+        if path not in ("/api/v1/query", "/api/v1/query_range"):
+            raise SourceRejected(f"{path} not found", status=404)
+        evaluator = Evaluator(self.plane.organisation, self._oldest(), self._options.prometheus_max_samples)
+        query = given.get("query", "")
+        if path == "/api/v1/query":
+            moment = parse_time("time", given["time"]) if "time" in given else time.time_ns() // 1_000_000
+            return evaluator.instant(query, moment)
+        start, end = (parse_time(name, given.get(name, "")) for name in ("start", "end"))
+        step = parse_step(given.get("step", ""))
+        check_resolution(start, end, step)
+        return evaluator.range(query, start, end, step)
+
+    def _oldest(self) -> date | None:
+        days = self._options.metrics_retention_days
+        return None if days is None else self.plane.organisation.spec.today - timedelta(days=days)
+
+    async def _send(self, answer: Answer, send: Send, fault: Fault | None) -> None:
+        headers: dict[str, str] = {
+            "content-type": answer.media_type,
+            "content-length": str(len(answer.body)),
+            **answer.headers,
+        }
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+        if fault is not None and fault.kind == "slow_drip":
+            for piece in _pieces(answer.body):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await self._sleep(fault.delay)
+                if self.stopping.is_set():
+                    break
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await send({"type": "http.response.body", "body": answer.body})
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, but not once the server is to stop."""
+        until = time.monotonic() + seconds
+        while seconds > 0 and not self.stopping.is_set() and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, 0.05))
+
+
+def _planned(fault: Fault, path: str) -> Answer | None:
+    """The answer that a fault gives in place of the real one."""
+    if fault.kind == "html":
+        page = _PROXY_PAGE if fault.body is None else fault.body.encode()
+        return Answer(fault.status or 502, page, media_type="text/html")
+    if fault.kind != "answer" or fault.status is None:
+        return None
+    if fault.body is not None:
+        answer = Answer(fault.status, fault.body.encode())
+    elif path.startswith(PROMETHEUS):
+        body = {"status": "error", "errorType": "internal", "error": "a fault was laid here"}
+        answer = Answer(fault.status, dumps(body).encode())
+    else:
+        family: Family = "connect" if path.startswith("/connect/") else "control"
+        refusal = Refusal(fault.status, "laid_fault", "Laid Fault", "a fault was laid here")
+        answer = refuse(refusal, family)
+    if fault.retry_after is not None:
+        answer.headers["Retry-After"] = f"{fault.retry_after:g}"
+    return answer
+
+
+def _limit_headers(limits: dict[str, str], family: Family) -> dict[str, str]:
+    """connect/v1 documents only ``Retry-After``, the Flink gateway none of them."""
+    if family == "control":
+        return limits
+    return {name: value for name, value in limits.items() if family == "connect" and name == "Retry-After"}
+
+
+def _basic(headers: Headers) -> tuple[str, str] | None:
+    scheme, _, encoded = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (user, password) if colon else None
+
+
+async def _parameters(request: Request) -> dict[str, str]:
+    """Of the query string, and of the form of a POST."""
+    given = dict(request.query_params)
+    if request.method == "POST":
+        given |= dict(parse_qsl((await request.body()).decode(), keep_blank_values=True))
+    return given
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    return (body[at : at + _DRIP_BYTES] for at in range(0, len(body), _DRIP_BYTES))
+
+
+def _reset(scope: Scope) -> None:
+    """End the connection with a TCP reset: lingering switched on with no time to linger."""
+    transport = scope[TRANSPORT]
+    found = transport.get_extra_info("socket")
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()

@@ -1,0 +1,85 @@
+"""A configuration of the service for the tenant ``acme``, over a served demo organisation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CUTOFF_DAYS = 5
+MAX_LOOKBACK_DAYS = 364
+
+
+@dataclass(frozen=True)
+class FlinkAccess:
+    """How to reach the statements of one Flink region: ``region_id`` without the cloud (``us-east-1``)."""
+
+    region_id: str
+    key: str
+    secret: str
+    url: str
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Where a demo organisation is served, and with which credentials. Made-up ones: they open nothing else."""
+
+    url: str
+    prometheus_url: str
+    key: str
+    secret: str
+    flink: tuple[FlinkAccess, ...]
+    days: int
+    today: str
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ServerInfo:
+        """What :meth:`to_json` wrote."""
+        fields: dict[str, Any] = json.loads(text)
+        return cls(**{**fields, "flink": tuple(FlinkAccess(**access) for access in fields["flink"])})
+
+
+def demo_configuration(
+    info: ServerInfo,
+    data_dir: Path,
+    *,
+    port: int = 8080,
+    topic_attribution: bool = False,
+    connection_string: str | None = None,
+    facts_path: Path | None = None,
+) -> str:
+    """The YAML of a service with one tenant, ``acme``.
+
+    Its data lies in ``data_dir`` (SQLite and the facts beside it) unless ``connection_string`` and ``facts_path``
+    say otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them.
+    """
+    storage = {
+        "connection_string": connection_string or f"sqlite:///{data_dir / 'acme.db'}",
+        "facts_path": None if facts_path is None else str(facts_path),
+    }
+    settings = {
+        "min_refresh_gap_seconds": 0,
+        # The demo has patience that the provider has not: the service need not spare it.
+        "ccloud_api": {"key": info.key, "secret": info.secret, "url": info.url, "requests_per_second": 1000},
+        "billing_api": {"requests_per_second": 1000},
+        "flink": [asdict(access) for access in info.flink],
+        "metrics": {"type": "prometheus", "url": info.prometheus_url, "auth_type": "none"},
+        "topic_attribution": {"enabled": topic_attribution},
+    }
+    tenant = {
+        "ecosystem": "confluent_cloud",
+        "tenant_id": "acme",
+        "lookback_days": max(CUTOFF_DAYS + 1, min(info.days, MAX_LOOKBACK_DAYS)),
+        "cutoff_days": CUTOFF_DAYS,
+        "storage": storage,
+        "plugin_settings": settings,
+    }
+    whole = {"api": {"host": "127.0.0.1", "port": port}, "tenants": {"acme": tenant}}
+    return yaml.safe_dump(whole, sort_keys=False)

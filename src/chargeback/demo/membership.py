@@ -1,0 +1,210 @@
+"""Who uses which cluster, with which keys, and which topics lie there."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime
+from typing import Literal, TypeVar
+
+from chargeback.demo.inventory import ApiKey, Cluster, Inventory, Member, Registry, Topic
+from chargeback.demo.people import JOBS, TEAMS, Plan
+from chargeback.demo.randomness import KEY_LETTERS
+from chargeback.demo.scales import FLINK_REGIONS
+from chargeback.demo.traffic import RHYTHMS
+
+KeyKind = Literal["Cloud", "Global", "Cluster", "SchemaRegistry", "Region", "ksqlDB"]
+OwnerKind = Literal["User", "ServiceAccount"]
+_T = TypeVar("_T")
+SYSTEM_TOPICS = ("__consumer_offsets", "_schemas")
+
+
+def add_membership(plan: Plan, inventory: Inventory) -> None:
+    """Members, keys and topics of every cluster, then the keys of everything else."""
+    for index, cluster in enumerate(inventory.clusters):
+        inventory.members[cluster.id] = _members(plan, inventory, cluster, first=index == 0)
+        inventory.topics[cluster.id] = _topics(plan, cluster)
+    for registry in inventory.registries:
+        _add_registry_keys(plan, inventory, registry)
+    _add_other_keys(plan, inventory)
+
+
+def _members(plan: Plan, inventory: Inventory, cluster: Cluster, *, first: bool) -> list[Member]:
+    """Service accounts and users with keys; pools without; on the first cluster also a principal nobody knows."""
+    chance = plan.chance("members", cluster.id)
+    wanted = max(2, plan.scale.members * chance.randrange(80, 121) // 100)
+    people = max(1, wanted // 8)
+    owners: list[tuple[str, OwnerKind, datetime, datetime | None]] = [
+        (item.id, "ServiceAccount", item.created, item.deleted)
+        for item in _chosen(chance, inventory.service_accounts, wanted - people, always=2 if first else 0)
+    ]
+    owners += [
+        (item.id, "User", item.created, item.deleted) for item in _chosen(chance, inventory.users, people, always=0)
+    ]
+    weights = [_weight(chance) for _ in range(len(owners) + 2)]
+    members = []
+    for index, (owner, kind, created, deleted) in enumerate(owners):
+        since = max(created, cluster.created)
+        _add_keys(plan, inventory, chance, owner, kind, (cluster.id, "Cluster"), (since, deleted or cluster.deleted))
+        until = None if deleted is None else deleted.date()
+        members.append(_member(chance, cluster, owner, (since.date(), until), (weights[index], sum(weights))))
+    if cluster.kind in ("Dedicated", "Enterprise", "Freight"):
+        pool = inventory.pools[chance.randrange(len(inventory.pools))]
+        members.append(
+            _member(chance, cluster, pool.id, (pool.created.date(), None), (weights[-1], sum(weights)), role=80)
+        )
+    if first:
+        unknown, since_ever = plan.ids.make("sa-"), (date(2000, 1, 1), None)
+        members.append(_member(chance, cluster, unknown, since_ever, (weights[-2], sum(weights)), role=80))
+    return members
+
+
+def _chosen(chance: random.Random, things: list[_T], count: int, *, always: int) -> list[_T]:
+    """``count`` of them at random, the last ``always`` among them (the account that is deleted, for one)."""
+    count = min(count, len(things))
+    kept = things[len(things) - always :] if always else []
+    return chance.sample(things[: len(things) - len(kept)], max(0, count - len(kept))) + kept
+
+
+def _weight(chance: random.Random) -> int:
+    """Traffic is very unequal: a few principals make most of it."""
+    return (1 << chance.randrange(0, 11)) * chance.randrange(100, 200)
+
+
+def _member(
+    chance: random.Random,
+    cluster: Cluster,
+    principal: str,
+    life: tuple[date, date | None],
+    weight: tuple[int, int],
+    role: int | None = None,
+) -> Member:
+    """30 % write, 30 % read, 30 % do both, 10 % hold a key and do nothing."""
+    drawn = chance.randrange(100)
+    role = drawn if role is None else role
+    part, whole = weight
+    written, read = cluster.written * part // whole, cluster.read * part // whole
+    if role < 30:
+        read //= 1000
+    elif role < 60:
+        written //= 500
+    elif role >= 90:
+        written = read = 0
+    rhythm = RHYTHMS[chance.randrange(len(RHYTHMS))]
+    return Member(
+        cluster=cluster.id,
+        principal=principal,
+        since=life[0],
+        until=life[1],
+        written=written,
+        read=read,
+        rhythm=rhythm,
+    )
+
+
+def _add_keys(
+    plan: Plan,
+    inventory: Inventory,
+    chance: random.Random,
+    owner: str,
+    owner_kind: OwnerKind,
+    resource: tuple[str, KeyKind],
+    life: tuple[datetime, datetime | None],
+    environment: str | None = None,
+) -> None:
+    """One key, sometimes two (rotated: the old one is deleted). Keys go with their owner, except every ninth."""
+    created, deleted = life
+    outlives = deleted is not None and (len(inventory.api_keys) % 9 == 0 or owner == _last_account(inventory))
+    rotated = chance.randrange(6) == 0
+    for number in range(2 if rotated else 1):
+        born = created if number == 0 else plan.moment(chance.randrange(-40, 60), chance)
+        gone = plan.moment(chance.randrange(60, 90), chance) if rotated and number == 0 else None
+        gone = None if outlives else deleted if gone is None or (deleted and deleted < gone) else gone
+        if born < created or (gone is not None and born >= gone):
+            continue
+        inventory.api_keys.append(
+            ApiKey(
+                id=plan.ids.make("", 16, KEY_LETTERS),
+                name=f"key of {owner}",
+                created=born,
+                deleted=gone,
+                owner=owner,
+                owner_kind=owner_kind,
+                resource=resource[0],
+                resource_kind=resource[1],
+                environment=environment,
+            )
+        )
+
+
+def _last_account(inventory: Inventory) -> str:
+    return inventory.service_accounts[-1].id
+
+
+def _topics(plan: Plan, cluster: Cluster) -> list[Topic]:
+    chance = plan.chance("topics", cluster.id)
+    count = max(1, plan.scale.topics * chance.randrange(70, 131) // 100)
+    weights = [1, 1, *(_weight(chance) for _ in range(count))]
+    topics = []
+    for index, weight in enumerate(weights):
+        name = (
+            SYSTEM_TOPICS[index]
+            if index < 2
+            else f"{TEAMS[index % len(TEAMS)]}.{JOBS[(index * 3) % len(JOBS)]}.v{1 + index // len(TEAMS)}"
+        )
+        topics.append(
+            Topic(
+                id=f"{cluster.id}:{name}",
+                name=name,
+                created=cluster.created if index < 5 else max(cluster.created, plan.moment(index - 60, chance)),
+                deleted=cluster.deleted,
+                cluster=cluster.id,
+                written=cluster.written * weight // sum(weights),
+                read=0 if index == 3 else cluster.read * weight // sum(weights),
+                retained=cluster.written * weight // sum(weights) * chance.randrange(1, 8),
+                rhythm=RHYTHMS[chance.randrange(len(RHYTHMS))],
+            )
+        )
+    return topics
+
+
+def _add_registry_keys(plan: Plan, inventory: Inventory, registry: Registry) -> None:
+    chance = plan.chance("registry", registry.id)
+    for item in _chosen(chance, inventory.service_accounts, plan.scale.registry_users, always=0):
+        life = (max(item.created, registry.created), item.deleted)
+        resource: tuple[str, KeyKind] = (registry.id, "SchemaRegistry")
+        _add_keys(plan, inventory, chance, item.id, "ServiceAccount", resource, life, registry.environment)
+
+
+def _add_other_keys(plan: Plan, inventory: Inventory) -> None:
+    """Cloud, Global, Flink and ksqlDB keys."""
+    chance = plan.chance("other keys")
+    user, account = inventory.users[0], inventory.service_accounts[0]
+    for resource in ("cloud", "global"):
+        kind: KeyKind = "Cloud" if resource == "cloud" else "Global"
+        for owner, owner_kind in ((user, "User"), (account, "ServiceAccount")):
+            life = (owner.created, owner.deleted)
+            _add_keys(plan, inventory, chance, owner.id, owner_kind, (resource, kind), life)  # type: ignore[arg-type]
+    for index, (cloud, region) in enumerate(FLINK_REGIONS):
+        owner = inventory.service_accounts[index + 1]
+        environment = inventory.environments[0 if index == 0 else 3].id
+        _add_keys(
+            plan,
+            inventory,
+            chance,
+            owner.id,
+            "ServiceAccount",
+            (f"{cloud.lower()}.{region}", "Region"),
+            (owner.created, None),
+            environment,
+        )
+    for cluster in inventory.ksql_clusters:
+        _add_keys(
+            plan,
+            inventory,
+            chance,
+            cluster.owner,
+            cluster.owner_kind,
+            (cluster.id, "ksqlDB"),
+            (cluster.created, None),
+            cluster.environment,
+        )

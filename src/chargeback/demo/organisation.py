@@ -1,0 +1,165 @@
+"""The generated organisation: the same for the same specification, in every process and on every machine.
+
+Everything is derived from (seed, size, first day), where the first day lies a little before ``today − days``. A later
+``today`` only shows more of the same: ``spec.later(1)`` is the same organisation on the next day.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import TypeVar
+
+from chargeback.demo.bills import cost
+from chargeback.demo.estate import add_estate
+from chargeback.demo.inventory import Inventory, Thing
+from chargeback.demo.lines import EXACT, lines_of_day
+from chargeback.demo.membership import add_membership
+from chargeback.demo.metrics import METRICS, Series, SeriesBook, openmetrics_lines
+from chargeback.demo.people import Plan, add_people
+from chargeback.demo.randomness import IdMaker, token
+from chargeback.demo.scales import SCALES, Size
+from chargeback.demo.shapes import Json
+from chargeback.demo.traffic import MINUTES, Levels, Traffic
+
+#: Bills and metrics begin this many days before ``today − days``.
+MARGIN_DAYS = 3
+#: The provider shows a day's costs up to 72 hours later: the last day with costs is ``today − 2``.
+COST_DELAY_DAYS = 2
+#: On this day after the first, nothing was scraped: no series at all.
+DAY_WITHOUT_METRICS = 5
+_KEPT_DAYS = 24
+_T = TypeVar("_T", bound=Thing)
+
+
+@dataclass(frozen=True)
+class DemoSpec:
+    """What to generate. ``today`` is the UTC day on which the organisation is looked at."""
+
+    today: date
+    seed: int = 7
+    size: Size = "usual"
+    days: int = 60
+
+    @property
+    def first_day(self) -> date:
+        """The first day with bills and metrics."""
+        return self.today - timedelta(days=self.days + MARGIN_DAYS)
+
+    @property
+    def last_cost_day(self) -> date:
+        """The last day whose costs are known."""
+        return self.today - timedelta(days=COST_DELAY_DAYS)
+
+    @property
+    def day_without_metrics(self) -> date:
+        """The day on which nothing was scraped."""
+        return self.first_day + timedelta(days=DAY_WITHOUT_METRICS)
+
+    def later(self, days: int = 1) -> DemoSpec:
+        """The same organisation, ``days`` days later."""
+        return replace(self, days=self.days + days, today=self.today + timedelta(days=days))
+
+
+class Organisation:
+    """A generated organisation and the truth about it. Thread-safe for reading; makes days when asked for."""
+
+    def __init__(self, spec: DemoSpec, inventory: Inventory) -> None:
+        self.spec = spec
+        self.inventory = inventory
+        self.traffic = Traffic(spec.seed, spec.first_day, inventory)
+        self._series: OrderedDict[tuple[str, date], list[Series]] = OrderedDict()
+
+    @classmethod
+    def generate(cls, spec: DemoSpec) -> Organisation:
+        """The organisation of ``spec``.
+
+        Raises:
+            ValueError: when ``days`` is not positive.
+        """
+        if spec.days < 1:
+            raise ValueError(f"days must be at least 1, not {spec.days}")
+        names = (spec.seed, spec.size, spec.first_day)
+        plan = Plan(spec.seed, spec.size, SCALES[spec.size], spec.first_day, IdMaker(*names))
+        organization_id = str(uuid.UUID(token(32, "organization", *names), version=4))
+        inventory = Inventory(organization_id, "Acme Streams")
+        add_people(plan, inventory)
+        add_estate(plan, inventory)
+        add_membership(plan, inventory)
+        return cls(spec, inventory)
+
+    @property
+    def created(self) -> datetime:
+        """When the organisation was made: 900 days before its first bill."""
+        midnight = datetime.combine(self.spec.first_day, datetime.min.time(), UTC)
+        return midnight - timedelta(days=900)
+
+    def listed(self, things: Iterable[_T]) -> list[_T]:
+        """Those of ``things`` that the provider lists today."""
+        return [thing for thing in things if thing.listed_on(self.spec.today)]
+
+    def cost_rows(self, day: date) -> list[Json]:
+        """The cost objects served for one day, money as Decimal; empty outside the days with known costs.
+
+        Tiers of one resource share one id, as do other lines of equal type: ids are no key.
+        """
+        if not self.spec.first_day <= day <= self.spec.last_cost_day:
+            return []
+        rows = []
+        for index, line in enumerate(lines_of_day(self.traffic, day)):
+            place = line.resource.id if line.resource is not None else str(index)
+            twin = index if line.line_type == "KAFKA_REST_PRODUCE" else ""
+            row_id = "cost-" + token(12, self.spec.seed, day, line.line_type, place, twin)
+            rows.append(cost(line, day, row_id))
+        return rows
+
+    def cost_total(self, first: date, end: date) -> Decimal:
+        """The exact sum of ``amount`` over the days ``[first, end)``."""
+        total, day = Decimal(0), first
+        while day < end:
+            for row in self.cost_rows(day):
+                total = EXACT.add(total, row["amount"])
+            day += timedelta(days=1)
+        return total
+
+    def series(self, metric: str, day: date) -> list[Series]:
+        """The series of one day; none before the first day, from today on, and on the day without metrics."""
+        if not self.spec.first_day <= day < self.spec.today or day == self.spec.day_without_metrics:
+            return []
+        key = (metric, day)
+        found = self._series.get(key)
+        if found is None:
+            found = self._book.series(metric, day)
+            self._series[key] = found
+            while len(self._series) > _KEPT_DAYS:
+                self._series.popitem(last=False)
+        return found
+
+    def usage(self, metric: str, day: date) -> list[tuple[dict[str, str], int | Decimal]]:
+        """What a day's samples come to: for minute deltas their exact sum, for a gauge its mean, by labels."""
+        scale = METRICS[metric].scale
+        found: list[tuple[dict[str, str], int | Decimal]] = []
+        for series in self.series(metric, day):
+            value: int | Decimal = series.sum(0, MINUTES)
+            if isinstance(series, Levels):
+                value = EXACT.divide(Decimal(value), Decimal(MINUTES))
+            elif scale != 1:
+                value = EXACT.divide(Decimal(value), Decimal(scale))
+            found.append((dict(series.labels), value))
+        return found
+
+    def openmetrics(self, days: Iterable[date], metrics: Iterable[str] = tuple(METRICS)) -> Iterator[str]:
+        """OpenMetrics lines with every minute sample of ``days``, for ``promtool tsdb create-blocks-from``."""
+        chosen = sorted(days)
+        for metric in metrics:
+            yield from openmetrics_lines(METRICS[metric], ((day, self.series(metric, day)) for day in chosen))
+        yield "# EOF\n"
+
+    @cached_property
+    def _book(self) -> SeriesBook:
+        return SeriesBook(self.traffic)

@@ -1,0 +1,111 @@
+"""Who works in the generated organisation: users, service accounts, identity providers and pools."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from chargeback.demo.inventory import Inventory, Pool, Provider, ServiceAccount, User
+from chargeback.demo.randomness import IdMaker, stream
+from chargeback.demo.scales import Scale
+
+TEAMS = ("payments", "orders", "search", "fraud", "shipping", "billing", "catalog", "growth", "risk", "platform")
+JOBS = ("ingest", "api", "enricher", "writer", "reader", "replay", "etl", "monitor", "sync", "scorer")
+FIRST = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Frances", "Ken", "Radia", "Leslie", "Hedy", "Tony")
+LAST = ("Moreau", "Okafor", "Lindqvist", "Tanaka", "Silva", "Novak", "Haddad", "Keller", "Rossi", "Murphy", "Iyer")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every builder needs: names of chance, the first day of the organisation's bills, and its size."""
+
+    seed: int
+    size: str
+    scale: Scale
+    first_day: date
+    ids: IdMaker
+
+    def chance(self, *parts: object) -> random.Random:
+        """A generator for one part of the building; adding to one part leaves the others as they are."""
+        return stream(self.seed, self.size, *parts)
+
+    def long_ago(self, chance: random.Random) -> datetime:
+        """A time in the two years before the first day."""
+        return self.moment(-chance.randrange(1, 700), chance)
+
+    def moment(self, offset: int, chance: random.Random) -> datetime:
+        """A time of day ``offset`` days after the first day."""
+        start = datetime.combine(self.first_day, datetime.min.time(), UTC)
+        return start + timedelta(days=offset, seconds=chance.randrange(86_400))
+
+
+def add_people(plan: Plan, inventory: Inventory) -> None:
+    """Users, service accounts, providers and pools.
+
+    The last service account is deleted on the sixth day, the one before it is created on the fifth; others come
+    and go over the months.
+    """
+    _add_users(plan, inventory)
+    _add_service_accounts(plan, inventory)
+    _add_pools(plan, inventory)
+
+
+def _add_users(plan: Plan, inventory: Inventory) -> None:
+    chance = plan.chance("users")
+    for index in range(plan.scale.users):
+        first, last = FIRST[index % len(FIRST)], LAST[(index * 5 + index // len(FIRST)) % len(LAST)]
+        number = f".{index}" if index >= len(FIRST) else ""
+        inventory.users.append(
+            User(
+                id=plan.ids.make("u-"),
+                name=f"{first} {last}",
+                created=plan.long_ago(chance),
+                email=f"{first.lower()}.{last.lower()}{number}@acme.example",
+                auth_type="AUTH_TYPE_SSO" if chance.randrange(3) else "AUTH_TYPE_LOCAL",
+            )
+        )
+
+
+def _add_service_accounts(plan: Plan, inventory: Inventory) -> None:
+    chance = plan.chance("service accounts")
+    count = plan.scale.service_accounts
+    for index in range(count):
+        created, deleted = plan.long_ago(chance), None
+        fate = chance.randrange(100)
+        comes, goes = chance.randrange(1, 150), chance.randrange(10, 200)
+        if index == count - 1:
+            deleted = plan.moment(5, chance)
+        elif index == count - 2:
+            created = plan.moment(4, chance)
+        elif index >= 8 and fate < 15:
+            created = plan.moment(comes, chance)
+        elif index >= 8 and fate < 25:
+            deleted = plan.moment(goes, chance)
+        team, job = TEAMS[index % len(TEAMS)], JOBS[(index // len(TEAMS) + index) % len(JOBS)]
+        inventory.service_accounts.append(
+            ServiceAccount(
+                id=plan.ids.make("sa-"),
+                name=f"{team}-{job}-{index:03d}",
+                created=created,
+                deleted=deleted,
+                description=f"{job} of team {team}",
+            )
+        )
+
+
+def _add_pools(plan: Plan, inventory: Inventory) -> None:
+    chance = plan.chance("pools")
+    for name, issuer in (("workforce", "https://login.acme.example"), ("workloads", "https://sts.acme.example")):
+        inventory.providers.append(
+            Provider(id=plan.ids.make("op-"), name=name, created=plan.long_ago(chance), issuer=issuer)
+        )
+    for index in range(plan.scale.pools):
+        inventory.pools.append(
+            Pool(
+                id=plan.ids.make("pool-"),
+                name=f"{TEAMS[(index * 3) % len(TEAMS)]}-pool-{index}",
+                created=plan.long_ago(chance),
+                provider=inventory.providers[index % 2].id,
+            )
+        )

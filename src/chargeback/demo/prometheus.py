@@ -1,0 +1,291 @@
+"""A query endpoint over the generated metrics that answers as Prometheus does (version 3: ranges open to the left).
+
+Source of the shapes and of the 11,000 points rule: prometheus/prometheus, ``web/api/v1/api.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal, InvalidOperation
+
+from chargeback.demo.metrics import METRICS, Series
+from chargeback.demo.organisation import Organisation
+from chargeback.demo.promql import Aggregate, Number, OverTime, Query, Selector, duration_ms, parse
+from chargeback.demo.shapes import Json
+from chargeback.demo.traffic import MINUTES
+from chargeback.errors import SourceRejected
+
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+LOOKBACK_MS = 5 * MINUTE_MS
+MAX_POINTS = 11_000
+#: Prometheus calculates in binary floating point: about 17 digits.
+_DIGITS = Context(prec=17)
+_EPOCH = date(1970, 1, 1)
+
+Vector = list[tuple[Mapping[str, str], Decimal]]
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates queries over one organisation.
+
+    ``oldest`` is the first day that is still kept, ``max_samples`` the number of points a query may hold at once.
+    """
+
+    organisation: Organisation
+    oldest: date | None = None
+    max_samples: int = 50_000_000
+
+    def instant(self, text: str, time_ms: int) -> Json:
+        """The ``data`` of an answer to ``/api/v1/query``.
+
+        Raises:
+            SourceRejected: with status 400 or 422, for a query that cannot be answered.
+        """
+        query = parse(text)
+        if isinstance(query, Number):
+            return {"resultType": "scalar", "result": [_seconds(time_ms), _text(query.value)]}
+        budget = _Budget(self.max_samples)
+        result = [
+            {"metric": dict(labels), "value": [_seconds(time_ms), _text(value)]}
+            for labels, value in self._vector(query, time_ms, budget)
+        ]
+        return {"resultType": "vector", "result": result}
+
+    def range(self, text: str, start_ms: int, end_ms: int, step_ms: int) -> Json:
+        """The ``data`` of an answer to ``/api/v1/query_range``; both ends included.
+
+        Raises:
+            SourceRejected: with status 400 or 422, for a query that cannot be answered.
+        """
+        query, budget = parse(text), _Budget(self.max_samples)
+        found: dict[tuple[tuple[str, str], ...], list[list[object]]] = {}
+        for time_ms in range(start_ms, end_ms + 1, step_ms):
+            points: Iterable[tuple[Mapping[str, str], Decimal]]
+            points = [({}, query.value)] if isinstance(query, Number) else self._vector(query, time_ms, budget)
+            for labels, value in points:
+                found.setdefault(tuple(sorted(labels.items())), []).append([_seconds(time_ms), _text(value)])
+        result = [{"metric": dict(labels), "values": values} for labels, values in sorted(found.items())]
+        return {"resultType": "matrix", "result": result}
+
+    def _vector(self, query: Query, time_ms: int, budget: _Budget) -> Vector:
+        if isinstance(query, Selector):
+            return self._latest(query, time_ms, budget)
+        if isinstance(query, OverTime):
+            return self._over_time(query, time_ms, budget)
+        if isinstance(query, Aggregate):
+            groups = _aggregated(query, self._vector(query.inner, time_ms, budget))
+            budget.take(len(groups), 0)
+            return groups
+        raise SourceRejected("expected type instant vector in aggregation expression, got scalar", status=400)
+
+    def _latest(self, selector: Selector, time_ms: int, budget: _Budget) -> Vector:
+        """The last sample within five minutes, with the metric's name."""
+        found = _by_labels(self._windows(selector, time_ms - LOOKBACK_MS, time_ms, budget))
+        return [
+            ({"__name__": selector.metric, **parts[-1].series.labels}, _last(parts, METRICS[selector.metric].scale))
+            for parts in found
+        ]
+
+    def _over_time(self, query: OverTime, time_ms: int, budget: _Budget) -> Vector:
+        scale = METRICS[query.selector.metric].scale if query.selector.metric in METRICS else 1
+        windows = self._windows(query.selector, time_ms - query.range_ms, time_ms, budget)
+        function = _FUNCTIONS[query.function]
+        # The last sample is still the metric itself and keeps its name; what is calculated has none.
+        name = {"__name__": query.selector.metric} if query.function == "last_over_time" else {}
+        return [({**name, **parts[0].series.labels}, function(parts, scale)) for parts in _by_labels(windows)]
+
+    def _windows(self, selector: Selector, after_ms: int, until_ms: int, budget: _Budget) -> list[_Window]:
+        """The samples stamped in ``(after_ms, until_ms]``, by series and day."""
+        first, end = after_ms // MINUTE_MS + 1, until_ms // MINUTE_MS + 1
+        windows: list[_Window] = []
+        for number in range(first // MINUTES, (end - 1) // MINUTES + 1):
+            day = _EPOCH + timedelta(days=number)
+            if self.oldest is not None and day < self.oldest:
+                continue
+            lower, upper = max(first - number * MINUTES, 0), min(end - number * MINUTES, MINUTES)
+            windows.extend(
+                _Window(series, lower, upper)
+                for series in self.organisation.series(selector.metric, day)
+                if all(one.matches(series.labels.get(one.label, "")) for one in selector.matchers)
+            )
+        budget.take(len({id(window.series.labels) for window in windows}), end - first)
+        return windows
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Part of one day of one series: its minutes ``[lower, upper)``."""
+
+    series: Series
+    lower: int
+    upper: int
+
+    @property
+    def sum(self) -> int:
+        return self.series.sum(self.lower, self.upper)
+
+    @property
+    def count(self) -> int:
+        return self.upper - self.lower
+
+    def samples(self) -> Iterable[int]:
+        return (self.series.at(minute) for minute in range(self.lower, self.upper))
+
+
+class _Budget:
+    """Points in memory: those of the answer so far, and one series' window at a time."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._taken = 0
+
+    def take(self, series: int, window: int) -> None:
+        self._taken += series
+        if series and self._taken + window > self._limit:
+            message = "query processing would load too many samples into memory in query execution"
+            raise SourceRejected(message, status=422)
+
+
+def _by_labels(windows: list[_Window]) -> list[list[_Window]]:
+    """Windows of the same series together, in order of time. Labels are shared objects, so identity suffices."""
+    found: dict[int, list[_Window]] = {}
+    for window in windows:
+        found.setdefault(id(window.series.labels), []).append(window)
+    return list(found.values())
+
+
+def _scaled(value: int, scale: int) -> Decimal:
+    return Decimal(value) if scale == 1 else Decimal(value).scaleb(-(len(str(scale)) - 1))
+
+
+def _sum(parts: list[_Window], scale: int) -> Decimal:
+    return _scaled(sum(part.sum for part in parts), scale)
+
+
+def _count(parts: list[_Window], _scale: int) -> Decimal:
+    return Decimal(sum(part.count for part in parts))
+
+
+def _mean(parts: list[_Window], scale: int) -> Decimal:
+    return _DIGITS.divide(_sum(parts, scale), _count(parts, scale))
+
+
+def _last(parts: list[_Window], scale: int) -> Decimal:
+    return _scaled(parts[-1].series.at(parts[-1].upper - 1), scale)
+
+
+def _least(parts: list[_Window], scale: int) -> Decimal:
+    return _scaled(min(min(part.samples()) for part in parts), scale)
+
+
+def _most(parts: list[_Window], scale: int) -> Decimal:
+    return _scaled(max(max(part.samples()) for part in parts), scale)
+
+
+_FUNCTIONS: dict[str, Callable[[list[_Window], int], Decimal]] = {
+    "sum_over_time": _sum,
+    "avg_over_time": _mean,
+    "last_over_time": _last,
+    "count_over_time": _count,
+    "min_over_time": _least,
+    "max_over_time": _most,
+}
+
+
+def _aggregated(query: Aggregate, vector: Vector) -> Vector:
+    groups: dict[tuple[str, ...], list[Decimal]] = {}
+    for labels, value in vector:
+        groups.setdefault(tuple(labels.get(name, "") for name in query.by), []).append(value)
+    found: Vector = []
+    for key, values in groups.items():
+        labels = {name: value for name, value in zip(query.by, key, strict=True) if value}
+        found.append((labels, _combined(query.operation, values)))
+    return found
+
+
+def _combined(operation: str, values: list[Decimal]) -> Decimal:
+    match operation:
+        case "sum":
+            return sum(values, Decimal(0))
+        case "count":
+            return Decimal(len(values))
+        case "group":
+            return Decimal(1)
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+        case _:
+            return _DIGITS.divide(sum(values, Decimal(0)), Decimal(len(values)))
+
+
+def _text(value: Decimal) -> str:
+    plain = f"{value:f}"
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def _seconds(time_ms: int) -> int | Decimal:
+    whole, part = divmod(time_ms, 1000)
+    return Decimal(time_ms).scaleb(-3) if part else whole
+
+
+def parse_time(name: str, text: str) -> int:
+    """A time in Unix seconds (with decimals) or RFC 3339 as milliseconds.
+
+    Raises:
+        SourceRejected: when it is neither.
+    """
+    try:
+        return int((Decimal(text) * 1000).to_integral_value())
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        message = f'invalid parameter "{name}": cannot parse "{text}" to a valid timestamp'
+        raise SourceRejected(message, status=400)
+    return (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def parse_step(text: str) -> int:
+    """A step in seconds or as a duration, in milliseconds.
+
+    Raises:
+        SourceRejected: when it is not positive or cannot be read.
+    """
+    found = duration_ms(text)
+    if not found:
+        try:
+            found = int(Decimal(text) * 1000)
+        except (InvalidOperation, ValueError, OverflowError) as error:
+            message = f'invalid parameter "step": cannot parse "{text}" to a valid duration'
+            raise SourceRejected(message, status=400) from error
+    if found <= 0:
+        message = (
+            'invalid parameter "step": zero or negative query resolution step widths are not accepted.'
+            " Try a positive integer"
+        )
+        raise SourceRejected(message, status=400)
+    return found
+
+
+def check_resolution(start_ms: int, end_ms: int, step_ms: int) -> None:
+    """Refuse a range query as Prometheus does.
+
+    Raises:
+        SourceRejected: when it ends before it starts or has more than 11,000 points.
+    """
+    if end_ms < start_ms:
+        raise SourceRejected('invalid parameter "end": end timestamp must not be before start time', status=400)
+    if (end_ms - start_ms) // step_ms > MAX_POINTS:
+        message = (
+            "exceeded maximum resolution of 11,000 points per timeseries."
+            " Try decreasing the query resolution (?step=XX)"
+        )
+        raise SourceRejected(message, status=400)

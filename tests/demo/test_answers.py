@@ -1,0 +1,97 @@
+"""Paging, in the provider's manner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from chargeback.demo.answers import Listing, ListKind, Refusal, invalid, page, refuse
+from chargeback.demo.faults import PagingFault
+
+KIND = ListKind("iam/v2", "UserList")
+URL = "http://127.0.0.1/iam/v2/users"
+
+
+def _numbers(count: int) -> Listing:
+    return Listing(count, lambda first, end: [str(number) for number in range(first, end)])
+
+
+def _page(query: Mapping[str, str], kind: ListKind = KIND, fault: PagingFault | None = None) -> Any:
+    return json.loads(page(kind, _numbers(25), URL, query, fault=fault).body)
+
+
+def _next(body: Any) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(body["metadata"]["next"]).query))
+
+
+def test_pages_give_everything_once() -> None:
+    """Following next from the first page gives every item once; a token carries the size and the filters."""
+    seen: list[int] = []
+    query: Mapping[str, str] = {"page_size": "7", "colour": "blue"}
+    for _ in range(4):
+        body = _page(query)
+        seen += body["data"]
+        if "next" not in body["metadata"]:
+            break
+        query = _next(body)
+        assert query["colour"] == "blue"
+        assert len(query["page_token"]) <= 255
+    assert seen == list(range(25))
+
+
+@pytest.mark.parametrize(("last_next", "expected"), [("absent", {}), ("empty", {"next": ""}), ("null", {"next": None})])
+def test_the_end_is_told_in_three_ways(last_next: Any, expected: dict[str, str | None]) -> None:
+    """No next, an empty one and null all mean the end."""
+    metadata = _page({"page_size": "100"}, ListKind("iam/v2", "UserList", last_next=last_next))["metadata"]
+    assert {name: value for name, value in metadata.items() if name == "next"} == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"page_size": "0"}, {"page_size": "101"}, {"page_size": "x"}, {"page_token": "?"}, {"page_token": "W10="}],
+)
+def test_bad_paging_is_refused(query: dict[str, str]) -> None:
+    """A page size out of range and a token nobody gave are 400, and named."""
+    with pytest.raises(Refusal) as caught:
+        _page(query)
+    assert (caught.value.status, caught.value.parameter) == (400, next(iter(query)))
+
+
+def test_a_token_belongs_to_its_list() -> None:
+    """A token used with other filters is refused."""
+    token = _next(_page({"colour": "blue"}))["page_token"]
+    with pytest.raises(Refusal, match="another list"):
+        _page({"colour": "red", "page_token": token})
+
+
+def test_endless_paging_never_ends() -> None:
+    """Under that fault the same page comes again and again, each time with a new token."""
+    first = _page({}, fault="endless")
+    second = _page(_next(first), fault="endless")
+    assert second["data"] == first["data"]
+    assert _next(second)["page_token"] != _next(first)["page_token"]
+
+
+def test_a_duplicated_page_repeats_the_one_before() -> None:
+    """Under that fault the second page has the items of the first, and next goes on."""
+    second = _page(_next(_page({})), fault="duplicate")
+    assert second["data"] == list(range(10))
+    assert _page(_next(second))["data"] == list(range(20, 25))
+
+
+def test_an_empty_list_may_be_null() -> None:
+    """On request an empty list is null instead of []."""
+    assert json.loads(page(KIND, _numbers(0), URL, {}).body)["data"] == []
+    assert json.loads(page(KIND, _numbers(0), URL, {}, null_when_empty=True).body)["data"] is None
+
+
+def test_refusals_have_the_shape_of_their_family() -> None:
+    """connect/v1 has an error shape of its own; the others share one that names the parameter."""
+    refusal = invalid("colour", "no colours here")
+    assert json.loads(refuse(refusal, "connect").body) == {"error": {"code": 400, "message": "no colours here"}}
+    (error,) = json.loads(refuse(refusal, "control").body)["errors"]
+    assert (error["status"], error["source"]) == ("400", {"parameter": "colour"})

@@ -1,0 +1,50 @@
+"""The configuration over a served demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chargeback.demo.config import FlinkAccess, ServerInfo, demo_configuration
+
+
+def _info(days: int = 60) -> ServerInfo:
+    flink = (FlinkAccess("us-east-1", "k", "s", "http://127.0.0.1:1/flink/aws.us-east-1"),)
+    return ServerInfo("http://127.0.0.1:1", "http://127.0.0.1:1/prometheus", "key", "secret", flink, days, "2026-11-20")
+
+
+def test_the_tenant_reaches_the_demo(tmp_path: Path) -> None:
+    """Addresses and credentials are those of the server; data lies in the given folder."""
+    tenant = yaml.safe_load(demo_configuration(_info(), tmp_path))["tenants"]["acme"]
+    settings = tenant["plugin_settings"]
+    assert tenant["ecosystem"] == "confluent_cloud"
+    assert tenant["storage"]["connection_string"] == f"sqlite:///{tmp_path}/acme.db"
+    api = {"key": "key", "secret": "secret", "url": "http://127.0.0.1:1", "requests_per_second": 1000}
+    assert settings["ccloud_api"] == api
+    assert settings["flink"][0]["url"].endswith("/flink/aws.us-east-1")
+    assert settings["metrics"]["url"] == "http://127.0.0.1:1/prometheus"
+    assert settings["topic_attribution"] == {"enabled": False}
+
+
+@pytest.mark.parametrize(("days", "lookback"), [(1, 6), (60, 60), (900, 364)])
+def test_lookback_fits_the_days(tmp_path: Path, days: int, lookback: int) -> None:
+    """The lookback covers the days of the demo within what a tenant may have, and exceeds the cutoff."""
+    tenant = yaml.safe_load(demo_configuration(_info(days), tmp_path))["tenants"]["acme"]
+    assert tenant["lookback_days"] == lookback > tenant["cutoff_days"]
+
+
+def test_storage_may_be_elsewhere(tmp_path: Path) -> None:
+    """A database of its own and a facts folder can be given."""
+    text = demo_configuration(
+        _info(), tmp_path, connection_string="postgresql://x/y", facts_path=tmp_path, topic_attribution=True
+    )
+    tenant = yaml.safe_load(text)["tenants"]["acme"]
+    assert tenant["storage"] == {"connection_string": "postgresql://x/y", "facts_path": str(tmp_path)}
+    assert tenant["plugin_settings"]["topic_attribution"]["enabled"] is True
+
+
+def test_information_survives_json() -> None:
+    """What a process prints about itself is read back as it was."""
+    assert ServerInfo.from_json(_info().to_json()) == _info()

@@ -1,0 +1,127 @@
+"""A real Prometheus for tests: loads OpenMetrics text into blocks, serves them on a free loopback port, goes away."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+import pytest
+
+#: What ``basic_auth=True`` asks for.
+USER = "reader"
+PASSWORD = "prometheus-reads"
+_BCRYPT = "$2b$04$8wXu7Uj7DMGQM7gcVzsPt.60E.7L9jiPsM0Kj8CHJ3O5ZdX9Vf/Ii"
+_START_SECONDS = 60
+
+
+class RealPrometheus:
+    """A running Prometheus, as a context manager.
+
+    Args:
+        openmetrics: OpenMetrics texts (each a string, or its lines), each ending in ``# EOF``.
+        basic_auth: ask for :data:`USER` and :data:`PASSWORD`.
+        arguments: further arguments of the server, ``--query.max-samples=1000`` for instance.
+    """
+
+    def __init__(
+        self, *openmetrics: str | Iterable[str], basic_auth: bool = False, arguments: tuple[str, ...] = ()
+    ) -> None:
+        self._texts = openmetrics
+        self._basic_auth = basic_auth
+        self._arguments = arguments
+        self._folder = Path(tempfile.mkdtemp(prefix="prometheus-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def __enter__(self) -> RealPrometheus:
+        """Load the samples, start the server and wait until it is ready."""
+        server, tool = _installed("prometheus"), _installed("promtool")
+        try:
+            for number, text in enumerate(self._texts):
+                self._load(tool, number, text)
+            self._start(server)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the server and remove its data."""
+        self._stop()
+
+    @property
+    def auth(self) -> tuple[str, str] | None:
+        """User and password, where it asks for them."""
+        return (USER, PASSWORD) if self._basic_auth else None
+
+    def _load(self, tool: str, number: int, text: str | Iterable[str]) -> None:
+        source = self._folder / f"{number}.om"
+        with source.open("w", encoding="utf-8") as file:
+            file.writelines([text] if isinstance(text, str) else text)
+        command = [tool, "tsdb", "create-blocks-from", "openmetrics", str(source), str(self._folder / "data")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        source.unlink()
+        assert done.returncode == 0, f"promtool could not load the samples: {done.stderr}"
+
+    def _start(self, server: str) -> None:
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        config, web = self._folder / "prometheus.yml", self._folder / "web.yml"
+        config.write_text("scrape_configs: []\n")
+        web.write_text(f"basic_auth_users:\n  {USER}: '{_BCRYPT}'\n" if self._basic_auth else "")
+        command = [
+            server,
+            f"--config.file={config}",
+            f"--web.config.file={web}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            f"--storage.tsdb.path={self._folder / 'data'}",
+            "--storage.tsdb.retention.time=10y",
+            "--log.level=warn",
+            *self._arguments,
+        ]
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        until = time.monotonic() + _START_SECONDS
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > until:
+                pytest.fail(f"Prometheus did not start: {(self._folder / 'log').read_text()}")
+            time.sleep(0.05)
+
+    def _ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/-/ready", auth=self.auth, timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _installed(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        pytest.fail(f"{program} is missing: install Debian's `prometheus` package")
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
