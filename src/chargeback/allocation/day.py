@@ -21,6 +21,8 @@ from chargeback.errors import AllocationError
 from chargeback.model.billing import MONEY
 from chargeback.model.chargeback import CHARGEBACKS
 
+# Below so many rows of evidence, a second thread costs more than it brings.
+_LARGE_DAY = 20_000
 _INTEGER = pa.decimal128(38, 0)
 
 
@@ -55,7 +57,8 @@ class DayCalculator:
 
     def __init__(self, catalogue: PolicyCatalogue, *, threads: int = 2, memory_limit: str = "1GB") -> None:
         self._catalogue = catalogue
-        self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
+        self._threads = threads
+        self._db = duckdb.connect(config={"threads": 1, "memory_limit": memory_limit})
 
     def close(self) -> None:
         """Give the engine's memory back."""
@@ -70,6 +73,8 @@ class DayCalculator:
         types = sorted(set(evidence.billing["product_type"].to_pylist()))
         policies = {name: self._catalogue.find(name) for name in types}
         known = {name: policy or UNKNOWN for name, policy in policies.items()}
+        is_large = evidence.usage.num_rows + evidence.members.num_rows > _LARGE_DAY
+        self._db.execute(f"SET threads TO {self._threads if is_large else 1}")
         try:
             self._prepare(evidence, known)
             self._allocate(name for name, policy in known.items() if not policy.is_proportional)
@@ -92,6 +97,7 @@ class DayCalculator:
         self._load("chain", chain.ways)
         self._load("measures", chain.measures)
         self._db.execute(ways.LINES)
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE parts AS {split_sql(ways.PORTIONS_TO_SPLIT)}")
         self._db.execute(ways.CANDIDATES)
         self._db.execute(ways.REASONS, {"metrics_available": evidence.metrics_available})
         self._db.execute(ways.NO_SHARES)
@@ -103,10 +109,7 @@ class DayCalculator:
 
     def _allocate(self, product_types: Iterable[str]) -> None:
         """Split every line of the given types among those whom the first applicable way finds."""
-        self._db.execute(
-            f"CREATE OR REPLACE TEMP TABLE parts AS {split_sql(ways.PORTIONS_TO_SPLIT)}", {"types": list(product_types)}
-        )
-        self._db.execute(ways.CHOSEN, {"largest": LARGEST_PRODUCT * 0.9})
+        self._db.execute(ways.CHOSEN, {"types": list(product_types), "largest": LARGEST_PRODUCT * 0.9})
         self._db.execute(ways.KEEP_CHOSEN)
         self._db.execute(ways.EVEN_SHARES)
         self._db.execute(f"{ways.INTO_SHARES} ({split_sql(ways.WEIGHTED_TO_SPLIT)})")

@@ -4,6 +4,7 @@ A *charge* is one portion of one line. Relations (all temporary, of one day):
 
 - ``lines``: the billing lines, numbered in list order;
 - ``portions``, ``chain``, ``measures``: the policies spelt out, see :func:`spell_out`;
+- ``parts``: the lines split into their portions;
 - ``candidates``: per way and scope (a resource, or ``*`` for the whole tenant) the recipients, their weights and,
   for even splits, their rank by id;
 - ``reasons``: per first way and scope why it fails, should it fail;
@@ -125,7 +126,7 @@ LINES: Final = """
 #: What :func:`~chargeback.allocation.split.split_sql` splits first: each line into the portions of its policy.
 PORTIONS_TO_SPLIT: Final = """
     (SELECT line AS charge, portion AS id, units, weight::HUGEINT AS weight
-     FROM lines JOIN portions USING (product_type) WHERE list_contains($types, product_type))
+     FROM lines JOIN portions USING (product_type))
 """
 
 CANDIDATES: Final = f"""
@@ -195,7 +196,7 @@ CHOSEN: Final = f"""
         JOIN chain ON chain.product_type = lines.product_type AND chain.portion = parts.id
         JOIN found ON found.way = chain.way
                   AND found.scope = CASE WHEN everywhere THEN '{EVERYTHING}' ELSE lines.resource_id END
-        WHERE parts.share <> 0
+        WHERE parts.share <> 0 AND list_contains($types, lines.product_type)
     )
     SELECT line * 1000 + portion AS charge, line, portion, units, position, way, scope, total, quantity, is_even,
            NOT is_even
