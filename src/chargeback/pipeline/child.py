@@ -24,13 +24,13 @@ from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging, log_context
 from chargeback.model.days import utc_now
-from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult, StopReason, StopSignal
 from chargeback.pipeline.run import open_store, run_tenant
 from chargeback.store.control.lease import Owner, resume
 
 log = logging.getLogger(__name__)
 
-_STOP = "stop"
+_POLL_SECONDS = 0.2
 _GRACE_SECONDS = 8
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
@@ -58,16 +58,16 @@ class RunningChild:
         )
         self._process.start()
         theirs.close()
-        self._stop_reason: Outcome | None = None
+        self._stop_reason: StopReason | None = None
         self._stop_deadline: float | None = None
 
-    def stop(self, reason: Outcome = Outcome.INTERRUPTED) -> None:
+    def stop(self, reason: StopReason = STOPPED) -> None:
         """Ask the child to end at the next safe place; it is killed if it has not after a few seconds."""
         if self._stop_reason is None:
             self._stop_reason = reason
             self._stop_deadline = time.monotonic() + _GRACE_SECONDS
             with suppress(OSError):
-                self._pipe.send(_STOP)
+                self._pipe.send(reason)
 
     def wait(self, listener: Callable[[Progress], None], timeout_seconds: int) -> RunResult:
         """Hear the child out; ``timeout_seconds`` of 0 means no limit. Never raises for what happens to the child."""
@@ -75,11 +75,11 @@ class RunningChild:
         result = None
         while result is None:
             if limit is not None and time.monotonic() >= limit:
-                self.stop(Outcome.TIMED_OUT)
+                self.stop(StopReason(Outcome.TIMED_OUT, f"Execution timed out after {timeout_seconds}s"))
             if self._stop_deadline is not None and time.monotonic() >= self._stop_deadline:
                 self._process.kill()
             try:
-                if self._pipe.poll(0.2):
+                if self._pipe.poll(_POLL_SECONDS):
                     message = self._pipe.recv()
                     if isinstance(message, RunResult):
                         result = message
@@ -92,40 +92,21 @@ class RunningChild:
             self._process.kill()
             self._process.join()
         self._pipe.close()
-        return self._judge(result, timeout_seconds)
+        return result or self._end_of_the_silent()
 
-    def _judge(self, result: RunResult | None, timeout_seconds: int) -> RunResult:
-        """The child's own result, or what its end tells; a run that was cut off at its limit says so."""
-        outcome = self._stop_reason or Outcome.FAILED
-        if result is not None and result.outcome is not Outcome.INTERRUPTED:
-            return result
-        if outcome is Outcome.TIMED_OUT:
-            error = f"Execution timed out after {timeout_seconds}s"
-        elif result is not None:
-            return result
-        elif outcome is Outcome.INTERRUPTED:
-            error = "the run was stopped before its end"
-        else:
-            error = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
-        done = result or RunResult(self._tenant.name, outcome)
-        return RunResult(
-            tenant=done.tenant,
-            outcome=outcome,
-            dates_gathered=done.dates_gathered,
-            dates_pending=done.dates_pending,
-            dates_calculated=done.dates_calculated,
-            chargeback_rows_written=done.chargeback_rows_written,
-            errors=(error,),
-            completed_at=utc_now(),
-        )
+    def _end_of_the_silent(self) -> RunResult:
+        """The result of a child that ended without telling one."""
+        unexpected = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
+        reason = self._stop_reason or StopReason(Outcome.FAILED, unexpected)
+        return RunResult(self._tenant.name, reason.outcome, errors=(reason.error,), completed_at=utc_now())
 
 
 def _main(assignment: Assignment, pipe: Connection) -> None:
     """The child."""
     # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM asks this process alone.
-    stop = threading.Event()
+    stop = StopSignal()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, lambda *_: stop.ask(STOPPED))
     configure_logging(assignment.logging, assignment.secrets)
     threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
     tenant = assignment.tenant
@@ -150,11 +131,10 @@ def _failed(tenant: Tenant, error: ChargebackError) -> RunResult:
     return RunResult(tenant.name, Outcome.FAILED, errors=(str(error),), completed_at=utc_now())
 
 
-def _hear(pipe: Connection, stop: threading.Event) -> None:
+def _hear(pipe: Connection, stop: StopSignal) -> None:
     """Wait for the parent's wish to stop, or for its end."""
     while True:
         try:
-            pipe.recv()
+            stop.ask(pipe.recv())
         except (EOFError, OSError):
             os._exit(1)
-        stop.set()

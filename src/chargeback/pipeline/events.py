@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -26,6 +27,30 @@ class Outcome(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why a run ends before its end, as it will be recorded."""
+
+    outcome: Outcome = Outcome.INTERRUPTED
+    error: str = "the run was stopped before its end"
+
+
+#: Somebody asked the process to end.
+STOPPED = StopReason()
+
+
+class StopSignal(threading.Event):
+    """Asks a run to end at its next safe place; every wait ends with it."""
+
+    reason = STOPPED
+
+    def ask(self, reason: StopReason) -> None:
+        """Set the signal; only the first reason counts."""
+        if not self.is_set():
+            self.reason = reason
+            self.set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from threading import Event
 
 from chargeback.config import Tenant
 from chargeback.errors import LeaseLost, Stopped
 from chargeback.model.days import DayRange
-from chargeback.pipeline.events import Progress, RunRequest, Stage
+from chargeback.pipeline.events import Progress, RunRequest, Stage, StopSignal
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
@@ -40,7 +39,7 @@ class Job:
     lease: Lease
     request: RunRequest
     today: date
-    stop: Event
+    stop: StopSignal
     listener: Callable[[Progress], None]
     tally: Tally = field(default_factory=Tally)
 

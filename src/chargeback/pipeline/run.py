@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Event
 
 from sqlalchemy import Connection
 
@@ -14,7 +13,7 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import utc_now, utc_today
 from chargeback.pipeline.calculate import calculate
-from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.job import Job
 from chargeback.store.control import runs
@@ -41,7 +40,7 @@ def run_tenant(
     lease: Lease,
     request: RunRequest,
     *,
-    stop: Event,
+    stop: StopSignal,
     listener: Callable[[Progress], None],
 ) -> RunResult:
     """Do the run and record it; the lease is released at the end. Never raises for what a run can survive.
@@ -92,8 +91,8 @@ def _work(job: Job) -> Outcome:
             job.check()
             calculate(job, gatherer)
     except Stopped:
-        job.tally.errors.append("the run was stopped before its end")
-        return Outcome.INTERRUPTED
+        job.tally.errors.append(job.stop.reason.error)
+        return job.stop.reason.outcome
     except LeaseLost:
         raise
     except ChargebackError as error:

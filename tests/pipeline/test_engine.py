@@ -1,0 +1,170 @@
+"""The engine: child processes under the lease, the log lines, suspension, time limits, and an end when asked."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from chargeback.config import Configuration, load_configuration
+from chargeback.demo.faults import Fault
+from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
+from chargeback.model.days import utc_now
+from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.events import Outcome, Progress, RunRequest
+from chargeback.store.control import schema
+from chargeback.store.control.lease import Owner, acquire
+from tests.pipeline.conftest import Deployment
+
+
+@pytest.fixture
+def configuration(deployment: Deployment) -> Configuration:
+    """The deployment's configuration, as a service reads it."""
+    return load_configuration(deployment.config_file)
+
+
+@pytest.fixture
+def start(configuration: Configuration) -> Iterator[Callable[..., Engine]]:
+    """Makes engines, with settings of the tenant changed, and stops them at the end."""
+    engines = []
+
+    def make(listener: Callable[[Progress], None] | None = None, **settings: object) -> Engine:
+        tenant = configuration.tenants["acme"]
+        changed = replace(tenant, settings=tenant.settings.model_copy(update=settings))
+        engines.append(Engine(replace(configuration, tenants={"acme": changed}), listener))
+        return engines[-1]
+
+    yield make
+    for engine in engines:
+        engine.stop()
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
+
+
+def outcomes(deployment: Deployment) -> list[str]:
+    """How the runs ended so far."""
+    with deployment.store.control.read() as connection:
+        return list(connection.execute(select(schema.runs.c.outcome).order_by(schema.runs.c.run_id)).scalars())
+
+
+def test_a_run_is_a_child_process_that_reports_and_is_logged(
+    deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Progress and result come back, and a successful run is one line of the log."""
+    caplog.set_level(logging.INFO)
+    heard: list[Progress] = []
+    (result,) = start(heard.append).run_once(["acme"], RunRequest())
+    assert result.outcome is Outcome.COMPLETED
+    assert heard[-1].rows == result.chargeback_rows_written > 0
+    assert (
+        f"Tenant acme: gathered={result.dates_gathered}, pending={result.dates_pending}, "
+        f"calculated={result.dates_calculated}, rows={result.chargeback_rows_written}" in caplog.text
+    )
+
+
+def test_a_partial_run_is_logged_with_its_errors(
+    deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run with errors says which."""
+    deployment.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
+    (result,) = start().run_once(["acme"], RunRequest())
+    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert "Tenant acme completed with errors: [" in caplog.text
+
+
+def test_a_trigger_takes_the_lease_before_it_returns(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """A second trigger, and a run elsewhere, find a run in progress; afterwards the tenant is free."""
+    deployment.server.faults.add("/org/v2/environments", Fault(status=None, delay=1))
+    engine = start()
+    engine.trigger("acme", RunRequest())
+    with pytest.raises(LeaseHeld, match="Pipeline is already running for tenant acme"):
+        engine.trigger("acme", RunRequest())
+    with pytest.raises(LeaseHeld):
+        acquire(deployment.store.control, Owner.this_process())
+    eventually(lambda: outcomes(deployment) == ["completed"])
+    eventually(lambda: _is_free(deployment))
+
+
+def _is_free(deployment: Deployment) -> bool:
+    with deployment.store.control.read() as connection:
+        return connection.execute(select(schema.tenant.c.lease_owner)).scalar() is None
+
+
+def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """The run ends with the specified words, however long the provider would have taken."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
+    (result,) = start(tenant_execution_timeout_seconds=2).run_once(["acme"], RunRequest())
+    assert (result.outcome, result.errors) == (Outcome.TIMED_OUT, ("Execution timed out after 2s",))
+    deployment.server.faults.clear()
+    eventually(lambda: outcomes(deployment)[-1] == "timed_out")
+    (again,) = start().run_once(["acme"], RunRequest())
+    assert again.outcome is Outcome.COMPLETED
+
+
+def test_failures_suspend_the_tenant_with_an_alert(
+    deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the threshold the alerts are logged, triggers are refused with the reason, and a restart forgives."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=401, times=None))
+    engine = start(gather_failure_threshold=2)
+    for _ in range(2):
+        engine.run_once(["acme"], RunRequest())
+    critical = [record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert critical == [
+        "ALERT: Tenant acme has been permanently suspended",
+        "ALERT: All 1 tenant(s) have been permanently suspended",
+    ]
+    with pytest.raises(TenantSuspended, match="gathering failed 2 times in a row"):
+        engine.trigger("acme", RunRequest())
+    deployment.server.faults.clear()
+    restarted = start(gather_failure_threshold=2)
+    restarted.start()
+    eventually(lambda: outcomes(deployment)[-1] == "completed")
+
+
+def test_a_worker_refreshes_at_once_and_keeps_the_gap(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """Tenants are run when the worker starts; a run that ended just now is not repeated before the gap is over."""
+    engine = start()
+    engine.start()
+    eventually(lambda: outcomes(deployment) == ["completed"])
+    eventually(lambda: _is_free(deployment))
+    tenant = deployment.tenant.plugin_settings.model_copy(update={"min_refresh_gap_seconds": 3600})
+    patient = Engine(
+        replace(
+            load_configuration(deployment.config_file),
+            tenants={"acme": replace(deployment.tenant, plugin_settings=tenant)},
+        ),
+        None,
+    )
+    patient._refresh("acme")
+    assert outcomes(deployment) == ["completed"]
+    with deployment.store.control.write() as connection:
+        connection.execute(update(schema.runs).values(ended_at=utc_now() - timedelta(seconds=3601)))
+    patient._refresh("acme")
+    assert outcomes(deployment) == ["completed", "completed"]
+    patient.stop()
+
+
+def test_stopping_ends_a_run_between_days(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing starts any more."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
+    engine = start()
+    engine.trigger("acme", RunRequest())
+    eventually(lambda: deployment.server.faults.hits("/billing/v1/costs") > 0)
+    began = time.monotonic()
+    engine.stop()
+    assert time.monotonic() - began < 10
+    assert outcomes(deployment) == ["interrupted"]
+    with pytest.raises(NoRunner):
+        engine.trigger("acme", RunRequest())

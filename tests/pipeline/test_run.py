@@ -1,0 +1,271 @@
+"""A run from the lease to the record, against a served organisation."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import select
+
+from chargeback.demo.faults import Fault
+from chargeback.demo.organisation import Organisation
+from chargeback.model.days import utc_today
+from chargeback.model.money import total
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, Stage, StopReason, StopSignal
+from chargeback.pipeline.verify import verify
+from chargeback.store.control import schema
+from chargeback.store.control.inventory import read_inventory
+from chargeback.store.control.runs import suspended_because
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, read_day
+from tests.pipeline.conftest import DAYS, Deployment
+
+CUTOFF = 5
+WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+DAY = WINDOW[3]
+
+
+@pytest.fixture
+def calculated(deployment: Deployment) -> Deployment:
+    """A tenant whose first run has calculated everything."""
+    assert deployment.run().outcome is Outcome.COMPLETED
+    return deployment
+
+
+def versions(deployment: Deployment) -> dict[str, int]:
+    """How often each table was written."""
+    return {name: deployment.store.facts.snapshot(name).version for name in (BILLING_TABLE, CHARGEBACKS_TABLE)}
+
+
+def test_a_first_run_calculates_the_window_to_the_last_digit(
+    deployment: Deployment, organisation: Organisation
+) -> None:
+    """Every day of [today − lookback, today − cutoff) is gathered and calculated, and equals the provider's bill."""
+    result = deployment.run()
+    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    assert result.dates_gathered == result.dates_calculated == result.dates_pending == len(WINDOW)
+    assert [state.tracking_date for state in deployment.states()] == WINDOW
+    assert all(state.chargeback_calculated for state in deployment.states())
+    checks = list(verify(deployment.store))
+    assert [check.difference for check in checks] == [Decimal(0)] * len(WINDOW)
+    assert total(check.billing for check in checks) == organisation.cost_total(
+        WINDOW[0], WINDOW[-1] + timedelta(days=1)
+    )
+    assert result.chargeback_rows_written == deployment.all_rows().num_rows > 0
+
+
+def test_progress_tells_stage_day_and_counts(deployment: Deployment) -> None:
+    """The listener hears of both stages, and the last word of each is that all of its days are done."""
+    deployment.run()
+    for stage in (Stage.GATHERING, Stage.CALCULATING):
+        heard = [progress for progress in deployment.progress if progress.stage is stage]
+        assert (heard[-1].done, heard[-1].total) == (len(WINDOW), len(WINDOW))
+    assert deployment.progress[-1].rows > deployment.progress[-1].lines > 0
+
+
+def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
+    """Days whose inputs have not changed are neither written nor calculated again."""
+    before = versions(calculated)
+    result = calculated.run()
+    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 0)
+    assert versions(calculated) == before
+
+
+def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
+    """A late correction recalculates its day from kept usage, and no other."""
+    asked = calculated.server.requests["/prometheus/api/v1/query"]
+    changes = calculated.server.changes
+    changes.add_cost(DAY, {**changes.cost_rows(DAY)[0], "id": "late", "amount": Decimal("1.25")})
+    result = calculated.run()
+    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 1)
+    assert calculated.server.requests["/prometheus/api/v1/query"] == asked
+    assert not [check for check in verify(calculated.store) if check.difference]
+    assert calculated.state(DAY).billing_lines == len(changes.cost_rows(DAY))
+
+
+def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
+    """Other ids, names and descriptions in the provider's answer are no change."""
+    calculated.server.changes.edit_costs(
+        DAY, lambda rows: [{**row, "id": f"new-{n}", "description": "again"} for n, row in enumerate(rows)]
+    )
+    assert calculated.run().dates_calculated == 0
+
+
+def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated: Deployment) -> None:
+    """An empty answer is named in the run's errors and believed only when it has come three times."""
+    before = calculated.rows(DAY)
+    calculated.server.changes.drop_costs(DAY)
+    for _ in range(2):
+        result = calculated.run()
+        assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert [str(DAY) in error for error in result.errors] == [True]
+        assert calculated.rows(DAY).equals(before)
+    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.rows(DAY).num_rows == 0
+    assert calculated.state(DAY).chargeback_calculated
+
+
+def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployment) -> None:
+    """When the lines come back the count of empty answers starts again."""
+    for _ in range(2):
+        calculated.server.changes.drop_costs(DAY)
+        calculated.run()
+        calculated.server.changes.restore_costs(DAY)
+        assert calculated.run().dates_calculated == 0
+    assert calculated.state(DAY).empty_answers == 0
+
+
+def test_a_day_without_cost_is_gathered_and_calculated(deployment: Deployment) -> None:
+    """A day that never had lines is done, with no rows."""
+    deployment.server.changes.drop_costs(DAY)
+    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.state(DAY).chargeback_calculated
+    assert DAY not in deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days
+
+
+def test_an_optional_listing_that_fails_is_survived(calculated: Deployment) -> None:
+    """The last known inventory is used, nothing is deleted, and the run says so."""
+    calculated.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
+    result = calculated.run()
+    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert any("compute_pool" in error for error in result.errors)
+    with calculated.store.control.read() as connection:
+        pools = [r for r in read_inventory(connection).resources if r.resource_type == "flink_compute_pool"]
+    assert pools
+    assert all(pool.deleted_at is None for pool in pools)
+
+
+def test_a_required_listing_that_fails_fails_the_gathering(deployment: Deployment) -> None:
+    """Days wait for an inventory to be calculated with; the bill is kept meanwhile."""
+    deployment.server.faults.add("/iam/v2/service-accounts", Fault(status=403, times=None))
+    result = deployment.run()
+    assert (result.outcome, result.dates_calculated) == (Outcome.FAILED, 0)
+    assert all(state.billing_gathered and not state.resources_gathered for state in deployment.states())
+    deployment.server.faults.clear()
+    assert deployment.run().dates_calculated == len(WINDOW)
+
+
+def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment) -> None:
+    """One failure a run counts; a success before the threshold forgets them; at the threshold it is over."""
+    deployment.configure(gather_failure_threshold=2)
+
+    def is_suspended() -> bool:
+        with deployment.store.control.read() as connection:
+            return suspended_because(connection) is not None
+
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=401, times=1))
+    deployment.run()
+    deployment.run()
+    assert not is_suspended()
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=401, times=None))
+    deployment.run()
+    assert not is_suspended()
+    deployment.run()
+    assert is_suspended()
+
+
+def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deployment: Deployment) -> None:
+    """Days wait for the metrics for a few runs, go down the chain then, and are calculated again when they answer."""
+    deployment.configure(allocation_retry_limit=2, lookback_days=8)
+    deployment.server.stop_prometheus()
+    first = deployment.run()
+    assert (first.outcome, first.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 0)
+    assert all("metrics unavailable" in str(state.error) for state in deployment.states())
+    second = deployment.run()
+    assert second.dates_calculated == len(deployment.states()) == 3
+    details = set(deployment.all_rows()["allocation_detail"].to_pylist())
+    assert "METRICS_UNAVAILABLE" in details
+    assert "USAGE_RATIO_ALLOCATION" not in details
+    third = deployment.run()
+    assert third.dates_calculated == 0
+    deployment.server.start_prometheus()
+    assert deployment.run().dates_calculated == 3
+    details = set(deployment.all_rows()["allocation_detail"].to_pylist())
+    assert "METRICS_UNAVAILABLE" not in details
+    assert "USAGE_RATIO_ALLOCATION" in details
+    assert deployment.run().dates_calculated == 0
+
+
+def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
+    """When a bill changes after the metrics have forgotten the day, it is split as it was measured."""
+    usage = read_day(calculated.store.facts, USAGE_TABLE, DAY)
+    calculated.server.stop_prometheus()
+    calculated.server.changes.edit_costs(DAY, lambda rows: [{**row, "amount": row["amount"] * 2} for row in rows])
+    assert calculated.run().outcome is Outcome.COMPLETED
+    assert "USAGE_RATIO_ALLOCATION" in calculated.rows(DAY)["allocation_detail"].to_pylist()
+    assert read_day(calculated.store.facts, USAGE_TABLE, DAY).equals(usage)
+
+
+def test_recalculation_of_the_same_inputs_gives_the_same_bytes(calculated: Deployment) -> None:
+    """`recalculate` does the named days again; their rows are the very same."""
+    before = calculated.all_rows()
+    result = calculated.run(RunRequest(WINDOW[1], WINDOW[3], recalculate=True))
+    assert result.dates_calculated == 3
+    assert calculated.all_rows().equals(before)
+
+
+def test_a_poorer_answer_does_not_replace_evidence(calculated: Deployment, caplog: pytest.LogCaptureFixture) -> None:
+    """When the metrics have forgotten a day, recalculating it keeps the measurements and says so."""
+    before = calculated.all_rows()
+    calculated.server.faults.add(
+        "/prometheus/api/v1/query",
+        Fault(status=200, body='{"status":"success","data":{"resultType":"vector","result":[]}}', times=None),
+    )
+    assert calculated.run(RunRequest(DAY, DAY, recalculate=True)).dates_calculated == 1
+    assert "the stored measurements are kept" in caplog.text
+    assert calculated.all_rows().equals(before)
+
+
+def test_a_request_narrows_what_is_calculated(deployment: Deployment) -> None:
+    """Only days of the requested range are calculated; the others stay due."""
+    assert deployment.run(RunRequest(start=WINDOW[2], end=WINDOW[3])).dates_calculated == 2
+    assert deployment.run().dates_calculated == len(WINDOW) - 2
+
+
+def test_a_run_ends_between_days_when_it_is_stopped(deployment: Deployment) -> None:
+    """What was done stays, nothing is half-written, and the next run finishes the work."""
+    stop = StopSignal()
+
+    def stop_early(progress: Progress) -> None:
+        if progress.stage is Stage.CALCULATING and progress.done == 2:
+            stop.ask(StopReason())
+
+    result = deployment.run(stop=stop, listener=stop_early)
+    assert (result.outcome, result.dates_calculated) == (Outcome.INTERRUPTED, 2)
+    assert deployment.run().dates_calculated == len(WINDOW) - 2
+    assert not [check for check in verify(deployment.store) if check.difference]
+
+
+def test_everything_billed_and_charged_is_in_the_inventory(calculated: Deployment) -> None:
+    """Every resource of the bill and every identity of the rows has a row of its own, UNALLOCATED included."""
+    with calculated.store.control.read() as connection:
+        inventory = read_inventory(connection)
+    rows = calculated.all_rows()
+    assert set(rows["resource_id"].to_pylist()) <= {resource.resource_id for resource in inventory.resources}
+    known = {identity.identity_id: identity.identity_type for identity in inventory.identities}
+    assert set(rows["identity_id"].to_pylist()) <= known.keys()
+    assert known["UNALLOCATED"] == "system"
+
+
+def test_runs_are_recorded(calculated: Deployment) -> None:
+    """Each run leaves its counts and outcome, and the lease is free."""
+    with calculated.store.control.read() as connection:
+        run = connection.execute(select(schema.runs)).one()
+        tenant = connection.execute(select(schema.tenant)).one()
+    assert (run.outcome, run.dates_calculated, run.errors) == ("completed", len(WINDOW), [])
+    assert (tenant.lease_owner, tenant.stage) == (None, None)
+
+
+def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deployment) -> None:
+    """Recent days are gathered in every run; a day that is 35 days past the cut-off once in 24 hours."""
+    deployment.configure(lookback_days=60)
+    first = deployment.run()
+    second = deployment.run()
+    assert first.dates_gathered == 60 - CUTOFF
+    assert second.dates_gathered == 35
+
+
+def test_days_are_utc(calculated: Deployment) -> None:
+    """Every row of a day stands at 00:00 UTC of that day."""
+    stamps = {stamp.date() for stamp in calculated.rows(DAY)["timestamp"].to_pylist()}
+    assert stamps == {date.fromisoformat(str(DAY))}
