@@ -73,11 +73,12 @@ class Job:
     @property
     def window(self) -> DayRange:
         """The UTC days that are gathered: ``[today − lookback_days, today − cutoff_days)``, as far as the provider's
-        own memory goes."""
+        own memory and the tenant's retention go."""
         settings = self.tenant.settings
         history = self.tenant.ecosystem.capabilities.billing_history_days
-        first = self.today - timedelta(days=min(settings.lookback_days, history))
-        return DayRange(first, self.today - timedelta(days=settings.cutoff_days))
+        lookback = min(settings.lookback_days, settings.retention_days, history)
+        end = self.today - timedelta(days=settings.cutoff_days)
+        return DayRange(min(self.today - timedelta(days=lookback), end), end)
 
     def wants(self, day: date) -> bool:
         """Whether the request's range covers a day."""
