@@ -26,6 +26,7 @@ POLICIES = parse_policies(
         "BASE": {"portions": [{"share": "1", "try": ["even(active)", "even(period)"]}]},
         "CONNECT": {"portions": [{"share": "1", "try": ["owner", "even(active)", "even(period)"]}]},
         "SUPPORT": {"portions": [{"share": "1", "try": ["proportional", "even(period)"]}]},
+        "FLINK": {"portions": [{"share": "1", "try": ["usage(cfu)", "even(owners)", "even(active)"]}]},
         "THIRDS": {"portions": [{"share": s, "try": ["even(active)"]} for s in ("0.333333333333", "0.666666666667")]},
     },
     "policies",

@@ -79,6 +79,16 @@ def test_why_the_first_way_failed(used: str, belong: str, metrics: bool, expecte
     assert rows_of(calculate(evidence("lkc-1 WRITE 1", used, belong, metrics=metrics))) == [expected]
 
 
+def test_even_over_the_owners_of_the_parts() -> None:
+    """Without usage a pool is shared by the owners of what runs in it, not by its one owner's way."""
+    day = calculate(evidence("p FLINK 2 \n p CONNECT 2", "", "p owners a b \n p active c"))
+    assert rows_of(day) == [
+        "p FLINK 1 a shared 1 even_split NO_METRICS_LOCATED",
+        "p FLINK 1 b shared 1 even_split NO_METRICS_LOCATED",
+        "p CONNECT 1 c shared 2 even_split NO_OWNER_LOCATED",
+    ]
+
+
 def test_even_over_the_period_when_nobody_is_active() -> None:
     """The second way of the chain takes over, and the row says which way failed first."""
     assert rows_of(calculate(evidence("lkc-1 BASE 3", "", "* period a b c"))) == [
@@ -255,6 +265,6 @@ def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
     assert keys.group_by(keys.column_names).aggregate([]).num_rows == rows.num_rows
 
 
-def test_the_catalogue_of_the_tests_asks_for_two_measures() -> None:
+def test_a_catalogue_knows_its_measures() -> None:
     """A catalogue knows every measure that its policies may ask for."""
-    assert CATALOGUE.measures == {"bytes_in", "bytes_out"}
+    assert CATALOGUE.measures == {"bytes_in", "bytes_out", "cfu"}

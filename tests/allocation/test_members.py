@@ -63,7 +63,14 @@ def test_owners_are_active_and_owners() -> None:
     """A resource's owner is both, as long as resource and owner exist."""
     resources = [*RESOURCES, Resource("x", "y", owner_id="a"), Resource("old", "y", owner_id="a", deleted_at=BEFORE)]
     found = members(Inventory(resources, people("a")), "x", "old")
-    assert found == {"x active a", "x owner a", "* period a"}
+    assert found == {"x active a", "x owner a", "x owners a", "* period a"}
+
+
+def test_owners_include_those_of_the_parts() -> None:
+    """A compute pool has the owners of its statements, but no owner of its own."""
+    resources = [Resource("pool", "flink_compute_pool"), Resource("s", "statement", parent_id="pool", owner_id="a")]
+    found = members(Inventory(resources, people("a")), "pool")
+    assert {row for row in found if row.startswith("pool")} == {"pool owners a"}
 
 
 def test_another_resource_stands_in_when_nobody_is_active() -> None:

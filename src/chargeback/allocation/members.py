@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from chargeback.model.days import ONE_DAY, start_of_day
 from chargeback.model.inventory import UNALLOCATED, Identity, Inventory, alive_during
-from chargeback.model.usage import ACTIVE, EVERYTHING, MEMBERS, OWNER, PERIOD
+from chargeback.model.usage import ACTIVE, EVERYTHING, MEMBERS, OWNER, OWNERS, PERIOD
 
 _Sets = dict[str, set[str]]
 
@@ -50,12 +50,14 @@ class Membership:
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         owners = self._owners(start, end)
         active = self._active(start, end, owners, usage)
+        with_parts = self._with_parts(owners)
         within = self._contained(active)
         rows: list[tuple[str, str, str]] = []
-        covered = {*billed, *active, *self._standing_in(start, end)}
+        covered = {*billed, *active, *with_parts, *self._standing_in(start, end)}
         for resource_id in sorted(covered):
             rows += [(resource_id, who, ACTIVE) for who in sorted(self._active_on(resource_id, active, within))]
             rows += [(resource_id, who, OWNER) for who in sorted(owners.get(resource_id, ()))]
+            rows += [(resource_id, who, OWNERS) for who in sorted(with_parts.get(resource_id, ()))]
         rows += [(EVERYTHING, who, PERIOD) for who in sorted(self._period(start, end, active))]
         return _table(day, rows)
 
@@ -74,6 +76,15 @@ class Membership:
             ):
                 owners[resource.resource_id].add(owner)
         return owners
+
+    def _with_parts(self, owners: _Sets) -> _Sets:
+        """The owners of each resource and of what it directly contains (a compute pool: those of its statements)."""
+        found: _Sets = defaultdict(set)
+        for resource_id, who in owners.items():
+            found[resource_id] |= who
+            if parent := self._parents.get(resource_id):
+                found[parent] |= who
+        return found
 
     def _active(self, start: datetime, end: datetime, owners: _Sets, usage: pa.Table) -> _Sets:
         active: _Sets = defaultdict(set, {resource_id: set(who) for resource_id, who in owners.items()})

@@ -23,10 +23,15 @@ from chargeback.allocation.policies import UNKNOWN, Kind, Policy, Way
 from chargeback.model import chargeback as words
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import to_units
-from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, PERIOD
+from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
 
-#: Scopes of ``even`` (and ``owner``), as the relation that members are kept under.
-_RELATIONS: Final = {"active": ACTIVE, "period": PERIOD, "owners": OWNER}
+#: The relation that members are kept under, by kind of way and, for ``even``, scope.
+_RELATIONS: Final = {
+    (Kind.EVEN, "active"): ACTIVE,
+    (Kind.EVEN, "period"): PERIOD,
+    (Kind.EVEN, "owners"): OWNERS,
+    (Kind.OWNER, None): OWNER,
+}
 
 #: Per kind of way: the row's cost type, its method, and its detail when the first way applied.
 OUTCOMES: Final = {
@@ -78,11 +83,11 @@ def spell_out(policies: Mapping[str, Policy]) -> SpeltOut:
 
 def _spell_way(way: Way, *, known: bool) -> dict[str, Any]:
     cost_type, method, detail = OUTCOMES[way.kind]
-    scope = way.arguments[0] if way.kind is Kind.EVEN else "owners"
+    scope = way.arguments[0] if way.kind is Kind.EVEN else None
     return {
         "way": str(way),
         "kind": str(way.kind),
-        "relation": _RELATIONS[scope] if way.kind in {Kind.EVEN, Kind.OWNER} else None,
+        "relation": _RELATIONS.get((way.kind, scope)),
         "everywhere": way.kind in {Kind.PROPORTIONAL, Kind.UNALLOCATED} or scope == "period",
         "cost_type": cost_type,
         "method": method,
@@ -166,7 +171,7 @@ REASONS: Final = f"""
             SELECT (way, resource_id) FROM usage_in JOIN measures USING (measure)
         ) THEN '{words.NO_USAGE_FOR_ACTIVE_IDENTITIES}'
         WHEN kind = '{Kind.USAGE}' THEN '{words.NO_METRICS_LOCATED}'
-        WHEN relation = '{OWNER}' THEN '{words.NO_OWNER_LOCATED}'
+        WHEN relation IN ('{OWNER}', '{OWNERS}') THEN '{words.NO_OWNER_LOCATED}'
         WHEN relation = '{PERIOD}' THEN '{words.NO_IDENTITIES_LOCATED}'
         ELSE '{words.NO_ACTIVE_IDENTITIES_LOCATED}' END AS reason
     FROM lines JOIN chain USING (product_type) WHERE position = 1

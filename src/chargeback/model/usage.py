@@ -25,8 +25,9 @@ USAGE = pa.schema(
     ]
 )
 
-#: One row says that an identity belonged to a resource on that day. ``relation`` is ``active``, ``owner`` or, with
-#: the tenant's own pseudo-resource :data:`EVERYTHING`, ``period``.
+#: One row says that an identity belonged to a resource on that day. ``relation`` is ``active``, ``owner``,
+#: ``owners`` (its owner and those of what it directly contains) or, with the tenant's own pseudo-resource
+#: :data:`EVERYTHING`, ``period``.
 MEMBERS = pa.schema(
     [
         pa.field("date", pa.date32(), nullable=False),
@@ -38,6 +39,7 @@ MEMBERS = pa.schema(
 
 ACTIVE = "active"
 OWNER = "owner"
+OWNERS = "owners"
 PERIOD = "period"
 #: The resource id under which the identities of the whole period are kept.
 EVERYTHING = "*"
