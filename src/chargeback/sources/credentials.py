@@ -1,0 +1,56 @@
+"""Credentials for outbound requests: never in a repr, a log or an error."""
+
+from __future__ import annotations
+
+import base64
+
+from chargeback.errors import ConfigurationError, Problem
+
+_SHORTEST_SECRET = 4
+
+
+class Credentials:
+    """What the ``Authorization`` header of a request says, and how to keep it out of every text.
+
+    Raises:
+        ConfigurationError: a value holds characters that no header can carry, such as a line break.
+    """
+
+    def __init__(self, scheme: str, token: str, secrets: tuple[str, ...]) -> None:
+        self._header = f"{scheme} {token}"
+        self._secrets = tuple(sorted({token, *secrets}, key=len, reverse=True))
+
+    @classmethod
+    def basic(cls, username: str, password: str) -> Credentials:
+        """HTTP Basic (RFC 7617), in UTF-8."""
+        _check_printable(username, password)
+        token = base64.b64encode(f"{username}:{password}".encode()).decode()
+        return cls("Basic", token, (password,))
+
+    @classmethod
+    def bearer(cls, token: str) -> Credentials:
+        """A bearer token (RFC 6750)."""
+        _check_printable(token)
+        if not token.isascii():
+            raise ConfigurationError([Problem("", "a bearer token consists of ASCII characters")])
+        return cls("Bearer", token, ())
+
+    @property
+    def header(self) -> str:
+        """The value of the ``Authorization`` header."""
+        return self._header
+
+    def redact(self, text: str) -> str:
+        """``text`` without the secrets, should somebody else have put them there (a proxy that echoes a header)."""
+        for secret in self._secrets:
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "***")
+        return text
+
+    def __repr__(self) -> str:
+        return "Credentials(***)"
+
+
+def _check_printable(*values: str) -> None:
+    if not all(value and value.isprintable() for value in values):
+        raise ConfigurationError([Problem("", "a credential is empty or holds a line break or a control character")])

@@ -1,0 +1,308 @@
+"""One way to ask a server over HTTP: time limits, retries, shared rate limits, and a wait that can be stopped."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event, Thread
+from typing import Any, Self, TypeVar
+
+import httpx
+import tenacity
+
+from chargeback import __version__
+from chargeback.errors import SourceError, SourceRejected, SourceTooLarge, SourceUnavailable, Stopped
+from chargeback.sources.credentials import Credentials
+from chargeback.sources.rate_limit import RateLimiter
+from chargeback.sources.redirects import REDIRECTS, next_address
+from chargeback.sources.replies import Judge, Reply, judge_json
+
+logger = logging.getLogger(__name__)
+
+# These log each request at INFO, with its query.
+for _noisy in ("httpx", "httpcore"):
+    logging.getLogger(_noisy).setLevel(logging.WARNING)
+
+_POLL_SECONDS = 0.1
+_MOST_REDIRECTS = 5
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how often to try, and how much to take.
+
+    ``attempts`` bounds the tries that fail for any reason but being throttled; ``deadline_seconds`` bounds
+    everything from the first try on, waits included. ``exchange_seconds`` is for one request and its whole answer,
+    ``silence_seconds`` for the time in which nothing at all arrives.
+    """
+
+    attempts: int = 6
+    deadline_seconds: float = 600
+    exchange_seconds: float = 180
+    silence_seconds: float = 90
+    connect_seconds: float = 10
+    first_backoff_seconds: float = 0.5
+    longest_backoff_seconds: float = 30
+    largest_body: int = 256 * 1024 * 1024
+    connections: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question: a GET of ``path`` with ``params``, or a POST of ``form``.
+
+    ``path`` is appended to the client's base address.
+    """
+
+    path: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = None
+    judge: Judge = judge_json
+    limiter: RateLimiter | None = None
+
+    @property
+    def method(self) -> str:
+        """POST where there is a form."""
+        return "GET" if self.form is None else "POST"
+
+
+class _AgainError(Exception):
+    """A try that failed in a way that may pass; ``delay`` is what the server asked to wait."""
+
+    def __init__(self, error: SourceError, *, delay: float | None = None, throttled: bool = False) -> None:
+        super().__init__()
+        self.error = error
+        self.delay = delay
+        self.throttled = throttled
+
+
+class HttpClient:
+    """Asks one server, whose base address it knows, on behalf of one tenant. May be used from several threads.
+
+    ``source`` names the server in errors. ``trusted_domain``: see :func:`.redirects.next_address`.
+    TLS certificates are verified; proxies are taken from the environment (``HTTPS_PROXY``, ``NO_PROXY``).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        source: str,
+        stop: Event,
+        credentials: Credentials | None = None,
+        limits: Limits | None = None,
+        trusted_domain: str | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.source = source
+        self._stop = stop
+        self._credentials = credentials
+        self._limits = limits or Limits()
+        self._trusted_domain = trusted_domain
+        headers = {"Accept": "application/json", "User-Agent": f"chargeback/{__version__}"}
+        self._client = httpx.Client(
+            headers=headers,
+            timeout=httpx.Timeout(self._limits.silence_seconds, connect=self._limits.connect_seconds),
+            limits=httpx.Limits(max_connections=self._limits.connections),
+            follow_redirects=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"HttpClient({self.base_url!r})"
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._client.close()
+
+    def read_json(self, call: Call) -> Any:
+        """The JSON that the server answers, decimals exact.
+
+        Raises:
+            SourceUnavailable: no proper answer within the limits.
+            SourceRejected: the server refused.
+            SourceTooLarge: the answer is larger than we take.
+            Stopped: ``stop`` was set meanwhile.
+        """
+        return self.send(call).json()
+
+    def send(self, call: Call) -> Reply:
+        """The first answer that the call's judge finds nothing wrong with; errors as for :meth:`read_json`."""
+        deadline = time.monotonic() + self._limits.deadline_seconds
+        trying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_AgainError),
+            wait=self._backoff,
+            stop=lambda state: self._is_over(state, deadline),
+            before_sleep=lambda state: self._tell(call, state),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            return trying(self._attempt, call, deadline)
+        except _AgainError as last:
+            error = last.error
+        except SourceError as refused:
+            error = refused
+        raise self._placed(error, call) from None
+
+    def _attempt(self, call: Call, deadline: float) -> Reply:
+        self._sleep(0)  # nothing is sent any more when told to stop
+        if call.limiter is not None:
+            call.limiter.acquire(self._stop, deadline)
+        reply = self._exchange(call, deadline)
+        error = call.judge(reply)
+        if error is None:
+            return reply
+        throttled = reply.status == 429
+        delay = reply.retry_after() if reply.status in {429, 503} else None
+        if throttled and call.limiter is not None:
+            call.limiter.block(delay or self._limits.first_backoff_seconds)
+        if error.retryable:
+            raise _AgainError(error, delay=delay, throttled=throttled)
+        raise error
+
+    def _exchange(self, call: Call, deadline: float) -> Reply:
+        """One question and its answer, redirects followed."""
+        limit = min(deadline, time.monotonic() + self._limits.exchange_seconds)
+        address = httpx.URL(self.base_url + call.path, params=dict(call.params) or None)
+        for _ in range(_MOST_REDIRECTS + 1):
+            started = time.monotonic()
+            try:
+                reply = self._interruptibly(partial(self._transfer, call, address, limit), limit)
+            except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _OverdueError) as error:
+                raise _AgainError(SourceUnavailable(_describe(error))) from None
+            elapsed = time.monotonic() - started
+            size = len(reply.body)
+            logger.debug(
+                "%s %s%s: %s, %s bytes, %.3f s", call.method, address.host, call.path, reply.status, size, elapsed
+            )
+            if reply.status not in REDIRECTS:
+                return reply
+            address = next_address(
+                call.method,
+                reply.status,
+                address,
+                reply.headers.get("location"),
+                authorized=self._credentials is not None,
+                trusted_domain=self._trusted_domain,
+            )
+        raise SourceRejected(f"more than {_MOST_REDIRECTS} redirects", status=reply.status)
+
+    def _transfer(self, call: Call, address: httpx.URL, limit: float) -> Reply:
+        headers = {"Authorization": self._credentials.header} if self._credentials else {}
+        form = dict(call.form) if call.form is not None else None
+        with self._client.stream(call.method, address, headers=headers, data=form) as answer:
+            body = bytearray()
+            for chunk in answer.iter_bytes():
+                body += chunk
+                if len(body) > self._limits.largest_body:
+                    raise SourceTooLarge(f"the answer is larger than {self._limits.largest_body} bytes")
+                if time.monotonic() > limit or self._stop.is_set():
+                    raise _OverdueError("the answer took too long to arrive")
+            names = {name.lower(): value for name, value in answer.headers.items()}
+            if answer.is_error:
+                # What an error quotes must not be our own secret, whole or cut off.
+                body = bytearray(
+                    self._redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                )
+            return Reply(answer.status_code, names, bytes(body))
+
+    def _interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
+        """The result of ``work``, which waits for the network; given up when told to stop or at ``limit``.
+
+        A blocking read cannot be interrupted from outside, so it happens in a thread that is left behind: it ends
+        by its own time limits, and does not keep the process alive.
+        """
+        done, outcome = Event(), _Outcome()
+        Thread(target=outcome.run, args=(work, done), name=f"{self.source}-request", daemon=True).start()
+        while not done.wait(_POLL_SECONDS):
+            if self._stop.is_set():
+                raise Stopped("stopped while waiting for an answer", source=self.source)
+            if time.monotonic() > limit:
+                raise _OverdueError("the answer took too long")
+        if self._stop.is_set():
+            raise Stopped("stopped while waiting for an answer", source=self.source)
+        if outcome.error is not None:
+            raise outcome.error
+        result: _T = outcome.value
+        return result
+
+    def _backoff(self, state: tenacity.RetryCallState) -> float:
+        """Full jitter below a capped exponential; never less than the server asked for, and then a little more, so
+        that not everybody comes back at once."""
+        limits = self._limits
+        ceiling = min(limits.longest_backoff_seconds, limits.first_backoff_seconds * 2.0 ** (state.attempt_number - 1))
+        jitter = random.uniform(0, ceiling)  # noqa: S311 - not for secrets
+        asked = _again(state).delay
+        return jitter if asked is None else asked + min(jitter, 1.0)
+
+    def _is_over(self, state: tenacity.RetryCallState, deadline: float) -> bool:
+        exhausted = not _again(state).throttled and state.attempt_number >= self._limits.attempts
+        return exhausted or time.monotonic() + state.upcoming_sleep > deadline
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Stopped("stopped before asking", source=self.source)
+
+    def _tell(self, call: Call, state: tenacity.RetryCallState) -> None:
+        again = _again(state)
+        level = logging.INFO if again.throttled else logging.DEBUG
+        message = self._redact(again.error.message)
+        logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, call.path, message, state.upcoming_sleep)
+
+    def _placed(self, error: SourceError, call: Call) -> SourceError:
+        """The error with its place, and without any secret that its words may hold."""
+        error.message = self._redact(f"{call.method} {call.path}: {error.message}")
+        error.args = (error.message,)
+        error.source = self.source
+        return error
+
+    def _redact(self, text: str) -> str:
+        return self._credentials.redact(text) if self._credentials else text
+
+
+class _OverdueError(Exception):
+    """An exchange took longer than it may."""
+
+
+class _Outcome:
+    """What came of work done in another thread."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    def run(self, work: Callable[[], Any], done: Event) -> None:
+        try:
+            self.value = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            self.error = error
+        finally:
+            done.set()
+
+
+def _again(state: tenacity.RetryCallState) -> _AgainError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    if not isinstance(error, _AgainError):  # pragma: no cover - tenacity only asks about what is retried
+        raise TypeError("only a try that may be repeated is waited for")
+    return error
+
+
+def _describe(error: Exception) -> str:
+    """What went wrong on the network, in words that cannot hold a header's value."""
+    if isinstance(error, httpx.LocalProtocolError):
+        return "the request cannot be sent as it is"
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection within the time limit"
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer within the time limit"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,194 @@
+"""A Kafka cluster's own answer about its brokers and topics, over the Kafka protocol.
+
+The package ``confluent-kafka`` (librdkafka) is an optional extra; it is imported when a cluster is first asked.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
+
+from chargeback.errors import (
+    ConfigurationError,
+    Problem,
+    SourceError,
+    SourceRejected,
+    SourceUnavailable,
+    Stopped,
+)
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+_SOURCE: Final = "kafka"
+#: librdkafka tells of every refused connection; what matters of it is in our own errors.
+_library_log = logging.getLogger(f"{__name__}.librdkafka")
+_library_log.setLevel(logging.CRITICAL)
+
+#: Waits are cut into slices, so that a run that must end does.
+_SLICE_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaConnection:
+    """How a cluster is reached, in librdkafka's words; files are PEM. The secrets are in no repr."""
+
+    bootstrap_servers: str
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str | None = None
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    ssl_ca_location: str | None = None
+    ssl_certificate_location: str | None = None
+    ssl_key_location: str | None = None
+    ssl_key_password: str | None = field(default=None, repr=False)
+
+    def properties(self) -> dict[str, str]:
+        """librdkafka's configuration properties; what is not given is left to its defaults."""
+        given = {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.sasl_mechanism,
+            "sasl.username": self.sasl_username,
+            "sasl.password": self.sasl_password,
+            "ssl.ca.location": self.ssl_ca_location,
+            "ssl.certificate.location": self.ssl_certificate_location,
+            "ssl.key.location": self.ssl_key_location,
+            "ssl.key.password": self.ssl_key_password,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A broker by its own id, and the address that it advertises."""
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Topic:
+    """A topic, its number of partitions, and the replicas of its best replicated partition."""
+
+    name: str
+    partitions: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCluster:
+    """What the cluster says of itself, ordered by id and name. ``cluster_id`` is none with very old brokers."""
+
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: tuple[Topic, ...]
+
+
+class KafkaAdmin:
+    """Asks one cluster. Connects when asked, and only then."""
+
+    def __init__(self, connection: KafkaConnection, *, stop: Event, patience_seconds: float = 30) -> None:
+        self._connection = connection
+        self._stop = stop
+        self._patience_seconds = patience_seconds
+
+    def describe(self) -> DescribedCluster:
+        """Brokers and topics, internal topics included.
+
+        Raises:
+            ConfigurationError: the package is missing.
+            SourceUnavailable: the cluster did not answer in time.
+            SourceRejected: it refused our credentials, or the connection's settings cannot be used.
+            Stopped: ``stop`` was set.
+        """
+        complaints: list[Any] = []
+        client = self._client(complaints)
+        until = time.monotonic() + self._patience_seconds
+        while not self._stop.is_set():
+            metadata = self._metadata(client)
+            if metadata is not None:
+                return _described(metadata)
+            client.poll(0)  # hands over what the library has to complain of
+            if refusal := _refusal(complaints):
+                raise refusal
+            if time.monotonic() >= until:
+                raise SourceUnavailable(
+                    f"no answer within {self._patience_seconds:g} s: {_last_words(complaints)}", source=_SOURCE
+                )
+        raise Stopped("the run was asked to stop")
+
+    def _client(self, complaints: list[Any]) -> AdminClient:
+        try:
+            from confluent_kafka import KafkaException
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            message = f"the admin API needs the package confluent-kafka (install chargeback[kafka]): {error}"
+            raise ConfigurationError([Problem("resource_source", message)]) from None
+        options: Mapping[str, Any] = {
+            "client.id": "chargeback",
+            "error_cb": complaints.append,
+            "logger": _library_log,
+            "reconnect.backoff.max.ms": 1000,
+        }
+        try:
+            return AdminClient({**self._connection.properties(), **options})
+        except KafkaException as error:
+            message = f"the settings of the connection cannot be used: {error.args[0].str()}"
+            raise SourceRejected(message, source=_SOURCE) from None
+
+    def _metadata(self, client: AdminClient) -> Any:
+        """The cluster's metadata, or none within a moment."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return client.list_topics(timeout=min(_SLICE_SECONDS, self._patience_seconds))
+        except KafkaException as error:
+            if _is_refusal(error.args[0]):
+                raise _rejected(error.args[0]) from None
+            return None
+
+
+def _described(metadata: Any) -> DescribedCluster:
+    brokers = sorted(Broker(each.id, each.host, each.port) for each in metadata.brokers.values())
+    topics = sorted(
+        Topic(
+            name,
+            len(each.partitions),
+            max((len(partition.replicas) for partition in each.partitions.values()), default=0),
+        )
+        for name, each in metadata.topics.items()
+    )
+    return DescribedCluster(metadata.cluster_id, tuple(brokers), tuple(topics))
+
+
+def _is_refusal(error: Any) -> bool:
+    from confluent_kafka import KafkaError
+
+    return error.code() in {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+
+
+def _refusal(complaints: list[Any]) -> SourceError | None:
+    return next((_rejected(error) for error in complaints if _is_refusal(error)), None)
+
+
+def _rejected(error: Any) -> SourceRejected:
+    return SourceRejected(f"the cluster refuses us: {error.str()}", source=_SOURCE)
+
+
+def _last_words(complaints: list[Any]) -> str:
+    """The most telling complaint: the last one that is about a connection rather than about all of them."""
+    from confluent_kafka import KafkaError
+
+    telling = [error.str() for error in complaints if error.code() != KafkaError._ALL_BROKERS_DOWN]
+    return telling[-1] if telling else "it could not be reached"

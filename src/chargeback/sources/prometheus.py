@@ -1,0 +1,198 @@
+"""A Prometheus-compatible server: questions, and answers whose numbers are still text.
+
+Facts about the HTTP API: Prometheus 3.14, ``web/api/v1/api.go``. Servers that speak the same language (Thanos, Mimir,
+VictoriaMetrics) word some refusals their own way.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from threading import Event
+from typing import Any, Self
+
+from chargeback.ecosystems.settings import MetricsSettings
+from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
+from chargeback.sources.credentials import Credentials
+from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.replies import Reply, judge
+
+logger = logging.getLogger(__name__)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOO_LARGE = re.compile(
+    r"too many samples|maximum resolution|timed out|timeout|exceed\w*[\w ,-]*limit|limit[\w ,-]*exceeded"
+    r"|err-mimir-max|max number of|maxSamplesPerQuery|maxUniqueTimeseries",
+    re.IGNORECASE,
+)
+#: Prometheus gives up on a query after two minutes by itself; ours is a little more patient.
+_LIMITS = Limits(
+    attempts=4, deadline_seconds=300, exchange_seconds=150, silence_seconds=140, longest_backoff_seconds=10
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series at one instant: its labels and its value, in the server's own text."""
+
+    labels: Mapping[str, str]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series over time: its labels and its points, (instant, value as text), oldest first."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[datetime, str], ...]
+
+
+class PrometheusClient:
+    """Asks one metrics source. May be used from several threads; every wait ends when ``stop`` is set.
+
+    All questions are POSTed as forms, so that a long query fits and none is written into an access log.
+    """
+
+    def __init__(self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS) -> None:
+        self._client = HttpClient(
+            settings.url, source="metrics", stop=stop, credentials=_credentials(settings), limits=limits
+        )
+        self._warned: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._client.close()
+
+    def instant(self, query: str, at: datetime) -> list[Sample]:
+        """The series of ``query`` at one instant. A scalar is a series without labels.
+
+        Raises:
+            SourceRejected: the query is wrong, or we may not ask.
+            SourceTooLarge: it touches more than the server is willing to; ask for less time.
+            SourceUnavailable: no proper answer.
+            SourceDataError: an answer of another shape, or a partial one where a range was cut.
+            Stopped: ``stop`` was set.
+        """
+        kind, result = self._ask("/api/v1/query", {"query": query, "time": _render(at)})
+        if kind == "scalar":
+            return [Sample({}, _text(result))]
+        if kind != "vector":
+            raise _unexpected(f"a {kind} instead of a vector")
+        return [Sample(_labels(each), _text(each["value"])) for each in _entries(result, "value")]
+
+    def range(self, query: str, start: datetime, end: datetime, step: timedelta) -> list[Series]:
+        """The series of ``query`` from ``start`` to ``end`` (both inclusive) every ``step``; errors as for
+        :meth:`instant`."""
+        form = {"query": query, "start": _render(start), "end": _render(end), "step": render_duration(step)}
+        kind, result = self._ask("/api/v1/query_range", form)
+        if kind != "matrix":
+            raise _unexpected(f"a {kind} instead of a matrix")
+        return [
+            Series(_labels(each), tuple((_instant(pair), _text(pair)) for pair in each["values"]))
+            for each in _entries(result, "values")
+        ]
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> tuple[str, Any]:
+        document = self._client.read_json(Call(path, form=form, judge=_judge))
+        data = document.get("data")
+        if not isinstance(data, dict) or not isinstance(data.get("resultType"), str):
+            raise _unexpected("an answer without data")
+        self._pass_on(document)
+        return data["resultType"], data.get("result")
+
+    def _pass_on(self, document: Mapping[str, Any]) -> None:
+        """Log what the server warns of, each warning once; the same warning comes with every query."""
+        for warning in document.get("warnings") or ():
+            if warning not in self._warned:
+                self._warned.add(warning)
+                logger.warning("the metrics source warns: %s", warning)
+
+
+def render_duration(length: timedelta) -> str:
+    """A duration as PromQL spells it, in the largest unit that is exact.
+
+    >>> render_duration(timedelta(days=1)), render_duration(timedelta(milliseconds=1500))
+    ('86400s', '1500ms')
+    """
+    milliseconds = length // timedelta(milliseconds=1)
+    return f"{milliseconds}ms" if milliseconds % 1000 else f"{milliseconds // 1000}s"
+
+
+def _render(at: datetime) -> str:
+    seconds, milliseconds = divmod((at - _EPOCH) // timedelta(milliseconds=1), 1000)
+    return f"{seconds}.{milliseconds:03d}"
+
+
+def _credentials(settings: MetricsSettings) -> Credentials | None:
+    if settings.auth_type == "basic" and settings.username and settings.password:
+        return Credentials.basic(settings.username, settings.password.get_secret_value())
+    if settings.auth_type == "bearer" and settings.bearer_token:
+        return Credentials.bearer(settings.bearer_token.get_secret_value())
+    return None
+
+
+def _judge(reply: Reply) -> SourceError | None:
+    """What an answer means: an error that smaller questions would avoid is told from one that time may heal."""
+    document: Any = None
+    try:
+        document = reply.json()
+    except SourceUnavailable as unreadable:
+        if 200 <= reply.status < 300:
+            return unreadable
+    if isinstance(document, dict) and document.get("status") == "success" and 200 <= reply.status < 300:
+        return None
+    words = reply.explanation()
+    if isinstance(document, dict) and document.get("status") == "error":
+        too_large = document.get("errorType") == "timeout" or _TOO_LARGE.search(str(document.get("error")))
+        if too_large and reply.status != 429:
+            return SourceTooLarge(words)
+    elif reply.status in {413, 422} and _TOO_LARGE.search(words):
+        return SourceTooLarge(words)
+    return judge(reply) or SourceUnavailable(f"{words}: no answer of a Prometheus")
+
+
+def _entries(result: Any, key: str) -> list[dict[str, Any]]:
+    """The series that have numbers; native histograms, which have none, are left out."""
+    if not isinstance(result, list):
+        raise _unexpected("a result that is no list")
+    entries = [each for each in result if isinstance(each, dict) and isinstance(each.get(key), list)]
+    if len(entries) != sum(1 for each in result if not (isinstance(each, dict) and _is_histogram(each, key))):
+        raise _unexpected("a series without values")
+    return entries
+
+
+def _is_histogram(each: Mapping[str, Any], key: str) -> bool:
+    return key not in each and ("histogram" in each or "histograms" in each)
+
+
+def _labels(each: Mapping[str, Any]) -> dict[str, str]:
+    labels = each.get("metric")
+    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
+        raise _unexpected("a series without labels")
+    return labels
+
+
+def _text(pair: Any) -> str:
+    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], str):
+        raise _unexpected("a value that is no text")
+    return pair[1]
+
+
+def _instant(pair: Any) -> datetime:
+    if not isinstance(pair, list) or not pair or not isinstance(pair[0], int | Decimal):
+        raise _unexpected("a point without a time")
+    return _EPOCH + timedelta(milliseconds=int(Decimal(pair[0]) * 1000))
+
+
+def _unexpected(what: str) -> SourceDataError:
+    return SourceDataError(f"the metrics source answered {what}", source="metrics")

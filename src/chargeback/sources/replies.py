@@ -1,0 +1,123 @@
+"""What a server answered, and what that means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from chargeback.errors import SourceError, SourceRejected, SourceUnavailable
+from chargeback.model.money import parse_json
+
+_LONGEST_MESSAGE = 500
+_TIMEOUT_OR_THROTTLE = frozenset({408, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer: its status, its headers (names in lower case), its decoded body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON, decimals exact.
+
+        Raises:
+            SourceUnavailable: it is none (a proxy's HTML page, a body cut short); another attempt may give it.
+        """
+        try:
+            return parse_json(self.body)
+        except (ValueError, ArithmeticError, RecursionError):
+            kind = self.headers.get("content-type", "no content type").split(";")[0]
+            raise SourceUnavailable(f"the answer is no complete JSON ({kind}, {len(self.body)} bytes)") from None
+
+    def explanation(self) -> str:
+        """The provider's own words about an error, in one line; the bare status where there are none.
+
+        Shapes: ``{"errors": [{"title", "detail"}]}``, ``{"status", "error": {"code", "message"}}``,
+        ``{"error_code"/"code", "message"}``, Prometheus' ``{"errorType", "error"}``.
+        """
+        words = ""
+        try:
+            words = _words(self.json())
+        except SourceUnavailable:
+            if "html" not in self.headers.get("content-type", "") and self.body.lstrip()[:1] != b"<":
+                words = self.body[: _LONGEST_MESSAGE * 4].decode("utf-8", "replace")
+        words = " ".join("".join(c if c.isprintable() else " " for c in words).split())[:_LONGEST_MESSAGE]
+        return f"HTTP {self.status}: {words}" if words else f"HTTP {self.status}"
+
+    def retry_after(self, now: datetime | None = None) -> float | None:
+        """The seconds that the server asks to wait: ``Retry-After`` (seconds or an HTTP date) or
+        ``X-RateLimit-Reset``, which is relative. None where it says nothing sensible."""
+        asked = [_seconds(self.headers.get("x-ratelimit-reset")), _seconds(self.headers.get("ratelimit-reset"))]
+        spelt = self.headers.get("retry-after")
+        after = _seconds(spelt)
+        if after is None and spelt:
+            try:
+                at = parsedate_to_datetime(spelt)
+            except ValueError:
+                at = None
+            if at is not None:
+                at = at if at.tzinfo else at.replace(tzinfo=UTC)
+                after = max((at - (now or datetime.now(UTC))).total_seconds(), 0.0)
+        if after is not None:
+            return after
+        return max((seconds for seconds in asked if seconds is not None), default=None)
+
+
+#: Says what is wrong with a reply, or nothing; a retryable error makes the client ask again.
+Judge = Callable[[Reply], SourceError | None]
+
+
+def judge(reply: Reply) -> SourceError | None:
+    """The usual meaning of a status: 2xx is fine; 408, 425, 429 and 5xx may pass; all else is refused for good."""
+    if 200 <= reply.status < 300:
+        return None
+    if reply.status in _TIMEOUT_OR_THROTTLE or reply.status >= 500:
+        return SourceUnavailable(reply.explanation())
+    return SourceRejected(reply.explanation(), status=reply.status)
+
+
+def judge_json(reply: Reply) -> SourceError | None:
+    """As :func:`judge`; besides, an answer that is no JSON may be better next time."""
+    error = judge(reply)
+    if error is None:
+        try:
+            reply.json()
+        except SourceUnavailable as unreadable:
+            return unreadable
+    return error
+
+
+def _words(document: Any) -> str:
+    if not isinstance(document, dict):
+        return document if isinstance(document, str) else ""
+    errors = document.get("errors")
+    if isinstance(errors, list) and errors:
+        return "; ".join(_one(error) for error in errors[:3])
+    error = document.get("error")
+    if isinstance(error, dict):
+        return _one(error)
+    if isinstance(error, str):
+        kind = document.get("errorType")
+        return f"{kind}: {error}" if isinstance(kind, str) else error
+    return _one(document)
+
+
+def _one(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    parts = [error.get(key) for key in ("title", "detail", "message")]
+    spelt = list(dict.fromkeys(part for part in parts if isinstance(part, str) and part))
+    return ": ".join(spelt) or str(error.get("code") or "")
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None or not re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", text):
+        return None
+    return float(text)

@@ -1,0 +1,282 @@
+"""One way to ask a server: retries, limits, redirects, and waits that can be stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import SourceError, SourceRejected, SourceTooLarge, SourceUnavailable, Stopped
+from chargeback.sources.credentials import Credentials
+from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.rate_limit import RateLimiter
+from tests.sources.loopback import Answer, Asked, Loopback, Script, each
+
+SECRET = "s3cret-0123456789"
+QUICK = Limits(
+    attempts=4,
+    deadline_seconds=5,
+    exchange_seconds=2,
+    silence_seconds=1,
+    first_backoff_seconds=0.01,
+    longest_backoff_seconds=0.05,
+    largest_body=100_000,
+)
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    """Set it to stop the client."""
+    return threading.Event()
+
+
+def client_for(
+    server: Loopback, stop: threading.Event, limits: Limits = QUICK, credentials: Credentials | None = None
+) -> HttpClient:
+    """A client of the loopback server."""
+    credentials = credentials or Credentials.basic("key", SECRET)
+    return HttpClient(server.url, source="test", stop=stop, limits=limits, credentials=credentials)
+
+
+def ask(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tuple[object, list[Asked]]:
+    """What the client makes of the script, and the requests it sent."""
+    with Loopback(script) as server, client_for(server, stop, limits) as client:
+        return client.read_json(Call("/x", {"q": "1"})), server.asked
+
+
+def refused(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tuple[SourceError, list[Asked]]:
+    """The error that the script leads to, and the requests that were sent."""
+    with Loopback(script) as server, client_for(server, stop, limits) as client:
+        with pytest.raises(SourceError) as caught:
+            client.read_json(Call("/x"))
+        return caught.value, server.asked
+
+
+def test_a_question_and_its_answer(stop: threading.Event) -> None:
+    """Parameters and credentials are sent; numbers come back exact."""
+    answer, asked = ask(each(Answer('{"n": 1.10}')), stop)
+    assert answer == {"n": Decimal("1.10")}
+    assert asked[0].query == {"q": "1"}
+    assert asked[0].headers["Authorization"].startswith("Basic ")
+
+
+def test_a_form_is_posted(stop: threading.Event) -> None:
+    """A call with a form is a form-encoded POST."""
+    with Loopback(each(Answer())) as server, client_for(server, stop) as client:
+        client.read_json(Call("/x", form={"query": "a+b &c"}))
+        assert (server.asked[0].method, server.asked[0].form) == ("POST", {"query": "a+b &c"})
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_pass_is_asked_again(stop: threading.Event, status: int) -> None:
+    """Throttling and server errors are tried again until they pass."""
+    answer, asked = ask(each(Answer(status=status), Answer(status=status), Answer('{"ok": true}')), stop)
+    assert answer == {"ok": True}
+    assert len(asked) == 3
+
+
+def test_a_body_cut_short_is_asked_again(stop: threading.Event) -> None:
+    """A connection closed too early, truncated JSON and a proxy's page are no answers."""
+    script = each(Answer("{}", promise=10), Answer('{"a": ['), Answer("<html>"), Answer('{"ok": true}'))
+    assert ask(script, stop)[0] == {"ok": True}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
+    """A refusal is not repeated, and tells status, place and the provider's words."""
+    body = json.dumps({"errors": [{"title": "No", "detail": "you may not"}]})
+    error, asked = refused(each(Answer(body, status=status)), stop)
+    assert isinstance(error, SourceRejected)
+    assert error.status == status
+    assert str(error) == f"GET /x: HTTP {status}: No: you may not (source test)"
+    assert len(asked) == 1
+
+
+def test_attempts_are_limited(stop: threading.Event) -> None:
+    """A server that fails for good is given up after so many attempts."""
+    error, asked = refused(each(Answer(status=500)), stop)
+    assert isinstance(error, SourceUnavailable)
+    assert error.retryable
+    assert len(asked) == QUICK.attempts
+
+
+def test_nobody_listens(stop: threading.Event) -> None:
+    """A refused connection is an unavailable source."""
+    with Loopback(each(Answer())) as server:
+        client = client_for(server, stop)
+    with client, pytest.raises(SourceUnavailable):
+        client.read_json(Call("/x"))
+
+
+def test_throttling_outlives_the_attempts_but_not_the_deadline(stop: threading.Event) -> None:
+    """429s are waited out until the deadline, however many they are."""
+    limits = Limits(attempts=2, deadline_seconds=1, first_backoff_seconds=0.02, longest_backoff_seconds=0.05)
+    error, asked = refused(each(Answer(status=429)), stop, limits)
+    assert isinstance(error, SourceUnavailable)
+    assert len(asked) > limits.attempts
+
+
+def test_retry_after_is_honoured(stop: threading.Event) -> None:
+    """The client does not come back before the server said."""
+    started = time.monotonic()
+    ask(each(Answer(status=429, headers={"Retry-After": "1"}), Answer()), stop)
+    assert time.monotonic() - started >= 1
+
+
+def test_a_wait_past_the_deadline_is_not_begun(stop: threading.Event) -> None:
+    """Asked to come back in an hour, the client says so at once."""
+    started = time.monotonic()
+    error, _ = refused(each(Answer(status=429, headers={"Retry-After": "3600"})), stop)
+    assert isinstance(error, SourceUnavailable)
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=429, headers={"Retry-After": "300"}),
+        Answer(hold=60),
+        Answer('{"a": "' + "x" * 1000 + '"}', pieces=1000, pause=0.05),
+    ],
+    ids=["retry-after", "silence", "slow drip"],
+)
+def test_stop_ends_every_wait(stop: threading.Event, answer: Answer) -> None:
+    """Whatever the client waits for, it ends soon after it is told to."""
+    patient = Limits(deadline_seconds=600, exchange_seconds=600, silence_seconds=600)
+    with Loopback(each(answer)) as server, client_for(server, stop, patient) as client:
+        timer = threading.Timer(0.3, stop.set)
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(Stopped):
+            client.read_json(Call("/x"))
+        assert time.monotonic() - started < 5
+        timer.join()
+
+
+def test_nothing_is_sent_when_told_to_stop(stop: threading.Event) -> None:
+    """A client that was stopped asks nothing any more."""
+    stop.set()
+    with Loopback(each(Answer())) as server, client_for(server, stop) as client:
+        with pytest.raises(Stopped):
+            client.read_json(Call("/x"))
+        assert not server.asked
+
+
+def test_a_slow_drip_is_cut_off(stop: threading.Event) -> None:
+    """An answer that never ends, byte by byte, does not hold the client for ever."""
+    limits = Limits(attempts=1, deadline_seconds=1, exchange_seconds=0.5)
+    started = time.monotonic()
+    error, _ = refused(each(Answer('"' + "x" * 1000 + '"', pieces=1000, pause=0.05)), stop, limits)
+    assert isinstance(error, SourceUnavailable)
+    assert time.monotonic() - started < 10
+
+
+def test_a_body_beyond_the_limit_is_not_read(stop: threading.Event) -> None:
+    """An answer larger than we take is refused, not held in memory."""
+    error, asked = refused(each(Answer('"' + "x" * 200_000 + '"')), stop)
+    assert isinstance(error, SourceTooLarge)
+    assert len(asked) == 1
+
+
+def test_redirects_on_the_same_server_keep_the_credentials(stop: threading.Event) -> None:
+    """A redirect on the same origin is followed, with the Authorization header."""
+    answer, asked = ask(each(Answer(status=302, headers={"Location": "/y?z=2"}), Answer('{"ok": 1}')), stop)
+    assert answer == {"ok": 1}
+    assert (asked[1].path, asked[1].query) == ("/y", {"z": "2"})
+    assert asked[1].headers["Authorization"] == asked[0].headers["Authorization"]
+
+
+def test_redirects_do_not_go_on_for_ever(stop: threading.Event) -> None:
+    """A circle of redirects is given up."""
+    error, asked = refused(each(Answer(status=302, headers={"Location": "/x"})), stop)
+    assert isinstance(error, SourceRejected)
+    assert len(asked) == 6
+
+
+def test_credentials_never_reach_another_server(stop: threading.Event) -> None:
+    """A redirect to another origin is refused and nothing is sent there."""
+    with Loopback(each(Answer())) as other:
+        location = {"Location": f"{other.url}/steal"}
+        error, _ = refused(each(Answer(status=307, headers=location)), stop)
+        assert isinstance(error, SourceRejected)
+        assert other.asked == []
+
+
+@pytest.fixture
+def everything_logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """All log records of all libraries."""
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "httpx"):
+        yield caplog
+
+
+def test_no_secret_in_logs_errors_and_reprs(stop: threading.Event, everything_logged: pytest.LogCaptureFixture) -> None:
+    """Even a server that echoes the Authorization header back does not get it into a log or an error."""
+
+    def echo(asked: Asked) -> Answer:
+        return Answer(f"{'x' * 470} {asked.headers['Authorization']} {SECRET}", status=403 if asked.number else 500)
+
+    with Loopback(echo) as server, client_for(server, stop) as client:
+        with pytest.raises(SourceRejected) as caught:
+            client.read_json(Call("/x"))
+        shown = "".join(
+            (everything_logged.text, str(caught.value), repr(caught.value), repr(client), repr(vars(client)))
+        )
+        token = server.asked[0].headers["Authorization"].removeprefix("Basic ")
+    assert server.asked[1].number == 1
+    for part in (SECRET[:12], token[:12]):
+        assert part not in shown
+
+
+def test_one_line_per_request_without_its_query(
+    stop: threading.Event, everything_logged: pytest.LogCaptureFixture
+) -> None:
+    """Each request leaves one debug line with path and status, never with the query."""
+    with Loopback(each(Answer())) as server, client_for(server, stop) as client:
+        client.read_json(Call("/x", {"page_token": "opaque-token"}))
+    lines = [record for record in everything_logged.records if record.name == "chargeback.sources.http"]
+    assert len(lines) == 1
+    assert "/x: 200" in lines[0].getMessage()
+    assert "opaque-token" not in lines[0].getMessage()
+
+
+def test_a_429_holds_back_everybody_who_shares_the_limit(stop: threading.Event, tmp_path: Path) -> None:
+    """What the server told one client, another client of the same limit respects."""
+    first, second = (RateLimiter(tmp_path, "org", rate=1000, burst=10) for _ in range(2))
+    with Loopback(each(Answer(status=429, headers={"Retry-After": "1"}), Answer())) as server:
+        started = time.monotonic()
+        with client_for(server, stop) as client:
+            thread = threading.Thread(target=client.read_json, args=(Call("/x", limiter=first),))
+            thread.start()
+            while not server.asked:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            with client_for(server, stop) as other:
+                other.read_json(Call("/x", limiter=second))
+            assert time.monotonic() - started >= 1
+            thread.join()
+
+
+def test_threads_share_a_client(stop: threading.Event) -> None:
+    """Many threads may ask at the same time and each gets its own answer."""
+
+    def echo(asked: Asked) -> Answer:
+        return Answer(json.dumps(asked.query))
+
+    with Loopback(echo) as server, client_for(server, stop) as client:
+        found: dict[int, object] = {}
+
+        def work(number: int) -> None:
+            found[number] = client.read_json(Call("/x", {"n": str(number)}))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == {number: {"n": str(number)} for number in range(12)}

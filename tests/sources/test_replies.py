@@ -1,0 +1,95 @@
+"""What an answer means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from chargeback.errors import SourceRejected, SourceUnavailable
+from chargeback.sources.replies import Reply, judge, judge_json
+
+
+def reply(status: int, body: str = "{}", **headers: str) -> Reply:
+    """An answer with these headers (underscores stand for hyphens)."""
+    return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body.encode())
+
+
+def test_numbers_are_exact_decimals() -> None:
+    """A JSON number keeps all of its digits."""
+    assert reply(200, '{"a": 0.1000000000000000055}').json() == {"a": Decimal("0.1000000000000000055")}
+
+
+@pytest.mark.parametrize(
+    "body", ["", '{"data": [', "<html></html>", '{"a": NaN}', '{"a": 1e99999999999999999999}', "[" * 100_000]
+)
+def test_what_is_no_json_may_be_better_next_time(body: str) -> None:
+    """A body cut short, a proxy's page or nonsense is no final answer."""
+    with pytest.raises(SourceUnavailable):
+        reply(200, body).json()
+    assert isinstance(judge_json(reply(200, body)), SourceUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"errors": [{"status": "403", "title": "Forbidden", "detail": "no role"}]}', "HTTP 403: Forbidden: no role"),
+        ('{"status": 403, "error": {"code": 403, "message": "no role"}}', "HTTP 403: no role"),
+        ('{"error_code": 40301, "message": "no role"}', "HTTP 403: no role"),
+        ('{"code": 403, "message": "no role"}', "HTTP 403: no role"),
+        ('{"status": "error", "errorType": "bad_data", "error": "no role"}', "HTTP 403: bad_data: no role"),
+        ('{"errors": [{"code": "forbidden"}, "odd"]}', "HTTP 403: forbidden; odd"),
+        ("no role\r\nhere", "HTTP 403: no role here"),
+        ("<html>no role</html>", "HTTP 403"),
+        ("", "HTTP 403"),
+        ("[1]", "HTTP 403"),
+    ],
+)
+def test_the_providers_words_are_told(body: str, words: str) -> None:
+    """Each error shape gives one line that says what the provider said; a page of HTML says nothing."""
+    assert reply(403, body).explanation() == words
+
+
+def test_words_are_cut() -> None:
+    """A provider that talks too much does not fill the log."""
+    assert len(reply(400, "x" * 10_000).explanation()) < 600
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "53"}, 53),
+        ({"retry_after": "Fri, 20 Nov 2026 12:00:30 GMT"}, 30),
+        ({"retry_after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
+        ({"x_ratelimit_reset": "7"}, 7),
+        ({"retry_after": "3", "x_ratelimit_reset": "70"}, 3),
+        ({"retry_after": "soon", "x_ratelimit_reset": "4"}, 4),
+        ({"retry_after": "-5"}, None),
+        ({"retry_after": "9" * 400}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    """Retry-After counts first, in seconds or as a date; X-RateLimit-Reset is relative seconds."""
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert reply(429, **headers).retry_after(now) == seconds
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_retryable(status: int) -> None:
+    """Throttling and server errors may pass."""
+    assert isinstance(judge(reply(status)), SourceUnavailable)
+
+
+@pytest.mark.parametrize("status", [304, 400, 401, 403, 404, 410, 422])
+def test_what_was_refused_stays_refused(status: int) -> None:
+    """Other statuses are final, and the error knows the status."""
+    error = judge(reply(status))
+    assert isinstance(error, SourceRejected)
+    assert error.status == status
+
+
+def test_success_has_no_error() -> None:
+    """2xx with JSON is fine."""
+    assert judge_json(reply(200)) is None
