@@ -1,0 +1,64 @@
+"""Confluent Cloud: the bill of an organization, its inventory, and the metrics its exporter gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.ecosystems.confluent_cloud.costs import HISTORY_DAYS
+from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGatherer
+from chargeback.ecosystems.confluent_cloud.objects import IDENTITY_POOL, PRINCIPAL, SERVICE_ACCOUNT, USER
+from chargeback.ecosystems.confluent_cloud.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
+from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
+from chargeback.ecosystems.contract import Capabilities, TenantContext
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.model.topics import TopicPlan
+
+_CAPABILITIES: Final = Capabilities(
+    topic_overlay=True,
+    payer_tiers=(frozenset({SERVICE_ACCOUNT, IDENTITY_POOL}), frozenset({USER})),
+    metrics_identity_type=PRINCIPAL,
+    billing_history_days=HISTORY_DAYS,
+)
+
+
+@dataclass(frozen=True)
+class ConfluentCloud:
+    """Implements :class:`chargeback.ecosystems.contract.Ecosystem`."""
+
+    name: str = "confluent_cloud"
+    settings_model: type[PluginSettings] = ConfluentCloudSettings
+    capabilities: Capabilities = _CAPABILITIES
+    catalogue: PolicyCatalogue = field(default_factory=catalogue)
+
+    def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
+        """The policies as ``allocator_params`` and ``allocation_policies`` change them."""
+        return tenant_catalogue(_own(settings))
+
+    def topic_settings(self, settings: PluginSettings) -> TopicSettings | str:
+        """The settings of the topic overlay, or why they cannot be used."""
+        return topic_settings(_own(settings))
+
+    def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
+        """What the topic overlay does for this tenant; none where it is switched off or its settings are wrong."""
+        topics = topic_settings(_own(settings))
+        if not isinstance(topics, TopicSettings) or not topics.enabled:
+            return None
+        return topics.plan(self.catalogue.aliases)
+
+    def open(self, context: TenantContext, settings: Any) -> ConfluentCloudGatherer:
+        """Start work for one tenant."""
+        return ConfluentCloudGatherer(context, _own(settings))
+
+
+def _own(settings: Any) -> ConfluentCloudSettings:
+    if not isinstance(settings, ConfluentCloudSettings):
+        raise TypeError(f"these are no settings of Confluent Cloud: {type(settings).__name__}")
+    return settings
+
+
+ecosystem: Final = ConfluentCloud()
+
+__all__ = ["ConfluentCloud", "ConfluentCloudSettings", "ecosystem"]

@@ -1,0 +1,221 @@
+"""The provider's control plane: one client, the rate limits of the organization, and how lists are paged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
+from chargeback.ecosystems.contract import TenantContext
+from chargeback.errors import SourceDataError, SourceRejected
+from chargeback.sources.credentials import Credentials
+from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.rate_limit import RateLimiter
+from chargeback.sources.replies import Judge, judge_json
+
+logger = logging.getLogger(__name__)
+
+#: Redirects may lead elsewhere within it with credentials, and listed Flink addresses must lie in it.
+DOMAIN = "confluent.cloud"
+PAGE_SIZE = 100
+_MOST_PAGES = 10_000
+# Enough for a whole inventory, or a year of costs, without waiting; what follows is paced.
+_COSTS_BURST = 30
+_BURST = 60
+
+Page = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A question for a list: where, with which filters, how large a page, and who judges the answers.
+
+    ``bucket`` names the rate limit that the question counts against.
+    """
+
+    path: str
+    params: Mapping[str, str]
+    page_size: int = PAGE_SIZE
+    judge: Judge = judge_json
+    bucket: str = "control-plane"
+
+
+class ControlPlane:
+    """The control plane as one tenant's Cloud API key sees it. May be used from several threads."""
+
+    def __init__(self, context: TenantContext, settings: ConfluentCloudSettings, limits: Limits | None = None) -> None:
+        self._context = context
+        self._settings = settings
+        self._limits = limits
+        self._organization = settings.organization_id
+        self._organization_known = settings.organization_id is not None
+        self._limiters: dict[str, RateLimiter] = {}
+        self._regional: dict[tuple[str, str], HttpClient] = {}
+        self._lock = Lock()
+        api = settings.ccloud_api
+        self.client = HttpClient(
+            api.url,
+            source="ccloud_api",
+            stop=context.stop,
+            credentials=Credentials.basic(api.key, api.secret.get_secret_value()),
+            limits=limits,
+            trusted_domain=DOMAIN,
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        for client in (self.client, *self._regional.values()):
+            client.close()
+
+    def organizations(self) -> list[dict[str, Any]]:
+        """The organizations that the key sees: one, as a rule, whose id is remembered.
+
+        Raises:
+            SourceError: they cannot be listed.
+        """
+        found = list(self.list("/org/v2/organizations"))
+        ids = sorted(required(each, "id") for each in found)
+        if len(ids) > 1:
+            logger.warning("the key sees %s organizations; set organization_id to choose one", len(ids))
+        self._remember(ids[0] if len(ids) == 1 else None)
+        return found
+
+    def organization_id(self) -> str | None:
+        """The organization's id, asked for once; None where the key may not see it.
+
+        Raises:
+            SourceUnavailable: it could not be asked for just now. (Not None: the id is part of what is billed.)
+        """
+        if not self._organization_known:
+            try:
+                self.organizations()
+            except SourceRejected as refusal:
+                logger.warning("the organization's id cannot be read: %s", refusal)
+                self._remember(None)
+        return self._organization
+
+    def _remember(self, organization: str | None) -> None:
+        with self._lock:
+            if not self._organization_known:
+                self._organization, self._organization_known = organization, True
+
+    def limiter(self, bucket: str) -> RateLimiter:
+        """The limit of the organization (of the key, as long as the organization is not known) for a kind of call."""
+        api, costs = self._settings.ccloud_api, bucket == "costs"
+        with self._lock:
+            whose = f"organization {self._organization}" if self._organization else f"key {api.key}"
+            key = "\n".join((api.url, whose, bucket))
+            if key not in self._limiters:
+                rate = self._settings.billing_api.requests_per_second if costs else api.requests_per_second
+                burst = _COSTS_BURST if costs else _BURST
+                self._limiters[key] = RateLimiter(self._context.state_dir, key, rate=rate, burst=burst)
+            return self._limiters[key]
+
+    def list(self, path: str, **params: str) -> Iterator[dict[str, Any]]:
+        """Every object of a list, page by page. An object that appears on two pages is given once."""
+        seen: set[str] = set()
+        for page in self.pages(Listing(path, params)):
+            for each in page:
+                key = identity_of(each)
+                if key is None or key not in seen:
+                    yield each
+                if key is not None:
+                    seen.add(key)
+
+    def get(self, path: str, **params: str) -> Any:
+        """A document that is not paged."""
+        return self.client.read_json(Call(path, params, limiter=self.limiter("control-plane")))
+
+    def pages(self, listing: Listing) -> Iterator[Page]:
+        """The pages of a list (see :func:`read_pages`)."""
+        return read_pages(self.client, listing, lambda: self.limiter(listing.bucket))
+
+    def flink(self, address: str, key: str, secret: str) -> HttpClient:
+        """The client for a regional Flink address with that region's own key."""
+        with self._lock:
+            if (address, key) not in self._regional:
+                self._regional[address, key] = HttpClient(
+                    address,
+                    source="flink",
+                    stop=self._context.stop,
+                    credentials=Credentials.basic(key, secret),
+                    limits=self._limits,
+                    trusted_domain=DOMAIN,
+                )
+            return self._regional[address, key]
+
+
+def read_pages(client: HttpClient, listing: Listing, limiter: Callable[[], RateLimiter]) -> Iterator[Page]:
+    """The pages of a list: ``{"data": […] or null, "metadata": {"next": address with a page_token, or nothing}}``.
+
+    ``limiter()`` gives the rate limit of the next request. Only the token is taken out of ``next``; the address is
+    always our own, so that no answer leads us elsewhere. ``page_size`` is sent with the first request only.
+
+    Raises:
+        SourceDataError: the answer has another shape, or the pages go round in circles.
+    """
+    params = {**listing.params, "page_size": str(listing.page_size)}
+    tokens: set[str] = set()
+    contents: set[bytes] = set()
+    for _ in range(_MOST_PAGES):
+        document = client.read_json(Call(listing.path, params, judge=listing.judge, limiter=limiter()))
+        page, token = _page(document, client, listing.path)
+        # One row twice is nothing unusual on a bill; a whole page twice is no bill.
+        content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()
+        if token in tokens or (len(page) > 1 and content in contents):
+            raise SourceDataError(f"{listing.path}: the pages of the list repeat themselves", source=client.source)
+        yield page
+        if token is None:
+            return
+        tokens.add(token)
+        contents.add(content)
+        params = {**listing.params, "page_token": token}
+    raise SourceDataError(f"{listing.path}: the list has no end after {_MOST_PAGES} pages", source=client.source)
+
+
+def _page(document: Any, client: HttpClient, path: str) -> tuple[Page, str | None]:
+    if not isinstance(document, dict) or not ({"data", "metadata", "kind"} & document.keys()):
+        raise SourceDataError(f"{path}: the answer is no list of objects", source=client.source)
+    data, metadata = document.get("data"), document.get("metadata")
+    data = [] if data is None else data
+    metadata = {} if metadata is None else metadata
+    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data) or not isinstance(metadata, dict):
+        raise SourceDataError(f"{path}: the answer is no list of objects", source=client.source)
+    following = metadata.get("next")
+    if following is None or following == "":
+        return data, None
+    tokens = parse_qs(urlsplit(following).query).get("page_token") if isinstance(following, str) else None
+    if not tokens or not tokens[0]:
+        raise SourceDataError(f"{path}: the next page has no page_token", source=client.source)
+    return data, tokens[0]
+
+
+def identity_of(each: Mapping[str, Any]) -> str | None:
+    """The id of a listed object, or none."""
+    value = each.get("id")
+    return value if isinstance(value, str) and value else None
+
+
+def required(each: Mapping[str, Any], *path: str) -> str:
+    """The text at a path of keys that must be there.
+
+    Raises:
+        SourceDataError: it is not.
+    """
+    value = optional(each, *path)
+    if value is None:
+        raise SourceDataError(f"an object has no {'.'.join(path)}", source="ccloud_api")
+    return value
+
+
+def optional(each: Any, *path: str) -> str | None:
+    """The text at a path of keys, or none; an empty text is none."""
+    for key in path:
+        each = each.get(key) if isinstance(each, dict) else None
+    return each if isinstance(each, str) and each else None

@@ -1,0 +1,31 @@
+"""The policies of Confluent Cloud, from ``policies.yaml`` beside this file, and as a tenant changes them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion, parse_policies
+from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
+
+CKUS = "KAFKA_NUM_CKUS"
+
+
+@cache
+def catalogue() -> PolicyCatalogue:
+    """The policies as they are shipped."""
+    document = yaml.safe_load((files(__package__) / "policies.yaml").read_text("utf-8"))
+    return PolicyCatalogue(parse_policies(document["policies"], "policies"), document["aliases"])
+
+
+def tenant_catalogue(settings: ConfluentCloudSettings) -> PolicyCatalogue:
+    """The policies as a tenant's ``allocator_params`` and, above them, ``allocation_policies`` change them."""
+    shipped = catalogue()
+    params = settings.allocator_params
+    usage, shared = shipped.policies[CKUS].portions
+    portions = (Portion(params.kafka_cku_usage_ratio, usage.ways), Portion(params.kafka_cku_shared_ratio, shared.ways))
+    ckus = Policy(tuple(portion for portion in portions if portion.share))
+    own = parse_policies(settings.allocation_policies, "allocation_policies")
+    return shipped.override({CKUS: ckus}).override(own)

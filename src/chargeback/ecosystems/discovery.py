@@ -1,0 +1,129 @@
+"""Finds ecosystems: those that are installed (entry-point group ``chargeback.ecosystems``) and those that lie in a
+folder. A plugin names an object ``ecosystem``; see :mod:`.contract`.
+
+A plugin that cannot be used is no reason not to start, as long as no tenant is configured for it: it is remembered
+with its reason.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from chargeback.ecosystems.contract import Ecosystem
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.errors import ConfigurationError, Problem
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "chargeback.ecosystems"
+ATTRIBUTE: Final = "ecosystem"
+_MODULES: Final = "chargeback_plugins"
+_PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Ecosystems by the name that ``ecosystem:`` takes, and why others cannot be used."""
+
+    ecosystems: Mapping[str, Ecosystem] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, name: str, path: str = "ecosystem") -> Ecosystem:
+        """The ecosystem of that name; ``path`` says where the configuration asks for it.
+
+        Raises:
+            ConfigurationError: there is none, or it cannot be used; the message says why.
+        """
+        if name in self.ecosystems:
+            return self.ecosystems[name]
+        if name in self.failures:
+            raise ConfigurationError([Problem(path, f"the ecosystem {name} cannot be used: {self.failures[name]}")])
+        known = ", ".join(sorted(self.ecosystems)) or "none"
+        raise ConfigurationError([Problem(path, f"there is no ecosystem {name!r}; there are: {known}")])
+
+
+def load_ecosystems(plugins_path: str | None = None) -> Discovered:
+    """Every ecosystem that can be found.
+
+    In ``plugins_path``, each ``*.py`` file and each package (a folder with ``__init__.py``) is a plugin unless its
+    name begins with an underscore.
+
+    Raises:
+        ConfigurationError: ``plugins_path`` is no folder.
+    """
+    ecosystems: dict[str, Ecosystem] = {}
+    failures: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    for label, origin, load in _candidates(plugins_path):
+        found = _load(load)
+        if isinstance(found, str):
+            logger.warning("plugin %s (%s) cannot be used: %s", label, origin, found)
+            failures[label] = f"{origin}: {found}"
+        elif found.name in origins:
+            failures[found.name] = f"two plugins have this name: {origins[found.name]} and {origin}"
+            ecosystems.pop(found.name, None)
+        else:
+            ecosystems[found.name], origins[found.name] = found, origin
+    return Discovered(ecosystems, {name: why for name, why in failures.items() if name not in ecosystems})
+
+
+def _candidates(plugins_path: str | None) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """Label, origin in words, and what loads the plugin's object."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        yield entry.name, f"entry point {entry.value}", entry.load
+    if plugins_path is None:
+        return
+    folder = Path(plugins_path)
+    if not folder.is_dir():
+        raise ConfigurationError([Problem("plugins_path", f"there is no folder {plugins_path}")])
+    for file in sorted(folder.iterdir()):
+        if file.name.startswith(("_", ".")):
+            continue
+        module = file / "__init__.py" if file.is_dir() else file
+        if module.suffix == ".py" and module.is_file():
+            yield file.stem, str(file), _loader(file.stem, module)
+
+
+def _loader(stem: str, file: Path) -> Callable[[], Any]:
+    def load() -> Any:
+        name = f"{_MODULES}.{stem}"
+        package = [str(file.parent)] if file.name == "__init__.py" else None
+        spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=package)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{file} is no Python module")
+        module = importlib.util.module_from_spec(spec)
+        # Registered before it runs, so that it can import its own parts and its classes can be pickled.
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+            return getattr(module, ATTRIBUTE)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+
+    return load
+
+
+def _load(load: Callable[[], Any]) -> Ecosystem | str:
+    """The plugin, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
+    try:
+        found = load()
+        missing = [part for part in _PARTS if not hasattr(found, part)]
+        if missing:
+            return f"it lacks {', '.join(missing)}"
+        if not isinstance(found.name, str) or not found.name:
+            return "it has no name"
+        model = found.settings_model
+        if not (isinstance(model, type) and issubclass(model, PluginSettings)):
+            return "its settings_model does not extend chargeback.ecosystems.settings.PluginSettings"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+        return f"{type(error).__name__}: {error}"
+    ecosystem: Ecosystem = found
+    return ecosystem

@@ -1,0 +1,247 @@
+"""The bill, in windows, and day by day where it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chargeback.demo.faults import Fault
+from chargeback.demo.organisation import Organisation
+from chargeback.demo.server import DemoServer, ServerOptions
+from chargeback.ecosystems.confluent_cloud.api import ControlPlane
+from chargeback.ecosystems.confluent_cloud.costs import COSTS, Costs, windows
+from chargeback.ecosystems.contract import GatheredDay, TenantContext
+from chargeback.errors import SourceRejected, SourceUnavailable
+from chargeback.model.billing import fingerprint
+from chargeback.model.days import ONE_DAY, DayRange
+from tests.ecosystems.confluent_cloud.conftest import QUICK, TODAY, settings_for
+
+DAYS = DayRange(TODAY - timedelta(days=15), TODAY - timedelta(days=5))
+DAY = TODAY - timedelta(days=10)
+
+
+def gather(plane: ControlPlane, context: TenantContext, days: DayRange = DAYS, per_query: int = 7) -> list[GatheredDay]:
+    """The days of a range."""
+    return list(Costs(plane, context, per_query).gather(days))
+
+
+def money(days: list[GatheredDay]) -> Decimal:
+    """What all lines come to."""
+    return sum((line.total_cost for day in days for line in day.lines), Decimal(0))
+
+
+def asked(server: DemoServer) -> list[tuple[str, str]]:
+    """The windows that were asked for, in order, each once."""
+    queries = [parse_qs(query) for path, query in server.log if path == COSTS]
+    return list(dict.fromkeys((query["start_date"][0], query["end_date"][0]) for query in queries))
+
+
+@contextmanager
+def serving(
+    organisation: Organisation, context: TenantContext, **options: Any
+) -> Iterator[tuple[DemoServer, ControlPlane]]:
+    """The organization with these options, and its control plane."""
+    with DemoServer(organisation, options=ServerOptions(**options)) as server:
+        plane = ControlPlane(context, settings_for(server), QUICK)
+        yield server, plane
+        plane.close()
+
+
+def test_every_day_once_and_every_digit(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """The whole bill of the range, each day once and in order, in windows of the configured length."""
+    days = gather(plane, context)
+    assert [day.day for day in days] == list(DAYS)
+    assert all(day.error is None for day in days)
+    assert money(days) == server.organisation.cost_total(DAYS.start, DAYS.end)
+    assert asked(server) == [("2026-11-05", "2026-11-12"), ("2026-11-12", "2026-11-15")]
+
+
+def test_the_window_does_not_matter(plane: ControlPlane, context: TenantContext) -> None:
+    """Whatever windows the bill is asked for in, each day is the same."""
+    prints = [[fingerprint(day.lines) for day in gather(plane, context, per_query=length)] for length in (1, 3, 30)]
+    assert prints[0] == prints[1] == prints[2]
+
+
+def test_legacy_shapes_are_the_same_money(
+    organisation: Organisation, context: TenantContext, plane: ControlPlane
+) -> None:
+    """Amounts as text, missing ids, odd dates and old places of the environment change no digit."""
+    with serving(organisation, context, legacy_shapes=True, null_when_empty=True) as (_, legacy):
+        days = gather(legacy, context)
+    usual = gather(plane, context)
+    assert all(day.error is None for day in days)
+    for old, new in zip(days, usual, strict=True):
+        assert sorted((line.resource_id, line.total_cost, line.environment_id or "") for line in old.lines) == sorted(
+            (line.resource_id, line.total_cost, line.environment_id or "") for line in new.lines
+        )
+
+
+def test_a_day_without_costs_has_no_lines(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """No cost is an answer, not an error."""
+    server.changes.drop_costs(DAY)
+    (day,) = [each for each in gather(plane, context) if each.day == DAY]
+    assert (list(day.lines), day.error) == ([], None)
+
+
+def spanning(first: date, end: date, amount: str) -> dict[str, Any]:
+    """A row that spans several days."""
+    return {
+        "id": "c",
+        "start_date": first.isoformat(),
+        "end_date": end.isoformat(),
+        "product": "KAFKA",
+        "line_type": "KAFKA_STORAGE",
+        "original_amount": Decimal(amount),
+        "amount": Decimal(amount),
+        "unit": "GB",
+    }
+
+
+def test_a_row_of_several_days_is_asked_for_day_by_day(
+    server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """A row that still spans is that day's error; the days around it are not touched."""
+    server.changes.add_cost(DAY, spanning(DAY, DAY + 3 * ONE_DAY, "9"))
+    days = {each.day: each for each in gather(plane, context)}
+    assert (DAY.isoformat(), (DAY + ONE_DAY).isoformat()) in asked(server)
+    assert "spans 2026-11-10 to 2026-11-13" in (days[DAY].error or "")
+    others = [each for day, each in days.items() if day != DAY]
+    assert all(each.error is None and each.lines for each in others)
+    total = server.organisation.cost_total
+    assert money(others) == total(DAYS.start, DAYS.end) - total(DAY, DAY + ONE_DAY)
+
+
+def test_a_row_that_makes_no_sense_is_the_error_of_its_day(
+    server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """A row without any amount holds back its own day only."""
+    row = spanning(DAY, DAY + ONE_DAY, "1") | {"amount": None, "original_amount": None}
+    server.changes.add_cost(DAY, row)
+    days = {each.day: each for each in gather(plane, context)}
+    assert "neither amount nor original_amount" in (days[DAY].error or "")
+    assert [day for day, each in days.items() if each.error] == [DAY]
+
+
+def test_rows_of_other_days_are_not_counted(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """An answer that holds more than was asked for does not bill a day twice."""
+    outside = DAYS.end + ONE_DAY
+    server.changes.add_cost(DAY, spanning(outside, outside + ONE_DAY, "100"))
+    days = gather(plane, context)
+    assert money(days) == server.organisation.cost_total(DAYS.start, DAYS.end)
+
+
+def test_equal_lines_stay_two(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """Two rows with the same id and content are two costs."""
+    row = spanning(DAY, DAY + ONE_DAY, "5")
+    server.changes.set_costs(DAY, [row, row])
+    (day,) = [each for each in gather(plane, context) if each.day == DAY]
+    assert [line.total_cost for line in day.lines] == [5, 5]
+
+
+@pytest.mark.parametrize("kind", ["endless_paging", "duplicated_page"])
+def test_repeated_pages_never_bill_twice(
+    kind: str, server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """A paging fault is the error of the days it hits, or passes; no cost is doubled."""
+    server.faults.add(COSTS, Fault(kind, times=None))  # type: ignore[arg-type]
+    days = gather(plane, context)
+    for each in days:
+        expected = server.organisation.cost_total(each.day, each.day + ONE_DAY)
+        assert each.error is not None or money([each]) == expected
+
+
+def test_days_beyond_a_year_are_errors_and_not_asked_for(
+    server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """What the provider no longer answers for keeps what was stored."""
+    old = TODAY - timedelta(days=366)
+    days = gather(plane, context, DayRange(old, old + timedelta(days=4)))
+    assert [each.error is None for each in days] == [False, False, True, True]
+    assert asked(server) == [("2025-11-21", "2025-11-23")]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_fails_the_bill(status: int, server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """Without permission there is no bill at all, and no days that look empty."""
+    server.faults.add(COSTS, Fault(status=status, times=None))
+    with pytest.raises(SourceRejected):
+        gather(plane, context)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=500, times=None),
+        Fault("truncated", times=None),
+        Fault("html", status=200, times=None),
+        Fault("html", times=None),
+        Fault("reset", times=None),
+    ],
+)
+def test_a_source_that_is_down_fails_the_bill(
+    fault: Fault, server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """Errors, cut answers and proxies' pages are tried again, and then no bill."""
+    server.faults.add(COSTS, fault)
+    with pytest.raises(SourceUnavailable):
+        gather(plane, context)
+    assert server.requests[COSTS] == QUICK.attempts
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=500, times=2),
+        Fault(status=429, retry_after=0.1, times=5),
+        Fault("truncated", times=2),
+        Fault("html", times=2),
+        Fault("reset", times=2),
+        Fault("slow_drip", delay=0.001, times=1),
+    ],
+)
+def test_a_source_that_stumbles_gives_the_whole_bill(
+    fault: Fault, server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """What passes in time leaves no trace in the money."""
+    server.faults.add(COSTS, fault)
+    assert money(gather(plane, context)) == server.organisation.cost_total(DAYS.start, DAYS.end)
+
+
+def test_too_far_in_the_past_passes(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
+    """The refusal that the provider gives under load is tried again; other 400s are final."""
+    body = '{"errors": [{"status": "400", "title": "Bad Request", "detail": "Start date is too far in the past"}]}'
+    server.faults.add(COSTS, Fault(status=400, body=body, times=2))
+    assert money(gather(plane, context)) == server.organisation.cost_total(DAYS.start, DAYS.end)
+    server.faults.add(COSTS, Fault(status=400, times=1))
+    with pytest.raises(SourceRejected):
+        gather(plane, context)
+
+
+def test_lines_of_nobody_go_by_the_tenant_where_no_organization_is_known(
+    server: DemoServer, plane: ControlPlane, context: TenantContext
+) -> None:
+    """Without an organization id, the tenant id stands in."""
+    server.faults.add("/org/v2/organizations", Fault(status=403, times=None))
+    lines = [line for each in gather(plane, context) for line in each.lines if line.resource_type == "organization"]
+    assert lines
+    assert {line.resource_id for line in lines} == {"acme-id"}
+
+
+@given(st.dates(date(2023, 1, 1), date(2028, 1, 1)), st.integers(0, 500), st.integers(1, 30))
+def test_windows_cover_the_range_and_are_never_longer_than_a_month(first: date, length: int, per_query: int) -> None:
+    """Consecutive, complete, at most so many days, and from 31 January to the end of February at most."""
+    whole = DayRange(first, first + timedelta(days=length))
+    pieces = list(windows(whole, per_query))
+    assert [day for piece in pieces for day in piece] == list(whole)
+    for piece in pieces:
+        assert 1 <= len(piece) <= per_query
+        months = (piece.end.year - piece.start.year) * 12 + piece.end.month - piece.start.month
+        assert months == 0 or (months == 1 and piece.end.day <= piece.start.day)

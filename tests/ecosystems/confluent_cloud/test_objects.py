@@ -1,0 +1,183 @@
+"""From the provider's objects to resources, identities and grants."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chargeback.ecosystems.confluent_cloud import objects
+from chargeback.errors import SourceDataError
+from chargeback.model.inventory import Grant
+
+OWNERS = {"KEY1": "sa-1"}
+
+
+def connector(config: dict[str, str], **more: Any) -> Any:
+    """A connector with this configuration."""
+    answer = {"id": {"id": "lcc-1", "id_type": "ID"}, "info": {"config": config, "type": "sink"}, **more}
+    return objects.connector("orders-sink", answer, "lkc-1", OWNERS)
+
+
+@pytest.mark.parametrize(
+    ("config", "owner"),
+    [
+        ({"kafka.auth.mode": "SERVICE_ACCOUNT", "kafka.service.account.id": "sa-2"}, "sa-2"),
+        ({"kafka.service.account.id": "sa-2"}, "sa-2"),
+        ({"kafka.auth.mode": "KAFKA_API_KEY", "kafka.api.key": "KEY1"}, "sa-1"),
+        ({"kafka.api.key": "KEY1"}, "sa-1"),
+        ({"kafka.api.key": "****************"}, None),
+        ({"kafka.auth.mode": "KAFKA_API_KEY", "kafka.api.key": "KEY1", "kafka.service.account.id": "sa-9"}, "sa-1"),
+        ({"kafka.auth.mode": "SERVICE_ACCOUNT", "kafka.service.account.id": "****"}, None),
+        ({"kafka.auth.mode": "SERVICE_ACCOUNT"}, None),
+        ({"kafka.api.key": "UNKNOWN"}, None),
+        ({}, None),
+    ],
+)
+def test_who_owns_a_connector(config: dict[str, str], owner: str | None) -> None:
+    """The service account, else the owner of the API key; asterisks mean that it is not disclosed."""
+    assert connector(config).owner_id == owner
+
+
+def test_a_connector_keeps_no_configuration() -> None:
+    """Of a configuration, which may hold secrets, only the class is kept."""
+    found = connector({"connector.class": "S3_SINK", "db.password": "hunter2", "kafka.api.key": "KEY1"})
+    assert found.metadata == {"auth_mode": "KAFKA_API_KEY", "connector_class": "S3_SINK", "connector_type": "sink"}
+    assert (found.resource_id, found.display_name, found.parent_id, found.active_as) == (
+        "lcc-1",
+        "orders-sink",
+        "lkc-1",
+        "lkc-1",
+    )
+
+
+def test_a_deleted_connector_is_none() -> None:
+    """A connector that is being listed while it goes is gone."""
+    assert connector({}, status={"connector": {"state": "DELETED"}}) is None
+
+
+def test_a_connector_without_id_is_an_error() -> None:
+    """Without an id its cost could not be found."""
+    with pytest.raises(SourceDataError):
+        objects.connector("x", {"info": {}}, "lkc-1", {})
+
+
+def test_a_statement_is_owned_by_its_principal_and_keeps_no_sql() -> None:
+    """A statement has name, pool and owner, and never its text."""
+    found = objects.flink_statement(
+        {
+            "name": "enrich",
+            "metadata": {"uid": "u1", "created_at": "2026-11-01T00:00:00Z"},
+            "spec": {"statement": "SELECT secret", "principal": "sa-1", "compute_pool_id": "lfcp-1"},
+            "status": {"phase": "RUNNING"},
+        },
+        "env-1",
+    )
+    assert (found.resource_id, found.display_name, found.parent_id, found.owner_id) == (
+        "u1",
+        "enrich",
+        "lfcp-1",
+        "sa-1",
+    )
+    assert "SELECT" not in repr(found)
+
+
+def test_a_statement_without_uid_goes_by_environment_and_name() -> None:
+    """Names are unique within an environment."""
+    assert objects.flink_statement({"name": "a"}, "env-1").resource_id == "env-1:statement:a"
+
+
+def test_ksqldb_is_owned_by_its_credential_identity() -> None:
+    """And used by those who use its Kafka cluster."""
+    spec = {"credential_identity": {"id": "u-1"}, "kafka_cluster": {"id": "lkc-1"}, "csu": 4}
+    found = objects.ksqldb_cluster({"id": "lksqlc-1", "spec": spec}, "env-1")
+    assert (found.owner_id, found.active_as, found.parent_id) == ("u-1", "lkc-1", "env-1")
+
+
+def test_a_registry_is_used_by_its_environment() -> None:
+    """Where nobody has a key for it."""
+    assert objects.schema_registry({"id": "lsrc-1"}, "env-1").active_as == "env-1"
+
+
+def key(resource: Any = None, resources: Any = None, owner: str | None = "sa-1") -> dict[str, Any]:
+    """An API key for these resources."""
+    spec = {"owner": {"id": owner}, "resource": resource, "resources": resources, "secret": ""}
+    return {"id": "KEY1", "metadata": {"created_at": "2026-01-02T03:04:05Z"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("given", "granted"),
+    [
+        (key({"id": "lkc-1", "kind": "Cluster"}), ["lkc-1"]),
+        (key({"id": "lkc-1"}, [{"id": "lkc-1"}, {"id": "lsrc-1"}]), ["lkc-1", "lsrc-1"]),
+        (key({"id": "lksqlc-1", "kind": "ksqlDB"}), ["lksqlc-1"]),
+        (key(None), []),
+        (key({"id": "cloud", "kind": "Cloud"}), []),
+        (key({"id": "global"}), []),
+        (key({"id": "aws.us-east-1", "environment": "env-1", "kind": "Region"}), []),
+        (key({"id": "lkc-1"}, owner=None), []),
+    ],
+)
+def test_what_a_key_grants(given: dict[str, Any], granted: list[str]) -> None:
+    """A key for a resource makes its owner active there; Cloud, Global and region keys do not."""
+    assert [grant.resource_id for grant in objects.grants(given)] == granted
+
+
+def test_a_grant_lives_as_long_as_its_key() -> None:
+    """The key's creation is the beginning of the grant."""
+    created = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert list(objects.grants(key({"id": "lkc-1"}))) == [Grant("KEY1", "lkc-1", "sa-1", created)]
+
+
+def test_a_key_is_an_identity_that_tells_owner_and_resource() -> None:
+    """A key is part of the inventory."""
+    found = objects.api_key(key({"id": "lkc-1"}))
+    assert (found.identity_type, found.metadata) == ("api_key", {"owner_id": "sa-1", "resource_id": "lkc-1"})
+
+
+@pytest.mark.parametrize(
+    ("spelt", "created"),
+    [
+        ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
+        ("0001-01-01T00:00:00Z", None),
+        ("yesterday", None),
+        (None, None),
+    ],
+)
+def test_creation_times(spelt: str | None, created: datetime | None) -> None:
+    """Nanoseconds are cut; a zero date or nonsense means unknown."""
+    assert objects.user({"id": "u-1", "metadata": {"created_at": spelt}}).created_at == created
+
+
+@pytest.mark.parametrize("given", [{}, {"id": None}, {"id": ""}, {"id": 7}])
+def test_an_object_without_an_id_is_an_error(given: dict[str, Any]) -> None:
+    """Only the id is indispensable."""
+    with pytest.raises(SourceDataError):
+        objects.service_account(given)
+
+
+def test_only_the_id_is_needed() -> None:
+    """Every other field may be missing, or null, in every object."""
+    bare: dict[str, Any] = {"id": "x", "metadata": None, "spec": None, "status": None}
+    for read in (objects.kafka_cluster, objects.schema_registry, objects.ksqldb_cluster, objects.flink_pool):
+        assert read(bare, "env-1").resource_id == "x"
+    for identify in (objects.user, objects.service_account, objects.identity_provider, objects.api_key):
+        assert identify(bare).identity_id == "x"
+    assert list(objects.grants(bare)) == []
+
+
+@pytest.mark.parametrize(
+    ("spelt", "found"),
+    [
+        ("sa-1", "sa-1"),
+        ("User:sa-1", "sa-1"),
+        ("crn://confluent.cloud/organization=1/service-account=sa-1", "sa-1"),
+        ("crn://confluent.cloud/organization=1/identity-provider=op-1/identity-pool=pool-Ab1", "pool-Ab1"),
+        ("crn://confluent.cloud/organization=1/identity-provider=op-1/identity=bob", None),
+        ("", None),
+    ],
+)
+def test_principals(spelt: str, found: str | None) -> None:
+    """A principal is known by its id in every spelling; what is no id stays as it is."""
+    assert objects.principal_id(spelt) == (found if found or not spelt else spelt)

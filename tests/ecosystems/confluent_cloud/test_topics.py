@@ -1,0 +1,96 @@
+"""Settings of the topic overlay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
+from chargeback.ecosystems.confluent_cloud.topics import TOPIC_METHODS, TopicSettings, topic_settings
+from chargeback.model.topics import TopicMethod
+
+ALIASES = catalogue().aliases
+
+
+def judged(topics: object, *, metrics: bool = True) -> TopicSettings | str:
+    """The topic settings of a tenant, or the message."""
+    fields: dict[str, Any] = {"ccloud_api": {"key": "A", "secret": "B"}, "topic_attribution": topics}
+    if metrics:
+        fields["metrics"] = {"url": "http://metrics:9090"}
+    return topic_settings(ConfluentCloudSettings.model_validate(fields))
+
+
+def valid(topics: object) -> TopicSettings:
+    """The topic settings, which must be valid."""
+    settings = judged(topics)
+    assert isinstance(settings, TopicSettings), settings
+    return settings
+
+
+@pytest.mark.parametrize("topics", [None, {}, {"enabled": False}, {"enabled": False, "retention_days": -1}])
+def test_switched_off(topics: object) -> None:
+    """Without `enabled: true` there is no overlay, whatever else stands there."""
+    assert not valid(topics).enabled
+
+
+def test_enabled_with_defaults() -> None:
+    """Enabled alone gives the documented defaults."""
+    settings = valid({"enabled": True})
+    assert (settings.retention_days, settings.missing_metrics_behavior) == (90, "even_split")
+    assert settings.methods(ALIASES) == TOPIC_METHODS
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        (7, "write a mapping"),
+        ({"enabled": "perhaps"}, "topic_attribution.enabled"),
+        ({"enabled": True, "retention_days": 0}, "topic_attribution.retention_days"),
+        ({"enabled": True, "missing_metrics_behavior": "guess"}, "topic_attribution.missing_metrics_behavior"),
+        ({"enabled": True, "cost_mapping_overrides": {"X": "by_magic"}}, "topic_attribution.cost_mapping_overrides.X"),
+        ({"enabled": True, "metric_name_overrides": {"a": "b"}}, "topic_attribution.metric_name_overrides.a"),
+        ({"enabled": True, "typo": 1}, "topic_attribution.typo"),
+    ],
+)
+def test_a_mistake_is_a_message_with_its_path(topics: object, message: str) -> None:
+    """A bad value becomes the message of `config_error`."""
+    found = judged(topics)
+    assert isinstance(found, str)
+    assert message in found
+
+
+def test_a_metrics_source_is_needed() -> None:
+    """Enabled without metrics is a configuration error of the overlay."""
+    assert "metrics" in str(judged({"enabled": True}, metrics=False))
+
+
+def test_overrides() -> None:
+    """A type can be switched off, switched to another method under any of its names, and added."""
+    overrides = {"KAFKA_NUM_CKU": "even_split", "KAFKA_BASE": "disabled", "KAFKA_STREAMS": "bytes_ratio"}
+    methods = valid({"enabled": True, "cost_mapping_overrides": overrides}).methods(ALIASES)
+    assert methods["KAFKA_NUM_CKUS"] == TopicMethod("even_split")
+    assert "KAFKA_BASE" not in methods
+    assert methods["KAFKA_STREAMS"].measures == ("topic_bytes_in", "topic_bytes_out")
+
+
+def test_naming_the_method_a_type_has_changes_nothing() -> None:
+    """Network writes by bytes still follow the bytes in alone."""
+    overrides = {"KAFKA_NETWORK_WRITE": "bytes_ratio"}
+    assert valid({"enabled": True, "cost_mapping_overrides": overrides}).methods(ALIASES) == TOPIC_METHODS
+
+
+@pytest.mark.parametrize(
+    ("topic", "left_out"),
+    [
+        ("__consumer_offsets", True),
+        ("_schemas", True),
+        ("_confluent-metrics", True),
+        ("orders", False),
+        ("_SCHEMAS", False),
+    ],
+)
+def test_patterns(topic: str, left_out: bool) -> None:
+    """Internal topics are left out by default; case matters."""
+    assert valid({"enabled": True}).excludes(topic) is left_out
