@@ -1,0 +1,201 @@
+"""The YAML file as plain values, with the line of each, and no surprises.
+
+Only what YAML 1.2 calls numbers, booleans and null are such; ``no``, ``012``, ``1:30`` and dates are texts.
+A key that stands twice in one mapping is a mistake. References to the environment are resolved here, per text, so
+that a secret can neither break the syntax nor be taken for a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from chargeback.config.environment import interpolate
+from chargeback.errors import ConfigurationError, Problem
+
+#: Where a value stands: keys and positions from the root.
+Place = tuple[str | int, ...]
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalars of the YAML 1.2 core schema."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        f"{_TAG}{_name}", re.compile(f"^(?:{_pattern})$"), [c if c != "\0" else "" for c in _first]
+    )
+
+
+@dataclass
+class Document:
+    """What the file says.
+
+    ``lines`` has the line (from 1) of each place; ``taken`` the variables, name and value, that went into it.
+    """
+
+    values: Any = None
+    lines: dict[Place, int] = field(default_factory=dict)
+    taken: dict[Place, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
+    problems: list[Problem] = field(default_factory=list)
+
+    def at(self, place: Place) -> Any:
+        """The value at a place, or none where there is nothing."""
+        value = self.values
+        for step in place:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def place_of(self, path: str, base: Place) -> Place:
+        """The place that ``path``, spelt as by :func:`spell`, means below ``base``; what does not exist stays text."""
+        place, rest = base, path
+        while rest:
+            here = self.at(place)
+            names = sorted(here, key=len, reverse=True) if isinstance(here, Mapping) else ()
+            position = re.match(r"\[(\d+)\]", rest)
+            if isinstance(here, list) and position:
+                place, rest = (*place, int(position[1])), rest[position.end() :]
+            elif name := next((name for name in names if re.match(re.escape(name) + r"(?=[.\[]|$)", rest)), None):
+                place, rest = (*place, name), rest[len(name) :]
+            else:
+                return (*place, rest)
+            rest = rest.removeprefix(".")
+        return place
+
+    def problem(self, place: Place, message: str) -> Problem:
+        """A problem at a place, with the line of it or of what contains it."""
+        nearest = next((place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines), None)
+        suffix = f" (line {self.lines[nearest]})" if nearest else ""
+        return Problem(spell(place), message + suffix)
+
+
+def spell(place: Place) -> str:
+    """A place as text.
+
+    >>> spell(("tenants", "acme", "flink", 0, "key"))
+    'tenants.acme.flink[0].key'
+    """
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+
+
+def parse_document(text: str, environment: Mapping[str, str]) -> Document:
+    """The document that ``text`` spells; what is wrong short of its syntax is in its ``problems``.
+
+    Raises:
+        ConfigurationError: it is not YAML; the problem names line and column.
+    """
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        document = Document()
+        if root is not None:
+            document.values = _Builder(loader, document, environment).build(root, ())
+    except yaml.YAMLError as error:
+        raise ConfigurationError([_syntax_problem(error, text)]) from None
+    finally:
+        loader.dispose()
+    return document
+
+
+def _harmless(quoted: str) -> bool:
+    """A single sign, or the parser's own name for something (``<stream end>``)."""
+    return len(quoted) <= 1 or re.fullmatch("<[a-z ]+>", quoted) is not None
+
+
+def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+    """Where the syntax breaks; what the parser quotes from the file is left out unless it is a single sign."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Problem("", "not YAML: it contains a character that is not allowed")
+    mark = error.problem_mark or error.context_mark
+    what = (error.problem or error.context or "it cannot be read").split("\n")[0]
+    what = re.sub(r" ?'([^']*)'", lambda quoted: quoted[0] if _harmless(quoted[1]) else "", what)
+    if mark is None:
+        return Problem("", f"not YAML: {what}")
+    line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
+    hint = ""
+    if "alias" in what:
+        hint = "; put a text that begins with * in quotes"
+    elif "${" in line:
+        hint = '; inside [ ] or { } write "${NAME}" in quotes'
+    return Problem(f"line {mark.line + 1}, column {mark.column + 1}", f"not YAML: {what}{hint}")
+
+
+class _Builder:
+    """Builds plain values from YAML nodes and notes what is wrong with them."""
+
+    def __init__(self, loader: _Loader, document: Document, environment: Mapping[str, str]) -> None:
+        self._loader = loader
+        self._document = document
+        self._environment = environment
+        self._open: list[int] = []
+
+    def build(self, node: yaml.Node, place: Place) -> Any:
+        self._document.lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in self._open:
+            return self._wrong(place, "an alias (*) must not stand inside what it names")
+        self._open.append(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+                return self._mapping(node, place)
+            if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+                return [self.build(each, (*place, n)) for n, each in enumerate(node.value)]
+            if isinstance(node, yaml.ScalarNode):
+                return self._scalar(node, place)
+        finally:
+            self._open.pop()
+        return self._wrong(place, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.tag == _MERGE:
+                continue
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            if name in seen:
+                self._document.problems.append(
+                    Problem(spell((*place, name)), f"this key stands twice (line {key.start_mark.line + 1})")
+                )
+            elif name is not None:
+                seen.add(name)
+        self._loader.flatten_mapping(node)
+        built: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self._wrong(place, 'a key must be a text; put "${NAME}" and the like in quotes')
+                continue
+            self._document.lines[(*place, key.value)] = key.start_mark.line + 1
+            built[key.value] = self.build(value, (*place, key.value))
+        return built
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Any:
+        if node.tag == f"{_TAG}str":
+            result = interpolate(node.value, self._environment)
+            if result.taken:
+                self._document.taken[place] = result.taken
+            for problem in result.problems:
+                self._wrong(place, problem)
+            # An unquoted reference to nothing is like a key with nothing behind it.
+            return None if not result.text and node.value and node.style is None else result.text
+        if node.tag in {f"{_TAG}{kind}" for kind in ("bool", "int", "float", "null")}:
+            return self._loader.construct_object(node)
+        return self._wrong(place, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+
+    def _wrong(self, place: Place, message: str) -> None:
+        self._document.problems.append(self._document.problem(place, message))

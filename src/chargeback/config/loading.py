@@ -1,0 +1,257 @@
+"""Reads the configuration file: syntax, environment, structure, plugins, and what only shows in the whole.
+
+Every mistake is found in one go, whatever else is wrong: each part is read by itself, and a question that spans
+several parts is asked of those that could be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from chargeback.config.configuration import Configuration, Tenant, TopicStatus, discover
+from chargeback.config.document import Document, Place, parse_document
+from chargeback.config.environment import read_environment
+from chargeback.config.problems import hide_values, problems_of, suggestion, unknown_key
+from chargeback.config.settings import (
+    ApiSettings,
+    FeatureSettings,
+    FileSettings,
+    LoggingSettings,
+    StorageSettings,
+    TenantSettings,
+    Whole,
+)
+from chargeback.config.storage import StorageLocation, StorageMistake, locate
+from chargeback.ecosystems.contract import Ecosystem
+from chargeback.ecosystems.discovery import Discovered
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.errors import ConfigurationError, Problem
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_TOPICS = "topic_attribution"
+_whole: TypeAdapter[int] = TypeAdapter(Whole)
+
+
+def load_configuration(path: Path) -> Configuration:
+    """The configuration in the file at ``path``; relative paths in it start at its folder.
+
+    Raises:
+        ConfigurationError: it cannot be used; ``problems`` names everything that is wrong, each with its path in the
+            file, and shows no value.
+    """
+    path = Path(path).absolute()
+    document = parse_document(_read(path), read_environment(path.parent))
+    reader = _Reader(path, document)
+    configuration = reader.read()
+    if reader.problems:
+        raise ConfigurationError(reader.problems)
+    return configuration
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        message = f"{path} does not exist; `chargeback init --path {path.name}` writes one to start from"
+    except IsADirectoryError:
+        message = f"{path} is a folder, not a file"
+    except UnicodeDecodeError:
+        message = f"{path} is not UTF-8 text"
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+    raise ConfigurationError([Problem("", message)])
+
+
+@dataclass
+class _Reader:
+    """Reads one document part by part and collects what is wrong with it."""
+
+    path: Path
+    document: Document
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self) -> Configuration:
+        """What could be read; meaningful as a whole only where ``problems`` stays empty."""
+        self.problems.extend(self.document.problems)
+        values = self.document.values
+        if not isinstance(values, Mapping):
+            self._wrong((), "the file should be a mapping of keys; `tenants` is the one that is required")
+            values = {"tenants": {}}
+        for name in set(values) - set(FileSettings.model_fields):
+            self._wrong((name,), unknown_key(name, FileSettings))
+        plugins_path = self._plugins_path(values.get("plugins_path"))
+        return Configuration(
+            path=self.path,
+            logging=self._section("logging", LoggingSettings),
+            features=self._section("features", FeatureSettings),
+            api=self._section("api", ApiSettings),
+            plugins_path=plugins_path,
+            tenants=self._tenants(values, plugins_path),
+        )
+
+    def _section(self, name: str, model: type[_Model]) -> _Model:
+        values = self.document.at((name,))
+        return self._validated(model, {} if values is None else values, (name,)) or model()
+
+    def _plugins_path(self, written: Any) -> Path | None:
+        if written is None:
+            return None
+        folder = (self.path.parent / Path(written).expanduser()).resolve() if isinstance(written, str) else None
+        if folder is None or not folder.is_dir():
+            self._wrong(("plugins_path",), "should be a folder that exists")
+            return None
+        return folder
+
+    def _tenants(self, values: Mapping[str, Any], plugins_path: Path | None) -> dict[str, Tenant]:
+        written = values.get("tenants")
+        if not isinstance(written, Mapping) or not written:
+            self._wrong(("tenants",), "should be a mapping with at least one tenant")
+            return {}
+        discovered = discover(plugins_path)
+        tenants: dict[str, Tenant] = {}
+        locations: dict[str, StorageLocation] = {}
+        for name, value in written.items():
+            tenant = self._tenant(name, value, discovered, locations, plugins_path)
+            if tenant is not None:
+                tenants[name] = tenant
+        self._storage_is_not_shared(locations)
+        return tenants
+
+    def _tenant(
+        self,
+        name: str,
+        written: Any,
+        discovered: Discovered,
+        locations: dict[str, StorageLocation],
+        plugins_path: Path | None,
+    ) -> Tenant | None:
+        place: Place = ("tenants", name)
+        if not _TENANT_NAME.fullmatch(name):
+            self._wrong(place, "a tenant's name has letters, digits, `_`, `.` and `-`, at most 63, the first no sign")
+        if not isinstance(written, Mapping):
+            self._wrong(place, "should be a mapping of keys")
+            return None
+        self._lookback_exceeds_cutoff(place, written)
+        location = self._location((*place, "storage"), written.get("storage"))
+        if location is not None:
+            locations[name] = location
+        ecosystem = self._ecosystem((*place, "ecosystem"), written.get("ecosystem"), discovered)
+        # `plugin_settings:` with nothing behind it says the same as no such key.
+        values = dict(written) | {"plugin_settings": written.get("plugin_settings") or {}}
+        topic_error = _leave_out_topics(values, ecosystem)
+        plugin = self._plugin_settings((*place, "plugin_settings"), values["plugin_settings"], ecosystem)
+        settings = self._validated(TenantSettings, values, place)
+        if settings is None or location is None or ecosystem is None or plugin is None:
+            return None
+        topics = self._topics((*place, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin))
+        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics)
+
+    def _topics(self, place: Place, read: Any) -> tuple[TopicStatus, str | None]:
+        """The state of the topic overlay; a text is the reason why its settings are not valid."""
+        if isinstance(read, str):
+            return TopicStatus.CONFIG_ERROR, hide_values(read, place, self.document)
+        enabled = read is not None and bool(getattr(read, "enabled", True))
+        return (TopicStatus.ENABLED if enabled else TopicStatus.DISABLED), None
+
+    def _lookback_exceeds_cutoff(self, place: Place, written: Mapping[str, Any]) -> None:
+        fields = TenantSettings.model_fields
+        days = [written.get(key, fields[key].default) for key in ("lookback_days", "cutoff_days")]
+        try:
+            lookback, cutoff = map(_whole.validate_python, days)
+        except ValidationError:
+            return  # named as such by the tenant's own model
+        if lookback <= cutoff:
+            self._wrong(
+                (*place, "lookback_days"),
+                f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})",
+            )
+
+    def _location(self, place: Place, written: Any) -> StorageLocation | None:
+        try:
+            return locate(StorageSettings.model_validate(written), self.path.parent)
+        except ValidationError:
+            return None  # named as such by the tenant's own model
+        except StorageMistake as mistake:
+            self._wrong((*place, mistake.key), str(mistake))
+            return None
+
+    def _ecosystem(self, place: Place, name: Any, discovered: Discovered) -> Ecosystem | None:
+        if not isinstance(name, str) or not name:
+            return None  # named as such by the tenant's own model
+        if name in discovered.ecosystems:
+            return discovered.ecosystems[name]
+        known = sorted(discovered.ecosystems)
+        if name in discovered.failures:
+            self._wrong(place, f"this ecosystem could not be imported: {discovered.failures[name]}")
+        else:
+            hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+            self._wrong(place, f"there is no such ecosystem{hint}")
+            for source, failure in discovered.failures.items():
+                self._wrong(place, f"perhaps it is in {source}, which could not be imported: {failure}")
+        return None
+
+    def _plugin_settings(self, place: Place, values: Any, ecosystem: Ecosystem | None) -> PluginSettings | None:
+        return self._validated(ecosystem.settings_model, values, place) if ecosystem else None
+
+    def _storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
+        names = list(locations)
+        for position, name in enumerate(names):
+            for other in names[:position]:
+                place: Place = ("tenants", name, "storage")
+                if locations[name].shares_database_with(locations[other]):
+                    self._wrong(
+                        (*place, "connection_string"),
+                        f"tenants {other} and {name} share a storage connection; each needs a database of its own",
+                    )
+                elif locations[name].shares_facts_with(locations[other]):
+                    self._wrong(
+                        (*place, "facts_path"),
+                        f"tenants {other} and {name} share a facts_path; each needs a folder of its own",
+                    )
+
+    def _validated(self, model: type[_Model], values: Any, place: Place) -> _Model | None:
+        try:
+            return model.model_validate(values)
+        except ValidationError as error:
+            found = problems_of(error, self.document, place, model, values)
+            for problem in found:
+                self._add(problem)
+            return None
+
+    def _wrong(self, place: Place, message: str) -> None:
+        self._add(self.document.problem(place, hide_values(message, place, self.document)))
+
+    def _add(self, problem: Problem) -> None:
+        """Notes a problem, unless it only follows from a value that the environment did not give."""
+        incomplete = {each.path for each in self.document.problems}
+        if problem not in self.problems and (not problem.path or problem.path not in incomplete):
+            self.problems.append(problem)
+
+
+def _leave_out_topics(values: dict[str, Any], ecosystem: Ecosystem | None) -> str | None:
+    """Takes topic settings away from an ecosystem that has no such key, and says so: the tenant works without."""
+    plugin = values["plugin_settings"]
+    if ecosystem is None or not isinstance(plugin, Mapping) or _TOPICS not in plugin:
+        return None
+    if _TOPICS in ecosystem.settings_model.model_fields:
+        return None
+    values["plugin_settings"] = {key: value for key, value in plugin.items() if key != _TOPICS}
+    topics = plugin[_TOPICS]
+    if isinstance(topics, Mapping) and str(topics.get("enabled", "false")).lower() == "false":
+        return None
+    return f"the ecosystem {ecosystem.name} has no topic attribution"
+
+
+def _topic_settings(ecosystem: Ecosystem, plugin: PluginSettings) -> Any:
+    """What the ecosystem's own ``topic_settings(plugin_settings)`` says: the settings of the overlay, or the reason
+    why they are not valid. An ecosystem without topics has no such function."""
+    read = getattr(ecosystem, "topic_settings", None)
+    return read(plugin) if read else None

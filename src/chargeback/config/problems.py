@@ -1,0 +1,111 @@
+"""From what pydantic found to sentences a person can act on, without ever showing a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from chargeback.config.document import Document, Place
+from chargeback.config.fields import model_at
+from chargeback.errors import ConfigurationError, Problem
+
+_MESSAGES = {
+    "missing": "this key is required",
+    "string_type": "should be a text; put a number or a date in quotes",
+    "int_type": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "bool_type": "should be true or false",
+    "bool_parsing": "should be true or false",
+    "list_type": "should be a list",
+    "dict_type": "should be a mapping of keys",
+    "model_type": "should be a mapping of keys",
+    "model_attributes_type": "should be a mapping of keys",
+    "greater_than_equal": "should be at least {ge}",
+    "greater_than": "should be above {gt}",
+    "less_than_equal": "should be at most {le}",
+    "less_than": "should be below {lt}",
+    "literal_error": "should be one of {expected}",
+    "string_too_short": "should not be empty",
+    "string_too_long": "should have at most {max_length} characters",
+    "string_pattern_mismatch": "should match {pattern}",
+}
+
+
+def problems_of(
+    error: ValidationError, document: Document, base: Place, model: type[BaseModel], values: Any
+) -> list[Problem]:
+    """Every mistake that ``model`` found in ``values``, which stand at ``base`` in the document."""
+    found: list[Problem] = []
+    for details in error.errors(include_url=False, include_input=False):
+        place = (*base, *_real(details["loc"], values))
+        for at, message in _sentences(details, place, model, base, document):
+            problem = document.problem(at, hide_values(message, at, document))
+            if problem not in found:
+                found.append(problem)
+    return found
+
+
+def _real(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
+    """The steps of a location without those that only pydantic knows (the branch of a union, ``[key]``)."""
+    steps = list(location)
+    for position, step in enumerate(steps):
+        inside = isinstance(values, dict) and step in values
+        listed = isinstance(values, list) and isinstance(step, int) and step < len(values)
+        if inside or listed:
+            yield step
+            values = values[step]
+        elif isinstance(values, dict) and position == len(steps) - 1:
+            yield step
+
+
+def _sentences(
+    details: ErrorDetails, place: Place, model: type[BaseModel], base: Place, document: Document
+) -> Iterator[tuple[Place, str]]:
+    context = details.get("ctx", {})
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        yield place, unknown_key(str(place[-1]), model_at(model, place[len(base) : -1]))
+    elif kind == "value_error" and isinstance(nested := context["error"].__context__, ConfigurationError):
+        for problem in nested.problems:  # a reader of its own, with paths below the one of the field
+            yield document.place_of(problem.path, place[:-1]), problem.message
+    elif kind == "value_error":
+        yield place, str(context["error"])
+    elif kind in _MESSAGES:
+        yield place, _MESSAGES[kind].format(**context)
+    else:
+        yield place, details["msg"].replace("Input should", "should")
+
+
+def unknown_key(name: str, model: type[BaseModel] | None) -> str:
+    """That ``name`` is no key of ``model``, with the key that was probably meant."""
+    return "unknown key" + suggestion(name, model.model_fields if model else ())
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``; did you mean …?``, or nothing where no known name is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def hide_values(message: str, place: Place, document: Document) -> str:
+    """The message without the value at its place and without what the environment put there, above or below.
+
+    A value may be a secret that landed under the wrong key, so none is shown; a variable is shown by its name.
+    """
+    for at, taken in document.taken.items():
+        if at[: len(place)] == place or place[: len(at)] == at:
+            for name, value in taken:
+                message = _without(message, value, f"${{{name}}}")
+    written = document.at(place)
+    return _without(message, written, "the value") if isinstance(written, str) else message
+
+
+def _without(message: str, value: str, instead: str) -> str:
+    if len(value) < 3:
+        return message
+    return message.replace(repr(value), instead).replace(value, instead)

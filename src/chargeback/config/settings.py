@@ -1,0 +1,126 @@
+"""The keys of the configuration file, except those under ``plugin_settings``, which belong to the ecosystems."""
+
+import logging
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from chargeback.ecosystems.settings import Settings
+
+DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
+
+#: What a log record may be about; a format may name these too.
+LOG_CONTEXT = ("tenant", "run", "date")
+
+#: ``logging.format`` for one JSON object a line.
+JSON_FORMAT = "json"
+
+
+def _not_a_boolean(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("should be a whole number")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+#: A whole number; ``true`` is none, although Python thinks so.
+Whole = Annotated[int, BeforeValidator(_not_a_boolean)]
+
+Port = Annotated[Whole, Field(ge=1, le=65535)]
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+Level = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)]
+
+
+def _log_format(value: str) -> str:
+    if value == JSON_FORMAT:
+        return value
+    record = logging.LogRecord("chargeback", logging.INFO, "", 0, "a message", None, None)
+    record.__dict__.update(dict.fromkeys(LOG_CONTEXT, ""))
+    try:
+        logging.Formatter(value, validate=True).format(record)
+    except (ValueError, TypeError):
+        raise ValueError("should be the word json, or a format such as %(asctime)s %(message)s") from None
+    return value
+
+
+class LoggingSettings(Settings):
+    """How the service logs: to standard error, as text or as JSON lines."""
+
+    level: Level = "INFO"
+    format: Annotated[str, AfterValidator(_log_format)] = DEFAULT_LOG_FORMAT
+    per_module_levels: dict[str, Level] = Field(default_factory=dict)
+
+
+class FeatureSettings(Settings):
+    """What the worker does by itself, and how much of it at the same time. Seconds; tenants."""
+
+    enable_periodic_refresh: bool = True
+    refresh_interval: Annotated[Whole, Field(ge=1)] = 1800
+    max_parallel_tenants: Annotated[Whole, Field(ge=1, le=64)] = 4
+    worker_port: Port | None = None
+
+
+class ApiSettings(Settings):
+    """Where the API listens and how long it lets a request run (seconds)."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Port = 8080
+    enable_cors: bool = False
+    cors_origins: list[str] = Field(default_factory=list)
+    request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30
+
+
+class StorageSettings(Settings):
+    """Where a tenant's data lies, as written; :mod:`chargeback.config.storage` makes a location of it.
+
+    The whole connection string is a secret, because it may hold a password.
+    """
+
+    connection_string: SecretStr
+    facts_path: Annotated[str, Field(min_length=1)] | None = None
+
+
+def _currency(value: str) -> str:
+    if not re.fullmatch("[A-Z]{3}", value):
+        raise ValueError("should be a currency code of three capital letters, such as EUR")
+    return value
+
+
+def _not_zero(value: int) -> int:
+    if value == 0:
+        raise ValueError("should be -1 (an empty listing never deletes) or at least 1 (after so many in a row)")
+    return value
+
+
+class TenantSettings(Settings):
+    """One tenant. ``plugin_settings`` are kept as written; their ecosystem's own model reads them."""
+
+    ecosystem: Annotated[str, Field(min_length=1)]
+    tenant_id: Annotated[str, Field(min_length=1, max_length=200)]
+    lookback_days: Annotated[Whole, Field(ge=1, le=364)] = 200
+    cutoff_days: Annotated[Whole, Field(ge=1, le=30)] = 5
+    retention_days: Annotated[Whole, Field(ge=1, le=730)] = 250
+    gather_failure_threshold: Annotated[Whole, Field(ge=1)] = 5
+    allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
+    currency: Annotated[str, AfterValidator(_currency)] = "USD"
+    tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0)] = 3600
+    topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
+    zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1), AfterValidator(_not_zero)] = -1
+    metrics_prefetch_workers: Annotated[Whole, Field(ge=1, le=20)] = 4
+    storage: StorageSettings
+    plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+
+
+class FileSettings(Settings):
+    """The whole file."""
+
+    logging: LoggingSettings = LoggingSettings()
+    features: FeatureSettings = FeatureSettings()
+    api: ApiSettings = ApiSettings()
+    plugins_path: Annotated[str, Field(min_length=1)] | None = None
+    tenants: dict[str, TenantSettings]

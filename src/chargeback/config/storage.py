@@ -1,0 +1,139 @@
+"""Where one tenant's data lies, spelt in one way only, so that two tenants cannot share it unnoticed."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import SecretStr
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from chargeback.config.settings import StorageSettings
+
+SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
+POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
+POSTGRESQL_PORT = 5432
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLocation:
+    """A tenant's control database and its folder of facts.
+
+    ``connection_string`` is normalised: ``sqlite:////absolute/path`` or ``postgresql+psycopg://…``; ``facts_path``
+    is absolute. ``database`` is the same for two spellings of the same database; it holds no credentials.
+    """
+
+    connection_string: SecretStr
+    facts_path: Path
+    database: str = field(repr=False)
+
+    @property
+    def database_file(self) -> Path | None:
+        """The SQLite file; none for PostgreSQL."""
+        url = make_url(self.connection_string.get_secret_value())
+        return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+
+    def shares_database_with(self, other: StorageLocation) -> bool:
+        """Whether the two are one database, however it is spelt."""
+        mine, theirs = self.database_file, other.database_file
+        return self.database == other.database or bool(mine and theirs and _same_file(mine, theirs))
+
+    def shares_facts_with(self, other: StorageLocation) -> bool:
+        """Whether the two folders of facts are one, or one lies inside the other."""
+        mine, theirs = _real(self.facts_path), _real(other.facts_path)
+        nested = mine.is_relative_to(theirs) or theirs.is_relative_to(mine)
+        return nested or _same_file(self.facts_path, other.facts_path)
+
+
+class StorageMistake(ValueError):
+    """A storage setting that cannot be used; ``key`` is the one to change. The message shows no value."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
+    """The location that the settings name; relative paths start at ``folder``, that of the configuration file.
+
+    Raises:
+        StorageMistake: the database is of no kind we know, or there is no place for facts.
+    """
+    url, database = normalise_url(settings.connection_string.get_secret_value(), folder)
+    written = settings.facts_path
+    if written is not None and "://" in written:
+        raise StorageMistake("facts_path", "should be a folder; object stores are not supported")
+    if written is not None:
+        facts = Path(os.path.abspath(folder / Path(written).expanduser()))  # noqa: PTH100 - links are kept, dots go
+    elif url.get_backend_name() == "sqlite":
+        facts = Path(str(url.database)).with_suffix(".facts")
+    else:
+        raise StorageMistake("facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts")
+    return StorageLocation(SecretStr(url.render_as_string(hide_password=False)), facts, database)
+
+
+def normalise_url(text: str, folder: Path) -> tuple[URL, str]:
+    """A connection string in its one spelling, and the database it names, spelt without credentials.
+
+    Raises:
+        StorageMistake: it is no connection string of a kind we know.
+    """
+    try:
+        url = make_url(text.strip())
+    except (ArgumentError, ValueError):
+        raise StorageMistake(
+            "connection_string", "should be an address such as sqlite:///data/acme.db or postgresql://user@host/name"
+        ) from None
+    if url.drivername in SQLITE_DRIVERS:
+        return _sqlite(url, folder)
+    if url.drivername in POSTGRESQL_DRIVERS:
+        return _postgresql(url)
+    raise StorageMistake("connection_string", "only sqlite:/// and postgresql:// databases are supported")
+
+
+def _sqlite(url: URL, folder: Path) -> tuple[URL, str]:
+    name = url.database or ":memory:"
+    if ":memory:" in name or "mode=memory" in str(url.query):
+        raise StorageMistake("connection_string", "an in-memory database would be lost; name a file: sqlite:///acme.db")
+    if name.startswith("file:") or url.query or url.host:
+        raise StorageMistake("connection_string", "name the file alone: sqlite:///acme.db or sqlite:////data/acme.db")
+    path = Path(os.path.abspath(folder / Path(name).expanduser()))  # noqa: PTH100 - links are kept, dots go
+    if path.is_dir():
+        raise StorageMistake("connection_string", "names a folder; name a file in it")
+    return URL.create("sqlite", database=str(path)), f"sqlite {_real(path)}"
+
+
+def _postgresql(url: URL) -> tuple[URL, str]:
+    query = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
+    host = url.host or query.get("host") or query.get("hostaddr") or ""
+    name = url.database or query.get("dbname")
+    if not name:
+        raise StorageMistake("connection_string", "names no database: postgresql://user@host/name")
+    port = url.port or query.get("port") or POSTGRESQL_PORT
+    return url.set(drivername="postgresql+psycopg"), f"postgresql {_host(host)}:{port}/{name}"
+
+
+def _host(name: str) -> str:
+    """A host in one spelling; a socket folder and every address of the own machine are ``localhost``."""
+    host = name.strip().lower().rstrip(".").strip("[]")
+    if not host or host.startswith("/") or host == "localhost":
+        return "localhost"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return "localhost" if address.is_loopback else str(address)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,24 @@
+"""Messages about wrong values."""
+
+from __future__ import annotations
+
+from chargeback.config.document import parse_document
+from chargeback.config.problems import hide_values, suggestion, unknown_key
+from chargeback.config.settings import ApiSettings
+
+
+def test_the_nearest_key() -> None:
+    """A key that is nearly right gets the right one; one that is not gets none."""
+    assert unknown_key("prot", ApiSettings) == "unknown key; did you mean port?"
+    assert unknown_key("colour", ApiSettings) == "unknown key"
+    assert unknown_key("x", None) == "unknown key"
+    assert suggestion("confluentcloud", ["confluent_cloud"]) == "; did you mean confluent_cloud?"
+
+
+def test_values_are_hidden() -> None:
+    """A variable is named instead of its value, here, above and below; a written value is not repeated."""
+    document = parse_document("a: {b: '${S}', c: written}\n", {"S": "pass-word"})
+    assert hide_values("'pass-word' is wrong", ("a", "b"), document) == "${S} is wrong"
+    assert hide_values("pass-word is wrong", ("a",), document) == "${S} is wrong"
+    assert hide_values("pass-word is wrong", ("a", "b", "d"), document) == "${S} is wrong"
+    assert hide_values("'written' is wrong", ("a", "c"), document) == "the value is wrong"

@@ -1,0 +1,122 @@
+"""Where data lies, and when two tenants share it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from chargeback.config.settings import StorageSettings
+from chargeback.config.storage import StorageLocation, StorageMistake, locate
+
+
+def at(folder: Path, url: str, facts: str | None = None) -> StorageLocation:
+    """The location that an address names, seen from a folder."""
+    return locate(StorageSettings(connection_string=SecretStr(url), facts_path=facts), folder)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///data/acme.db",
+        "sqlite+pysqlite:///data/acme.db",
+        "sqlite:///./data/../data//acme.db",
+        "sqlite:///{folder}/data/acme.db",
+        "sqlite:///{folder}/./data/acme.db",
+        "sqlite:///linked/acme.db",
+        "sqlite:///alias.db",
+        "sqlite:///hard.db",
+    ],
+)
+def test_one_sqlite_file_has_many_spellings(tmp_path: Path, url: str) -> None:
+    """Relative, absolute, with dots, through links, with the driver's name: it is one database."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "acme.db").touch()
+    (tmp_path / "linked").symlink_to(tmp_path / "data")
+    (tmp_path / "alias.db").symlink_to(tmp_path / "data" / "acme.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "data" / "acme.db")
+    first = at(tmp_path, "sqlite:///data/acme.db")
+    assert first.shares_database_with(at(tmp_path, url.format(folder=tmp_path)))
+    assert not first.shares_database_with(at(tmp_path, "sqlite:///data/beta.db"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:pw@db.example.com/acme",
+        "postgresql+psycopg://me:pw@db.example.com/acme",
+        "postgresql+psycopg2://me:pw@db.example.com/acme",
+        "postgresql://me:pw@DB.Example.com:5432/acme",
+        "postgresql://me:p%77@db.example.com./acme",
+        "postgresql://m%65:pw@db.example.com/acme?sslmode=require",
+        "postgresql://other@db.example.com/acme",
+        "postgresql:///acme?host=db.example.com",
+        "postgresql://db.example.com/?dbname=acme",
+    ],
+)
+def test_one_postgresql_database_has_many_spellings(tmp_path: Path, url: str) -> None:
+    """Driver names, the default port, the case of the host and credentials do not make another database."""
+    first = at(tmp_path, "postgresql://me:pw@db.example.com/acme", "one")
+    same = at(tmp_path, url, "two")
+    assert first.shares_database_with(same)
+    assert same.connection_string.get_secret_value().startswith("postgresql+psycopg://")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", ""])
+def test_the_own_machine(tmp_path: Path, host: str) -> None:
+    """Every address of the own machine is the same host."""
+    first = at(tmp_path, "postgresql://localhost/acme", "one")
+    assert first.shares_database_with(at(tmp_path, f"postgresql://{host}/acme", "two"))
+
+
+@pytest.mark.parametrize("other", ["db/beta", "db:5433/acme", "db2/acme"])
+def test_other_postgresql_databases(tmp_path: Path, other: str) -> None:
+    """Another name, port or host is another database."""
+    first = at(tmp_path, "postgresql://db/acme", "one")
+    assert not first.shares_database_with(at(tmp_path, f"postgresql://{other}", "two"))
+
+
+def test_credentials_survive_normalising(tmp_path: Path) -> None:
+    """A password with signs of its own reaches the driver as it was meant."""
+    location = at(tmp_path, "postgresql://me:p%40ss%2Fw@db/acme?sslmode=require", "f")
+    assert location.connection_string.get_secret_value() == "postgresql+psycopg://me:p%40ss%2Fw@db/acme?sslmode=require"
+    assert "p%40ss" not in repr(location)
+
+
+@pytest.mark.parametrize("facts", ["acme.facts", "./x/../acme.facts/", "linked", "acme.facts/inside"])
+def test_shared_facts(tmp_path: Path, facts: str) -> None:
+    """The default folder of facts, another spelling of it, a link to it or a folder in it is shared."""
+    (tmp_path / "acme.facts").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "acme.facts")
+    first = at(tmp_path, "sqlite:///acme.db")
+    assert first.facts_path == tmp_path / "acme.facts"
+    assert first.shares_facts_with(at(tmp_path, "sqlite:///beta.db", facts))
+    assert not first.shares_facts_with(at(tmp_path, "sqlite:///beta.db"))
+
+
+@pytest.mark.parametrize(
+    ("url", "facts", "key"),
+    [
+        ("sqlite://", None, "connection_string"),
+        ("sqlite:///:memory:", None, "connection_string"),
+        ("sqlite:///file:x.db?mode=memory&uri=true", None, "connection_string"),
+        ("sqlite:///file:x.db?uri=true", None, "connection_string"),
+        ("sqlite+aiosqlite:///x.db", None, "connection_string"),
+        ("sqlite:///x.db", "s3://bucket/x", "facts_path"),
+        ("sqlite:///.", None, "connection_string"),
+        ("mysql://me:pw@host/x", "f", "connection_string"),
+        ("postgresql+asyncpg://me:pw@host/x", "f", "connection_string"),
+        ("postgresql://me:pw@host", "f", "connection_string"),
+        ("postgresql://me:pw@host/x", None, "facts_path"),
+        ("postgresql://me:pw@host:port/x", "f", "connection_string"),
+        ("data/acme.db", None, "connection_string"),
+        ("", None, "connection_string"),
+    ],
+)
+def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None, key: str) -> None:
+    """Databases that forget, that we do not know or that name no place are refused, without showing the address."""
+    with pytest.raises(StorageMistake) as caught:
+        at(tmp_path, url, facts)
+    assert caught.value.key == key
+    assert "me:pw" not in str(caught.value)
