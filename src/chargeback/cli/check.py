@@ -1,0 +1,59 @@
+"""``chargeback check``: is the configuration valid, and do its addresses and credentials work?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exits import FAILED
+from chargeback.cli.options import ConfigOption
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+
+
+def check(
+    config: ConfigOption,
+    online: Annotated[
+        bool, typer.Option("--online", help="Also try the credentials and addresses of every tenant.")
+    ] = False,
+) -> None:
+    """Check the configuration; with --online, also try what it names."""
+    from chargeback.cli.display import print_findings, print_tenants
+    from chargeback.config import load_configuration
+
+    configuration = load_configuration(config)
+    tenants = list(configuration.tenants.values())
+    typer.echo(f"{config} is valid.")
+    print_tenants(tenants)
+    if not online:
+        return
+    works = [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
+    if not all(works):
+        raise typer.Exit(FAILED)
+
+
+def _findings(tenant: Tenant) -> Iterator[tuple[str, bool, str]]:
+    """Subject, whether it works, and what was seen, for everything that the ecosystem tries for a tenant."""
+    from chargeback.config.configuration import state_dir
+    from chargeback.ecosystems.contract import TenantContext
+    from chargeback.errors import ChargebackError
+    from chargeback.model.days import utc_today
+
+    context = TenantContext(
+        tenant_name=tenant.name,
+        tenant_id=tenant.settings.tenant_id,
+        currency=tenant.settings.currency,
+        today=utc_today(),
+        stop=Event(),
+        state_dir=str(state_dir()),
+    )
+    try:
+        with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
+            for finding in gatherer.check():
+                yield finding.subject, finding.ok, finding.detail
+    except ChargebackError as error:
+        yield tenant.ecosystem.name, False, str(error)

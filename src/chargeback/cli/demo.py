@@ -1,0 +1,127 @@
+"""``chargeback demo``: a generated organisation, its bill allocated and served, without any account anywhere."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exits import FAILED
+
+if TYPE_CHECKING:
+    from chargeback.config import Configuration
+    from chargeback.demo.config import ServerInfo
+
+#: How long the generated organisation may take to appear, in seconds.
+START_SECONDS = 60
+
+_STOP_SECONDS = 10
+_HOST = "127.0.0.1"
+
+
+class Size(StrEnum):
+    """How large the generated organisation is."""
+
+    SMALL = "small"
+    USUAL = "usual"
+    LARGE = "large"
+
+
+def demo(
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Where to serve, on 127.0.0.1.")] = 8080,
+    size: Annotated[Size, typer.Option("--size", help="How large the organisation is.")] = Size.USUAL,
+    days: Annotated[int, typer.Option("--days", min=6, max=364, help="How many days of bills it has.")] = 60,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, another organisation.")] = 7,
+    data: Annotated[Path, typer.Option("--data", help="Where to keep it.")] = Path("demo-data"),
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the summary.")] = False,
+) -> None:
+    """Generate an organisation, allocate its bill, show who spent what, and serve it.
+
+    Each combination of size, days and seed has a folder of its own below --data; the next time only what is new
+    there is calculated.
+    """
+    from chargeback.cli.http_server import listen
+    from chargeback.cli.serve import Mode, serve_until_stopped
+    from chargeback.cli.summary import print_summary, summarise
+    from chargeback.config import load_configuration
+    from chargeback.demo.config import demo_configuration
+    from chargeback.logs import configure_logging
+    from chargeback.model.days import utc_today
+
+    signal.signal(signal.SIGTERM, _leave)  # so that what was started is ended too
+    if not no_serve:
+        listen(_HOST, port).close()
+    folder = data.absolute() / f"{size.value}-{days}-days-seed-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _provider(size, seed, days, _began(folder, utc_today()), utc_today()) as info:
+        file = folder / "chargeback.yaml"
+        file.write_text("logging: {level: WARNING}\n" + demo_configuration(info, folder, port=port), encoding="utf-8")
+        configuration = load_configuration(file)
+        configure_logging(configuration.logging, configuration.secrets())
+        _allocate(configuration)
+        for tenant in configuration.tenants.values():
+            print_summary(summarise(tenant))
+        if no_serve:
+            return
+        typer.echo(f"Serving on http://{_HOST}:{port}; try it at http://{_HOST}:{port}/docs. Ctrl-C stops it.")
+        serve_until_stopped(configuration, Mode.BOTH)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the shape of a signal handler
+    raise SystemExit(FAILED)
+
+
+def _began(folder: Path, today: date) -> date:
+    """The day on which the demo in this folder was made; it is the same organisation every day after."""
+    marker = folder / "began.json"
+    try:
+        return date.fromisoformat(json.loads(marker.read_text(encoding="utf-8"))["began"])
+    except (OSError, ValueError, KeyError):
+        marker.write_text(json.dumps({"began": today.isoformat()}) + "\n", encoding="utf-8")
+        return today
+
+
+@contextmanager
+def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Iterator[ServerInfo]:
+    """The organisation, served by a process of its own in the shapes of the provider's API."""
+    from chargeback.demo.config import ServerInfo
+    from chargeback.errors import SourceUnavailable
+
+    grown = days + (today - began).days
+    options = {"--size": size.value, "--seed": seed, "--days": grown, "--today": today.isoformat()}
+    words = [str(word) for pair in options.items() for word in pair]
+    command = [sys.executable, "-m", "chargeback.demo.server", *words]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        if not line:
+            raise SourceUnavailable("the demo organisation could not be served", source="demo")
+        yield ServerInfo.from_json(line)
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _allocate(configuration: Configuration) -> None:
+    from chargeback.cli.display import print_results
+    from chargeback.cli.run import run_in_foreground
+    from chargeback.pipeline.events import Outcome, RunRequest
+
+    results = run_in_foreground(configuration, list(configuration.tenants), RunRequest())
+    print_results(results)
+    if any(result.outcome in {Outcome.FAILED, Outcome.TIMED_OUT} for result in results):
+        raise typer.Exit(FAILED)

@@ -1,0 +1,161 @@
+"""What a person sees: tables on standard output, problems on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from chargeback.cli.progress import ProgressDisplay
+from chargeback.model.money import render
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.errors import Problem
+    from chargeback.pipeline.events import RunResult
+    from chargeback.pipeline.verify import DayCheck
+
+__all__ = [
+    "ProgressDisplay",
+    "money_table",
+    "print_days",
+    "print_findings",
+    "print_problems",
+    "print_results",
+    "print_table",
+    "print_tenants",
+]
+
+#: As wide as a table may be where nobody looks at a terminal: a line must not be folded in a pipe.
+PIPE_WIDTH = 200
+
+
+def console() -> Console:
+    """Standard output; as wide as the terminal, or wide enough not to fold lines in a pipe."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> None:
+    """A table; the last ``numbers`` columns are numbers and stand on the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, column in enumerate(columns):
+        right = position >= len(columns) - numbers
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    target = console()
+    if title:
+        target.print(Text(title, style="bold"))
+    target.print(table)
+
+
+def aligned(amounts: Sequence[Decimal]) -> list[str]:
+    """Amounts in plain notation, padded so that their points stand below each other.
+
+    >>> aligned([Decimal("1.5"), Decimal("-10.125")])
+    ['  1.50 ', '-10.125']
+    """
+    parts = [render(amount).split(".") for amount in amounts]
+    before = max((len(whole) for whole, _ in parts), default=0)
+    behind = max((len(fraction) for _, fraction in parts), default=0)
+    return [f"{whole:>{before}}.{fraction:<{behind}}" for whole, fraction in parts]
+
+
+def money_table(title: str, name: str, amounts: Iterable[tuple[str, Decimal]], currency: str) -> None:
+    """What each of several things costs, every digit of it."""
+    pairs = list(amounts)
+    columns = ([label for label, _ in pairs], aligned([amount for _, amount in pairs]))
+    print_table(title, (name, currency), zip(*columns, strict=True))
+
+
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Everything that is wrong with a configuration, one clear line each, on standard error."""
+    for problem in problems:
+        typer.echo(f"error: {problem}", err=True)
+    noun = "problem" if len(problems) == 1 else "problems"
+    typer.echo(f"{len(problems)} {noun} in the configuration; nothing was started.", err=True)
+
+
+def print_tenants(tenants: Iterable[Tenant]) -> None:
+    """The tenants of a configuration; the topic overlay of some may have to be put right."""
+    tenants = list(tenants)
+    rows = [
+        (
+            each.name,
+            each.ecosystem.name,
+            each.storage.database,
+            str(each.storage.facts_path),
+            str(each.topic_status),
+        )
+        for each in tenants
+    ]
+    print_table("", ("tenant", "ecosystem", "database", "facts", "topics"), rows)
+    for each in tenants:
+        if each.topic_error:
+            typer.echo(f"warning: tenant {each.name} works without topic attribution: {each.topic_error}", err=True)
+
+
+def print_findings(tenant: str, findings: Iterable[tuple[str, bool, str]]) -> bool:
+    """What was tried for a tenant (subject, whether it works, what was seen), and whether all of it works.
+
+    Each is a line as soon as it is known: somebody who does not answer keeps everybody waiting.
+    """
+    typer.echo(f"tenant {tenant}")
+    right = True
+    for subject, works, detail in findings:
+        typer.echo(f"  {'ok' if works else 'FAILED':<6}  {subject:<24}  {detail}")
+        right = right and works
+    return right
+
+
+def print_results(results: Iterable[RunResult]) -> None:
+    """What each run did, and the errors of those that could not do everything."""
+    results = list(results)
+    rows = [
+        (
+            each.tenant,
+            each.outcome.value.replace("_", " "),
+            *(
+                f"{count:,}"
+                for count in (
+                    each.dates_gathered,
+                    each.dates_calculated,
+                    each.dates_pending,
+                    each.chargeback_rows_written,
+                )
+            ),
+        )
+        for each in results
+    ]
+    print_table("", ("tenant", "outcome", "gathered", "calculated", "pending", "rows"), rows, numbers=4)
+    for each in results:
+        for error in each.errors:
+            typer.echo(f"error: tenant {each.tenant}: {error}", err=True)
+
+
+def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
+    """Each day's bill beside what was charged for it, and whether every calculated day is right."""
+    checks = list(days)
+    columns = (
+        [str(check.day) for check in checks],
+        [check.state for check in checks],
+        aligned([check.billing for check in checks]),
+        aligned([check.chargebacks for check in checks]),
+        aligned([check.difference for check in checks]),
+    )
+    print_table(
+        f"tenant {tenant}", ("day", "state", "billing", "chargebacks", "difference"), zip(*columns, strict=True)
+    )
+    wrong = [check for check in checks if check.is_wrong]
+    if wrong:
+        typer.echo(f"error: tenant {tenant}: {len(wrong)} of {len(checks)} days differ from their bill", err=True)
+    else:
+        typer.echo(f"tenant {tenant}: {len(checks)} days, every calculated one sums to its bill exactly")
+    return not wrong

@@ -1,0 +1,32 @@
+"""``chargeback init``: a configuration to start from."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chargeback.cli.exits import FAILED
+
+
+def init(
+    path: Annotated[Path, typer.Option("--path", help="Where to write it.")] = Path("chargeback.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write a commented configuration to start from."""
+    template = files("chargeback.config").joinpath("template.yaml").read_text(encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(template)
+    except FileExistsError:
+        typer.echo(f"error: {path} exists; --force replaces it", err=True)
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        typer.echo(f"error: {path} cannot be written: {error.strerror}", err=True)
+        raise typer.Exit(FAILED) from None
+    typer.echo(f"Wrote {path}. Set the variables it names (a .env file beside it will do), then:")
+    typer.echo(f"  chargeback check --config {path} --online")
+    typer.echo(f"  chargeback serve --config {path}")

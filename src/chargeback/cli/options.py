@@ -1,0 +1,41 @@
+"""Options that several commands share, and what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.errors import ConfigurationError, Problem
+
+if TYPE_CHECKING:
+    from chargeback.config import Configuration, Tenant
+
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration file.")]
+TenantOption = Annotated[
+    list[str] | None, typer.Option("--tenant", "-t", help="Only this tenant; may be given several times.")
+]
+
+DAY_FORMATS = ["%Y-%m-%d"]
+
+
+def to_day(moment: datetime | None) -> date | None:
+    """The day that an option named."""
+    return moment.date() if moment else None
+
+
+def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) -> list[Tenant]:
+    """The tenants of these names, or all of them; each once, in the order of the file.
+
+    Raises:
+        ConfigurationError: a name that the configuration does not have.
+    """
+    known = configuration.tenants
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        there = ", ".join(known)
+        raise ConfigurationError([Problem("", f"there is no tenant {name}; there are {there}") for name in unknown])
+    return [tenant for name, tenant in known.items() if not names or name in names]

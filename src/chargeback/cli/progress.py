@@ -1,0 +1,161 @@
+"""How far runs are: bars on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from chargeback.pipeline.events import Progress, Stage
+
+#: In a pipe a tenant speaks at most this often, unless it enters another stage (seconds).
+PLAIN_INTERVAL = 1.0
+
+
+@dataclass
+class _Pace:
+    """Rows per second of one tenant, since its first calculation."""
+
+    began: float | None = None
+    rows_then: int = 0
+
+    def rows_per_second(self, event: Progress, now: float) -> float:
+        """The pace at this event; zero while nothing is calculated."""
+        if event.stage is not Stage.CALCULATING:
+            return 0.0
+        if self.began is None:
+            self.began, self.rows_then = now, event.rows
+            return 0.0
+        elapsed = now - self.began
+        return (event.rows - self.rows_then) / elapsed if elapsed > 0 else 0.0
+
+
+class _View(Protocol):
+    def start(self) -> None: ...
+    def show(self, event: Progress, pace: float) -> None: ...
+    def stop(self) -> None: ...
+
+
+class ProgressDisplay:
+    """Shows :class:`Progress` events; call it with one, from any thread. Use it in a ``with``."""
+
+    def __init__(self, target: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        target = target or Console(file=sys.stderr, highlight=False)
+        self._view: _View = _BarView(target) if target.is_terminal else _PlainView(target, clock)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._paces: dict[str, _Pace] = {}
+
+    def __call__(self, event: Progress) -> None:
+        """Show an event."""
+        with self._lock:
+            pace = self._paces.setdefault(event.tenant, _Pace())
+            self._view.show(event, pace.rows_per_second(event, self._clock()))
+
+    def __enter__(self) -> Self:
+        self._view.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._view.stop()
+
+
+class _BarView:
+    """One bar a tenant."""
+
+    def __init__(self, target: Console) -> None:
+        self._tasks: dict[str, TaskID] = {}
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            TextColumn("{task.fields[stage]:<13}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(
+                "days  {task.fields[lines]:,} lines  {task.fields[rows]:,} rows  {task.fields[pace]:,.0f} rows/s"
+            ),
+            TimeElapsedColumn(),
+            console=target,
+        )
+
+    def start(self) -> None:
+        self._bars.start()
+
+    def show(self, event: Progress, pace: float) -> None:
+        if event.tenant not in self._tasks:
+            self._tasks[event.tenant] = self._bars.add_task(event.tenant, stage="", lines=0, rows=0, pace=0.0)
+        self._bars.update(
+            self._tasks[event.tenant],
+            completed=event.done,
+            total=event.total or None,
+            stage=_name(event.stage),
+            lines=event.lines,
+            rows=event.rows,
+            pace=pace,
+        )
+
+    def stop(self) -> None:
+        self._bars.stop()
+
+
+class _PlainView:
+    """Lines of text: the first and the last of every stage, and in between at most one a second and tenant."""
+
+    def __init__(self, target: Console, clock: Callable[[], float]) -> None:
+        self._target = target
+        self._clock = clock
+        self._spoken: dict[str, tuple[Stage, float]] = {}
+        self._unspoken: dict[str, str] = {}
+
+    def start(self) -> None:
+        pass
+
+    def show(self, event: Progress, pace: float) -> None:
+        stage, when = self._spoken.get(event.tenant, (None, 0.0))
+        text = _line(event, pace)
+        if event.stage is not stage:
+            self._say_unspoken(event.tenant)
+        elif self._clock() - when < PLAIN_INTERVAL:
+            self._unspoken[event.tenant] = text
+            return
+        self._unspoken.pop(event.tenant, None)
+        self._spoken[event.tenant] = (event.stage, self._clock())
+        self._say(text)
+
+    def stop(self) -> None:
+        for tenant in list(self._unspoken):
+            self._say_unspoken(tenant)
+
+    def _say_unspoken(self, tenant: str) -> None:
+        if text := self._unspoken.pop(tenant, None):
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._target.print(text, soft_wrap=True, markup=False)
+
+
+def _name(stage: Stage) -> str:
+    return stage.value.replace("_", " ")
+
+
+def _line(event: Progress, pace: float) -> str:
+    parts = [f"{event.tenant}: {_name(event.stage)}"]
+    if event.total:
+        parts.append(f"{event.done}/{event.total} days")
+    if event.lines:
+        parts.append(f"{event.lines:,} lines")
+    if event.rows:
+        parts.append(f"{event.rows:,} rows")
+    if pace:
+        parts.append(f"{pace:,.0f} rows/s")
+    return "  ".join(parts)

@@ -1,0 +1,71 @@
+"""``chargeback run``: one run of the pipeline, in the foreground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exits import FAILED, INTERRUPTED
+from chargeback.cli.options import DAY_FORMATS, ConfigOption, TenantOption, chosen_tenants, to_day
+from chargeback.cli.stopping import Stopper
+
+if TYPE_CHECKING:
+    from chargeback.config import Configuration
+    from chargeback.pipeline.events import RunRequest, RunResult
+
+
+def run(
+    config: ConfigOption,
+    tenant: TenantOption = None,
+    start: Annotated[
+        datetime | None, typer.Option("--from", formats=DAY_FORMATS, help="The first UTC day to calculate.")
+    ] = None,
+    end: Annotated[
+        datetime | None, typer.Option("--to", formats=DAY_FORMATS, help="The last UTC day to calculate.")
+    ] = None,
+    recalculate: Annotated[
+        bool, typer.Option("--recalculate", help="Calculate the days again although nothing changed.")
+    ] = False,
+) -> None:
+    """Gather and calculate what is due, once, and show how far it is."""
+    from chargeback.cli.display import print_results
+    from chargeback.config import load_configuration
+    from chargeback.logs import configure_logging
+    from chargeback.pipeline.events import Outcome, RunRequest
+
+    if start and end and start > end:
+        raise typer.BadParameter("--from is after --to")
+    configuration = load_configuration(config)
+    names = [each.name for each in chosen_tenants(configuration, tenant)]
+    configure_logging(configuration.logging, configuration.secrets())
+    results = run_in_foreground(configuration, names, RunRequest(to_day(start), to_day(end), recalculate))
+    print_results(results)
+    if any(result.outcome is not Outcome.COMPLETED for result in results):
+        raise typer.Exit(FAILED)
+
+
+def run_in_foreground(configuration: Configuration, names: Sequence[str], request: RunRequest) -> list[RunResult]:
+    """One run of each of these tenants, with its progress shown; SIGTERM and Ctrl-C end it at the next safe place.
+
+    Raises:
+        ChargebackError: the storage of a tenant cannot be used.
+    """
+    from chargeback.cli.display import ProgressDisplay, print_results
+    from chargeback.pipeline.engine import Engine
+
+    with ProgressDisplay() as display:
+        engine = Engine(configuration, display)
+        stopper = Stopper(engine.stop)
+        stopper.listen()
+        try:
+            results = engine.run_once(names, request)
+            interrupted = stopper.requested.is_set()
+        finally:
+            stopper.finish()
+    if interrupted:
+        print_results(results)
+        raise typer.Exit(INTERRUPTED)
+    return results

@@ -1,0 +1,65 @@
+"""``chargeback serve``: the API, the worker, or both."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.options import ConfigOption
+from chargeback.cli.stopping import Stopper
+
+if TYPE_CHECKING:
+    from chargeback.config import Configuration
+
+
+class Mode(StrEnum):
+    """What the process does; only ``both`` lets the API start runs."""
+
+    API = "api"
+    WORKER = "worker"
+    BOTH = "both"
+
+
+def serve(
+    config: ConfigOption,
+    mode: Annotated[Mode, typer.Option("--mode", help="api, worker, or both.")] = Mode.BOTH,
+) -> None:
+    """Serve the API and run the pipeline periodically, until SIGTERM or Ctrl-C."""
+    from chargeback.config import load_configuration
+    from chargeback.logs import configure_logging
+
+    configuration = load_configuration(config)
+    configure_logging(configuration.logging, configuration.secrets())
+    serve_until_stopped(configuration, mode)
+
+
+def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
+    """Serves in this process until SIGTERM or SIGINT, then stops everything within about ten seconds.
+
+    Raises:
+        ListenError: the port cannot be had.
+        ChargebackError: the storage of a tenant cannot be used.
+    """
+    from chargeback.cli.http_server import HttpServer, listen
+    from chargeback.pipeline.engine import Engine
+
+    port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
+    socket = listen(configuration.api.host, port) if port else None
+    engine = None if mode is Mode.API else Engine(configuration, None)
+    stopper = Stopper(engine.stop if engine else lambda: None)
+    stopper.listen()
+    try:
+        if engine is not None:
+            engine.start()
+        if socket is None:
+            stopper.requested.wait()
+        else:
+            from chargeback.api.serving import create_app_from
+
+            HttpServer(create_app_from(configuration, mode.value, engine), stopper.request).run_on(socket)
+    finally:
+        stopper.finish()
+        if socket is not None:
+            socket.close()

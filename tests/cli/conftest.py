@@ -1,0 +1,64 @@
+"""The command line, as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import utc_today
+
+Said = subprocess.CompletedProcess[str]
+Run = Callable[..., Said]
+
+COMMAND = [sys.executable, "-m", "chargeback"]
+DAYS = 8
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment without what a configuration of this machine might use."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONFLUENT", "METRICS"))}
+    return kept | {"NO_COLOR": "1", "COLUMNS": "160"} | more
+
+
+@pytest.fixture
+def chargeback(tmp_path: Path) -> Run:
+    """Runs ``chargeback`` with some words in the test's folder."""
+
+    def run(*words: str, **more: str) -> Said:
+        return subprocess.run(
+            [*COMMAND, *words],
+            cwd=tmp_path,
+            env=environment(**more),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A served organisation and the configuration file of a tenant that is billed by it."""
+
+    server: DemoServer
+    file: Path
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    """A small organisation of a few days, nothing calculated yet."""
+    with DemoServer(Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))) as server:
+        file = tmp_path / "chargeback.yaml"
+        file.write_text(demo_configuration(server.info, tmp_path), encoding="utf-8")
+        yield Demo(server, file)

@@ -1,0 +1,73 @@
+"""``chargeback check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chargeback.demo.faults import Fault
+from tests.cli.conftest import Demo, Run
+from tests.config.conftest import CLOUD, tenant
+
+SIX_MISTAKES = """
+api: {port: 99999}
+loging: {}
+tenants:
+  acme:
+    ecosystem: confluent_cloud
+    tenant_id: acme
+    lookback_days: 3
+    cutoff_days: 7
+    storage: {connection_string: "mysql://me:my-password@host/x"}
+    plugin_settings:
+      ccloud_api: {key: KEY, secret: "${CHARGEBACK_TEST_UNSET}"}
+      metrics: {url: "http://localhost:9090", auth_type: basic, username: me}
+"""
+
+
+def test_six_mistakes_are_six_lines(chargeback: Run, tmp_path: Path) -> None:
+    """A file with six different mistakes prints six clear lines, shows no secret, and exits 2."""
+    (tmp_path / "c.yaml").write_text(SIX_MISTAKES)
+    said = chargeback("check", "--config", "c.yaml")
+    assert said.returncode == 2
+    errors = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
+    assert [line.split(": ")[1] for line in sorted(errors)] == [
+        "api.port",
+        "loging",
+        "tenants.acme.lookback_days",
+        "tenants.acme.plugin_settings.ccloud_api.secret",
+        "tenants.acme.plugin_settings.metrics",
+        "tenants.acme.storage.connection_string",
+    ]
+    assert "6 problems" in said.stderr
+    assert "my-password" not in said.stderr + said.stdout
+    assert "Traceback" not in said.stderr
+
+
+def test_a_valid_file(chargeback: Run, tmp_path: Path) -> None:
+    """A valid file is summed up: tenants, where their data lies, and no secret."""
+    (tmp_path / "c.yaml").write_text(tenant())
+    said = chargeback("check", "--config", "c.yaml")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert str(tmp_path / "acme.facts") in said.stdout
+    assert "top-secret" not in said.stdout
+
+
+def test_invalid_topics_are_a_warning(chargeback: Run, tmp_path: Path) -> None:
+    """A tenant whose topic settings are invalid is warned about, and the exit code is 0."""
+    settings = f"{{{CLOUD}, topic_attribution: {{enabled: true}}}}"
+    (tmp_path / "c.yaml").write_text(tenant(plugin_settings=settings))
+    said = chargeback("check", "--config", "c.yaml")
+    assert said.returncode == 0
+    assert "warning: tenant acme works without topic attribution" in said.stderr
+
+
+def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
+    """--online tries every address and credential; what works and what does not is listed, the exit code tells."""
+    right = chargeback("check", "--config", str(demo.file), "--online")
+    assert (right.returncode, right.stderr) == (0, "")
+    assert "environments" in right.stdout
+    demo.server.faults.add("/iam", Fault(status=401, times=None))
+    wrong = chargeback("check", "--config", str(demo.file), "--online")
+    assert wrong.returncode == 1
+    assert "FAILED" in wrong.stdout
+    assert demo.server.secret not in wrong.stdout + wrong.stderr

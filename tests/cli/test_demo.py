@@ -1,0 +1,73 @@
+"""``chargeback demo``."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+
+from tests.cli.conftest import COMMAND, Run, environment
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def get(url: str) -> httpx.Response:
+    """The answer, as soon as there is one."""
+    with httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=30) as client:
+        return client.get(url)
+
+
+def test_the_demo_sums_up_and_is_kept(chargeback: Run, tmp_path: Path) -> None:
+    """The demo allocates a generated bill to the last digit; the next time only what is new is calculated."""
+    words = ("demo", "--size", "small", "--days", "8", "--no-serve")
+    first = chargeback(*words)
+    assert first.returncode == 0, first.stderr
+    totals = dict(re.findall(r"^ (billed|charged|of it by identity) +([\d.]+)", first.stdout, re.MULTILINE))
+    assert len(totals) == 3
+    assert len(set(totals.values())) == 1
+    assert "product type" in first.stdout
+    assert (tmp_path / "demo-data" / "small-8-days-seed-7" / "chargeback.yaml").is_file()
+    second = chargeback(*words)
+    assert second.returncode == 0
+    assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3] == "0"
+    assert re.findall(r"billed +([\d.]+)", second.stdout) == [totals["billed"]]
+
+
+def test_a_port_that_is_taken(chargeback: Run) -> None:
+    """A taken port is found before any work is done, with advice."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = chargeback("demo", "--port", str(taken.getsockname()[1]), "--size", "small", "--days", "8")
+    assert said.returncode == 1
+    assert "something else listens there; choose another port" in said.stderr
+    assert said.stdout == ""
+
+
+def test_the_demo_serves_until_ctrl_c(tmp_path: Path) -> None:
+    """After the summary the API answers on the port it printed, until SIGINT ends everything with exit code 0."""
+    port = free_port()
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--size", "small", "--days", "8", "--port", str(port)],
+        cwd=tmp_path,
+        env=environment(PYTHONUNBUFFERED="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert any(f"http://127.0.0.1:{port}/docs" in line for line in process.stdout)
+        answer = get(f"http://127.0.0.1:{port}/api/v1/tenants/acme/chargebacks?page_size=1")
+        assert answer.json()["total"] > 0
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0

@@ -1,0 +1,40 @@
+"""``chargeback init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+VARIABLES = {
+    "CONFLUENT_CLOUD_API_KEY": "KEY",
+    "CONFLUENT_CLOUD_API_SECRET": "secret",
+    "METRICS_URL": "http://localhost:9090",
+}
+
+
+def test_the_first_configuration_is_valid(chargeback: Run) -> None:
+    """What init writes is valid as soon as the variables it names are set."""
+    assert chargeback("init").returncode == 0
+    said = chargeback("check", "--config", "chargeback.yaml", **VARIABLES)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "main" in said.stdout
+
+
+def test_missing_variables_are_named(chargeback: Run) -> None:
+    """Without them, check names each variable once."""
+    chargeback("init", "--path", "sub/my.yaml")
+    said = chargeback("check", "--config", "sub/my.yaml")
+    assert said.returncode == 2
+    assert all(said.stderr.count(f"environment variable {name} is not set") == 1 for name in VARIABLES)
+
+
+def test_a_file_is_not_replaced_by_accident(chargeback: Run, tmp_path: Path) -> None:
+    """An existing file is kept unless --force is given."""
+    file = tmp_path / "chargeback.yaml"
+    file.write_text("mine")
+    refused = chargeback("init")
+    assert (refused.returncode, file.read_text()) == (1, "mine")
+    assert "--force" in refused.stderr
+    assert chargeback("init", "--force").returncode == 0
+    assert "tenants:" in file.read_text()

@@ -1,0 +1,73 @@
+"""How far runs are."""
+
+from __future__ import annotations
+
+import io
+from datetime import date
+
+from rich.console import Console
+
+from chargeback.cli.progress import ProgressDisplay
+from chargeback.pipeline.events import Progress, Stage
+
+
+class Clock:
+    """A clock that only moves when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        """Read the clock."""
+        return self.now
+
+
+def shown(events: list[tuple[float, Progress]], *, terminal: bool) -> str:
+    """What is shown of events that come at these seconds."""
+    target, clock = io.StringIO(), Clock()
+    console = Console(file=target, force_terminal=terminal, width=160, highlight=False, color_system=None)
+    with ProgressDisplay(console, clock) as display:
+        for seconds, event in events:
+            clock.now = 100 + seconds
+            display(event)
+    return target.getvalue()
+
+
+def calculating(done: int, rows: int, tenant: str = "acme") -> Progress:
+    """An event of the calculation."""
+    return Progress(tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, 900, rows)
+
+
+def test_plain_lines_are_few() -> None:
+    """In a pipe: one line a second and tenant, every change of stage, and the last word."""
+    events = [
+        (0.0, Progress("acme", Stage.GATHERING, None, 0, 60)),
+        (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, 400)),
+        (0.2, Progress("acme", Stage.GATHERING, None, 60, 60, 900)),
+        (0.3, calculating(0, 0)),
+        (0.4, calculating(1, 500)),
+        (1.4, calculating(11, 5500)),
+        (1.5, calculating(12, 6000)),
+    ]
+    assert shown(events, terminal=False).splitlines() == [
+        "acme: gathering  0/60 days",
+        "acme: gathering  60/60 days  900 lines",
+        "acme: calculating  0/60 days  900 lines",
+        "acme: calculating  11/60 days  900 lines  5,500 rows  5,000 rows/s",
+        "acme: calculating  12/60 days  900 lines  6,000 rows  5,000 rows/s",
+    ]
+
+
+def test_tenants_do_not_silence_each_other() -> None:
+    """Each tenant has its own second."""
+    text = shown([(0.0, calculating(0, 0)), (0.1, calculating(0, 0, "beta"))], terminal=False)
+    assert [line.partition(":")[0] for line in text.splitlines()] == ["acme", "beta"]
+
+
+def test_a_terminal_shows_bars() -> None:
+    """On a terminal each tenant has a bar with its stage, days, lines, rows and pace."""
+    text = shown([(0.0, calculating(0, 0)), (2.0, calculating(30, 10_000))], terminal=True)
+    assert "acme" in text
+    assert "calculating" in text
+    assert "30/60" in text
+    assert "10,000 rows  5,000 rows/s" in text

@@ -1,0 +1,39 @@
+"""``chargeback verify``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from chargeback.model.chargeback import CHARGEBACKS
+from chargeback.model.days import utc_today
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from tests.cli.conftest import DAYS, Demo, Run
+
+
+def test_days_that_sum_to_their_bill(chargeback: Run, demo: Demo) -> None:
+    """Every calculated day is listed with a difference of zero, and the exit code is 0."""
+    chargeback("run", "--config", str(demo.file))
+    said = chargeback("verify", "--config", str(demo.file))
+    assert said.returncode == 0, said.stderr
+    days = [line.split() for line in said.stdout.splitlines() if " calculated " in line and line.startswith(" ")]
+    assert len(days) == DAYS - 5
+    assert all(billing == charged and difference == "0.00" for _, _, billing, charged, difference in days)
+    assert "3 days, every calculated one sums to its bill exactly" in said.stdout
+
+
+def test_a_day_that_differs(chargeback: Run, demo: Demo) -> None:
+    """A calculated day whose rows are gone is an error, and the exit code is 1."""
+    chargeback("run", "--config", str(demo.file))
+    day = utc_today() - timedelta(days=6)
+    tables = FactTables(demo.file.parent / "acme.facts")
+    tables.replace_day(CHARGEBACKS_TABLE, day, CHARGEBACKS.empty_table(), epoch=10**6)
+    said = chargeback("verify", "--config", str(demo.file))
+    assert said.returncode == 1
+    assert "error: tenant acme: 1 of 3 days differ from their bill" in said.stderr
+
+
+def test_nothing_to_verify(chargeback: Run, demo: Demo) -> None:
+    """A tenant that was never run says so in one line; nothing is created."""
+    said = chargeback("verify", "--config", str(demo.file))
+    assert (said.returncode, said.stdout) == (0, "tenant acme: nothing was gathered yet\n")
+    assert not (demo.file.parent / "acme.db").exists()

@@ -1,0 +1,94 @@
+"""Logging."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from chargeback.config.settings import LoggingSettings
+from chargeback.logs import MASK, configure_logging, log_context
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+
+
+def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The word json gives one object a line, with what the work is about where that is known."""
+    configure_logging(LoggingSettings(format="json"))
+    with log_context(tenant="acme", run=7):
+        logging.getLogger("chargeback.pipeline").info("gathered=%d", 3, extra={"date": "2026-01-02"})
+    logging.getLogger("chargeback").warning("done\nat last")
+    first, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert first.pop("time").endswith("+00:00")
+    assert first == {
+        "level": "INFO",
+        "logger": "chargeback.pipeline",
+        "message": "gathered=3",
+        "tenant": "acme",
+        "run": "7",
+        "date": "2026-01-02",
+    }
+    assert second["message"] == "done\nat last"
+    assert "tenant" not in second
+
+
+def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> None:
+    """A text format may ask for tenant, run and date; without a context they are empty."""
+    configure_logging(LoggingSettings(format="[%(tenant)s] %(message)s"))
+    logging.getLogger("a").info("one")
+    with log_context(tenant="acme"):
+        logging.getLogger("a").info("two")
+    assert capsys.readouterr().err.splitlines() == ["[] one", "[acme] two"]
+
+
+def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    """The level holds for everything but the modules that have one of their own."""
+    configure_logging(LoggingSettings(level="WARNING", per_module_levels={"quiet": "ERROR", "loud": "DEBUG"}))
+    for name in ("quiet", "loud", "other"):
+        logging.getLogger(name).warning("warned %s", name)
+        logging.getLogger(name).debug("whispered %s", name)
+    said = capsys.readouterr().err
+    assert [name for name in ("quiet", "loud", "other") if f"warned {name}" in said] == ["loud", "other"]
+    assert [name for name in ("quiet", "loud", "other") if f"whispered {name}" in said] == ["loud"]
+
+
+def test_libraries_are_quiet_unless_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """What httpx says of every request is not shown, unless somebody wants to see it."""
+    configure_logging(LoggingSettings(level="DEBUG"))
+    logging.getLogger("httpx").info("a request")
+    configure_logging(LoggingSettings(per_module_levels={"httpx": "INFO"}))
+    logging.getLogger("httpx").info("another request")
+    assert "a request" not in (said := capsys.readouterr().err)
+    assert "another request" in said
+
+
+@pytest.mark.parametrize("style", ["json", "%(message)s"])
+def test_known_secrets_are_masked(capsys: pytest.CaptureFixture[str], style: str) -> None:
+    """A secret that some library puts into a message, its arguments or a traceback is hidden."""
+    configure_logging(LoggingSettings(format=style), secrets={'to"p-secret', "abc"})
+    try:
+        int('refused to"p-secret')
+    except ValueError:
+        logging.getLogger("x").exception("with %s and abc", 'to"p-secret')
+    said = capsys.readouterr().err
+    assert "p-secret" not in said
+    assert said.count(MASK) >= 2
+    assert "and abc" in said
+
+
+def test_configuring_twice_says_things_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A second configuration replaces the first."""
+    configure_logging(LoggingSettings())
+    configure_logging(LoggingSettings())
+    logging.getLogger("x").error("only once")
+    assert capsys.readouterr().err.count("only once") == 1
