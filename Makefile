@@ -1,0 +1,73 @@
+# Needs Python 3.11 or newer (with venv) and make; everything else is fetched into .venv.
+
+PYTHON ?= python3
+VENV   ?= .venv
+PORT   ?= 8080
+SIZE   ?= usual
+DAYS   ?= 60
+SEED   ?= 7
+DATA   ?= demo-data
+
+BIN   := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench drill lock clean servers
+
+help:  ## What there is (this list)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PYTHON=$(PYTHON)  chooses the interpreter;  demo: PORT=$(PORT) SIZE=$(SIZE) (small, usual, large) DAYS=$(DAYS) SEED=$(SEED) DATA=$(DATA)"
+
+setup: $(READY)  ## The virtual environment, from the locked dependencies
+
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "the venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: setup  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
+	@$(BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
+
+test: setup servers  ## All tests, the doctests included
+	@$(BIN)/python -m pytest -q -n 2 -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
+
+check: setup  ## Style, types, layers, and that the documentation matches the code
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy --strict
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/test_project.py
+
+bench: setup  ## The measured bars, as a table and as JSON
+	@$(BIN)/python -m benchmarks
+
+drill: setup servers  ## Long failure drills
+	@$(BIN)/python -m pytest -q -m drill tests
+
+lock:  ## New versions of all dependencies into requirements/ (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/runtime.lock
+	uv pip compile pyproject.toml --group dev -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/dev.lock
+
+clean:  ## Remove what was made here, but no data
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), and a
+# PostgreSQL (the programs, unless CHARGEBACK_TEST_POSTGRES names a running one).
+# Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
+servers:
+	@missing=""; \
+	{ command -v prometheus && command -v promtool; } >/dev/null || missing="prometheus"; \
+	test -n "$$CHARGEBACK_TEST_POSTGRES" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+	  || missing="$$missing postgresql"; \
+	test -z "$$missing" && exit 0; \
+	echo "installing Debian's $$missing" >&2; \
+	if [ "$$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi; \
+	if command -v apt-get >/dev/null && $$as true 2>/dev/null && $$as apt-get update -qq \
+	  && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null; then exit 0; fi; \
+	echo "the tests need real servers on this machine; on Debian or Ubuntu:" >&2; \
+	echo "    sudo apt-get install --no-install-recommends $$missing" >&2; exit 1
