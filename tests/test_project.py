@@ -60,7 +60,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert other.exists(), target
         if heading:
             headings = re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
-            assert heading in {re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in headings}
+            assert heading in {re.sub(r"[^a-z0-9_ -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_yaml_in_the_pages_is_yaml() -> None:

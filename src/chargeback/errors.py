@@ -16,6 +16,7 @@
     │   ├── LeaseLost           this run's lease was taken over: it must write nothing more
     │   └── DimensionCollision  two dimensions share one id
     ├── AllocationError         a day cannot be calculated from its evidence
+    ├── EmitterError            an emitter could not write; it is tried again in the next run
     ├── ListenError             the address to serve on cannot be had
     ├── TenantSuspended         too many gatherings failed in a row: somebody must act before it runs again
     ├── NoRunner                this process runs no pipelines
@@ -136,6 +137,12 @@ class DimensionCollision(StorageError):
 
 class AllocationError(ChargebackError):
     """A day cannot be calculated from its evidence."""
+
+
+class EmitterError(ChargebackError):
+    """What an emitter was to write could not be written; the message says why and shows no secret."""
+
+    retryable = True
 
 
 class ListenError(ChargebackError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -39,10 +39,15 @@ def log_context(**about: object) -> Iterator[None]:
 
 
 class _AboutFilter(logging.Filter):
-    """Gives every record the three attributes of its context; what a call gave as ``extra`` comes first."""
+    """Gives every record the three attributes of its context; what a call gave as ``extra`` comes first, and what
+    holds for the whole process last."""
+
+    def __init__(self, of_process: Mapping[str, str]) -> None:
+        super().__init__()
+        self._of_process = of_process
 
     def filter(self, record: logging.LogRecord) -> bool:
-        about = _context.get()
+        about = {**self._of_process, **_context.get()}
         for name in LOG_CONTEXT:
             if not hasattr(record, name):
                 setattr(record, name, about.get(name, ""))
@@ -95,14 +100,17 @@ class _StandardError(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-def configure_logging(settings: LoggingSettings, secrets: Iterable[str] = ()) -> None:
+def configure_logging(
+    settings: LoggingSettings, secrets: Iterable[str] = (), about: Mapping[str, object] | None = None
+) -> None:
     """Sends the logs of this process to standard error as ``settings`` say, with ``secrets`` hidden.
 
-    Replaces what was configured before, so it may be called again. Call it once in every process.
+    ``about`` is what everything in this process is about, whichever thread it happens in. Replaces what was configured
+    before, so it may be called again. Call it once in every process.
     """
     inner = JsonFormatter() if settings.format == JSON_FORMAT else logging.Formatter(settings.format)
     handler = _StandardError(sys.stderr)
-    handler.addFilter(_AboutFilter())
+    handler.addFilter(_AboutFilter({name: str(value) for name, value in (about or {}).items()}))
     handler.setFormatter(_Masking(inner, secrets))
     root = logging.getLogger()
     root.handlers[:] = [handler]

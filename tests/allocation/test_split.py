@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.allocation.split import LARGEST_PRODUCT, split_exactly, split_sql
+from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_exactly, split_in_order, split_sql
 
 units = st.integers(-(10**24), 10**24)
 weights = st.dictionaries(st.text("abcxyz", min_size=1, max_size=3), st.integers(1, 10**15), min_size=1, max_size=40)
@@ -34,6 +34,26 @@ def test_a_refund_mirrors_its_charge(amount: int, shares: dict[str, int]) -> Non
     """The split of a negative amount is that of the positive one with the sign put back."""
     charge = split_exactly(amount, list(shares.items()))
     assert split_exactly(-amount, list(shares.items())) == [(name, -share) for name, share in charge]
+
+
+@given(units, st.integers(1, 50))
+def test_an_even_split_is_a_split_by_equal_weights(amount: int, recipients: int) -> None:
+    """Who gets the larger share of an even split are the first ids."""
+    favoured, larger, smaller = split_evenly(amount, recipients)
+    evenly = [larger] * favoured + [smaller] * (recipients - favoured)
+    assert evenly == split_in_order(amount, [1] * recipients)
+
+
+@given(units, weights)
+def test_ties_go_to_the_first_ids(amount: int, shares: dict[str, int]) -> None:
+    """The units that are left go to the largest remainders; of equal ones, to the ids that come first."""
+    total = sum(shares.values())
+    floors = {name: divmod(abs(amount) * weight, total) for name, weight in shares.items()}
+    left = abs(amount) - sum(floor for floor, _ in floors.values())
+    favoured = sorted(shares, key=lambda name: (-floors[name][1], name))[:left]
+    sign = -1 if amount < 0 else 1
+    expected = {name: sign * (floor + (name in favoured)) for name, (floor, _) in floors.items()}
+    assert dict(split_exactly(amount, list(shares.items()))) == expected
 
 
 @given(st.lists(st.tuples(units, weights), min_size=1, max_size=5))

@@ -25,7 +25,7 @@ def test_the_tenant_reaches_the_demo(tmp_path: Path) -> None:
     assert settings["ccloud_api"] == api
     assert settings["flink"][0]["url"].endswith("/flink/aws.us-east-1")
     assert settings["metrics"]["url"] == "http://127.0.0.1:1/prometheus"
-    assert settings["topic_attribution"] == {"enabled": False}
+    assert settings["topic_attribution"] == {"enabled": True}
 
 
 @pytest.mark.parametrize(("days", "lookback"), [(1, 6), (60, 60), (900, 364)])
@@ -38,11 +38,11 @@ def test_lookback_fits_the_days(tmp_path: Path, days: int, lookback: int) -> Non
 def test_storage_may_be_elsewhere(tmp_path: Path) -> None:
     """A database of its own and a facts folder can be given."""
     text = demo_configuration(
-        _info(), tmp_path, connection_string="postgresql://x/y", facts_path=tmp_path, topic_attribution=True
+        _info(), tmp_path, connection_string="postgresql://x/y", facts_path=tmp_path, topic_attribution=False
     )
     tenant = yaml.safe_load(text)["tenants"]["acme"]
     assert tenant["storage"] == {"connection_string": "postgresql://x/y", "facts_path": str(tmp_path)}
-    assert tenant["plugin_settings"]["topic_attribution"]["enabled"] is True
+    assert tenant["plugin_settings"]["topic_attribution"]["enabled"] is False
 
 
 def test_information_survives_json() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import httpx
 import pytest
@@ -28,12 +30,18 @@ class RealPrometheus:
         openmetrics: OpenMetrics texts (each a string, or its lines), each ending in ``# EOF``.
         basic_auth: ask for :data:`USER` and :data:`PASSWORD`.
         arguments: further arguments of the server, ``--query.max-samples=1000`` for instance.
+        scrape: the address of metrics that it scrapes every second, such as ``http://127.0.0.1:8080/metrics``.
     """
 
     def __init__(
-        self, *openmetrics: str | Iterable[str], basic_auth: bool = False, arguments: tuple[str, ...] = ()
+        self,
+        *openmetrics: str | Iterable[str],
+        basic_auth: bool = False,
+        arguments: tuple[str, ...] = (),
+        scrape: str | None = None,
     ) -> None:
         self._texts = openmetrics
+        self._scrape = scrape
         self._basic_auth = basic_auth
         self._arguments = arguments
         self._folder = Path(tempfile.mkdtemp(prefix="prometheus-"))
@@ -42,7 +50,7 @@ class RealPrometheus:
 
     def __enter__(self) -> RealPrometheus:
         """Load the samples, start the server and wait until it is ready."""
-        server, tool = _installed("prometheus"), _installed("promtool")
+        server, tool = installed("prometheus"), installed("promtool")
         try:
             for number, text in enumerate(self._texts):
                 self._load(tool, number, text)
@@ -76,7 +84,7 @@ class RealPrometheus:
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
         config, web = self._folder / "prometheus.yml", self._folder / "web.yml"
-        config.write_text("scrape_configs: []\n")
+        config.write_text(json.dumps({"scrape_configs": self._scrapes()}))  # JSON is YAML
         web.write_text(f"basic_auth_users:\n  {USER}: '{_BCRYPT}'\n" if self._basic_auth else "")
         command = [
             server,
@@ -96,6 +104,28 @@ class RealPrometheus:
                 pytest.fail(f"Prometheus did not start: {(self._folder / 'log').read_text()}")
             time.sleep(0.05)
 
+    def _scrapes(self) -> list[dict[str, Any]]:
+        if self._scrape is None:
+            return []
+        address = httpx.URL(self._scrape)
+        return [
+            {
+                "job_name": "scraped",
+                "scrape_interval": "1s",
+                "scrape_timeout": "1s",
+                "metrics_path": address.path,
+                "static_configs": [{"targets": [f"{address.host}:{address.port}"]}],
+            }
+        ]
+
+    def query(self, promql: str, time: float | None = None) -> list[dict[str, Any]]:
+        """What an instant query answers, now or at ``time`` (seconds since 1970)."""
+        asked = {"query": promql} | ({} if time is None else {"time": str(time)})
+        answer = httpx.get(f"{self.url}/api/v1/query", params=asked, auth=self.auth, timeout=30)
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return found
+
     def _ready(self) -> bool:
         try:
             return httpx.get(f"{self.url}/-/ready", auth=self.auth, timeout=5).status_code == 200
@@ -113,7 +143,8 @@ class RealPrometheus:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _installed(program: str) -> str:
+def installed(program: str) -> str:
+    """Where a program is; without it there is nothing to test with."""
     found = shutil.which(program)
     if found is None:
         pytest.fail(f"{program} is missing: install Debian's `prometheus` package")

@@ -1,29 +1,46 @@
 """The calculation of one day: billing lines, usage and members in, chargeback rows out.
 
 A pure function of its evidence and the policies: the same inputs give the same bytes, and for every line the rows
-sum to the line. It runs in two passes, because proportional policies follow what the other lines were charged.
+sum to the line. Lines, portions and ways are decided one by one; what there are millions of, the rows, is made as
+columns. Proportional policies follow what the other lines were charged, and so come last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from decimal import Decimal
+from typing import Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from chargeback.allocation import ways
-from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue
-from chargeback.allocation.split import LARGEST_PRODUCT, split_exactly, split_sql
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated
+from chargeback.allocation.policies import UNKNOWN, Kind, Policy, PolicyCatalogue, Portion
+from chargeback.allocation.shares import shares_of
+from chargeback.allocation.split import split_in_order
+from chargeback.allocation.ways import OUTCOMES, Pool, Recipients
 from chargeback.errors import AllocationError
+from chargeback.model import chargeback as words
 from chargeback.model.billing import MONEY
-from chargeback.model.chargeback import CHARGEBACKS
+from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_ID_SQL, DIMENSIONS
+from chargeback.model.money import to_units
+from chargeback.model.usage import QUANTITY
 
-# Below so many rows of evidence, a second thread costs more than it brings.
-_LARGE_DAY = 20_000
-_INTEGER = pa.decimal128(38, 0)
+_LINE_ORDER: Final = ("timestamp", "resource_id", "product_type", "line_id")
+_OF_THE_LINE: Final = (
+    *("timestamp", "line_id", "ecosystem", "tenant_id"),
+    *("resource_id", "environment_id", "product_category", "product_type"),
+)
+#: What a dimension consists of beside the identity; the detail comes last.
+_KIND: Final = tuple(name for name in words.DIMENSION_COLUMNS if name != "identity_id")
+# The engine's threads take so many rows of a table at a time.
+_PIECE: Final = 65_536
+# Sums beyond it fit no column.
+_LIMIT: Final = 10**INTEGER.precision
+_WIDE: Final = pa.decimal256(76, 0)
 
 
 @dataclass(frozen=True)
@@ -43,22 +60,49 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CalculatedDay:
-    """The chargeback rows of a day (schema CHARGEBACKS, in list order), and the product types nobody knew."""
+    """What a day comes to.
+
+    ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` (schema DIMENSIONS) every dimension
+    of theirs, once each, and ``unknown_types`` the product types that no policy knows.
+    """
 
     rows: pa.Table
+    dimensions: pa.Table
     unknown_types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """One portion of one line, and what is to be split of it: ``units`` of 10⁻¹²."""
+
+    line: int
+    resource_id: str
+    policy: Policy
+    number: int
+    portion: Portion
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Allotted:
+    """A charge, who takes it, and the words that its rows carry. ``position`` is the way's in its chain, from 1."""
+
+    charge: _Charge
+    pool: Pool
+    kind: Kind
+    position: int
+    detail: str
 
 
 class DayCalculator:
     """Calculates days, one after the other. Not to be shared between threads.
 
-    ``threads`` and ``memory_limit`` bound the query engine, e.g. ``"1GB"``.
+    ``threads`` and ``memory_limit`` bound the engine that splits by weight and hashes dimensions, e.g. ``"1GB"``.
     """
 
     def __init__(self, catalogue: PolicyCatalogue, *, threads: int = 2, memory_limit: str = "1GB") -> None:
         self._catalogue = catalogue
-        self._threads = threads
-        self._db = duckdb.connect(config={"threads": 1, "memory_limit": memory_limit})
+        self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
 
     def close(self) -> None:
         """Give the engine's memory back."""
@@ -73,81 +117,195 @@ class DayCalculator:
         types = sorted(set(evidence.billing["product_type"].to_pylist()))
         policies = {name: self._catalogue.find(name) for name in types}
         known = {name: policy or UNKNOWN for name, policy in policies.items()}
-        is_large = evidence.usage.num_rows + evidence.members.num_rows > _LARGE_DAY
-        self._db.execute(f"SET threads TO {self._threads if is_large else 1}")
-        try:
-            self._prepare(evidence, known)
-            self._allocate(name for name, policy in known.items() if not policy.is_proportional)
-            self._db.execute(ways.PROPORTIONAL_CANDIDATES)
-            self._allocate(name for name, policy in known.items() if policy.is_proportional)
-            rows = self._rows(evidence.day)
-        except duckdb.OutOfRangeException as error:
-            raise AllocationError(f"the amounts of the day exceed 38 digits: {error}", day=evidence.day) from error
+        ways = {way for policy in known.values() for portion in policy.portions for way in portion.ways}
+        lines = _lines(evidence.billing)
+        charges = list(_charges(lines, known))
+        day = _Day(evidence, Recipients(evidence.usage, evidence.members, ways), self._db)
+        shares = day.allocate([charge for charge in charges if not charge.policy.is_proportional])
+        day.recipients.add_charged(day.charged(shares))
+        shares = pa.concat_tables(
+            [shares, day.allocate([charge for charge in charges if charge.policy.is_proportional])]
+        )
+        rows, dimensions = self._rows(evidence.day, lines, day, shares)
         unknown = tuple(name for name, policy in policies.items() if policy is None)
-        return CalculatedDay(rows, unknown)
+        return CalculatedDay(rows, dimensions, unknown)
 
-    def _prepare(self, evidence: Evidence, policies: dict[str, Policy]) -> None:
-        """Load the day, and who could take a share by each way that its policies name."""
-        billing, usage = evidence.billing, evidence.usage
-        self._load("billing_in", billing.append_column("units", _as_integers(billing["total_cost"])))
-        self._load("usage_in", usage.append_column("micro", _as_integers(usage["value"])))
-        self._load("members_in", evidence.members)
-        chain = ways.spell_out(policies)
-        self._load("portions", chain.portions)
-        self._load("chain", chain.ways)
-        self._load("measures", chain.measures)
-        self._db.execute(ways.LINES)
-        self._db.execute(f"CREATE OR REPLACE TEMP TABLE parts AS {split_sql(ways.PORTIONS_TO_SPLIT)}")
-        self._db.execute(ways.CANDIDATES)
-        self._db.execute(ways.REASONS, {"metrics_available": evidence.metrics_available})
-        self._db.execute(ways.NO_SHARES)
+    def _rows(self, day: date, lines: pa.Table, work: _Day, shares: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The shares in list order with everything that their charges say, and the dimensions among them."""
+        shares = shares.take(pc.sort_indices(work.order(lines, shares))).combine_chunks()
+        described = work.described(lines)
+        dimensions, dimension = self._dimensions(work, described, shares)
+        columns = {name: described[name].take(shares["allotted"]) for name in described.column_names}
+        columns["date"] = pa.repeat(pa.scalar(day, pa.date32()), shares.num_rows)
+        columns["amount"] = reinterpret(shares["units"].combine_chunks(), MONEY)
+        columns["identity_usage"] = shares["own"]
+        for name in ("dimension_id", "identity_id", "allocation_detail"):
+            columns[name] = dimensions[name].take(dimension)
+        rows = pa.table({field.name: columns[field.name] for field in CHARGEBACKS}, schema=CHARGEBACKS)
+        return rows, dimensions
 
-    def _load(self, name: str, table: pa.Table) -> None:
-        self._db.register("incoming", table)
-        self._db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
-        self._db.unregister("incoming")
+    def _dimensions(self, work: _Day, described: pa.Table, shares: pa.Table) -> tuple[pa.Table, pa.Array]:
+        """Every dimension once, and for each share the position of its own."""
+        kinds, kind = work.kinds(described, shares)
+        names = pa.array(work.recipients.names, pa.string())
+        place = pc.add(pc.multiply(kind, len(names)), shares["who"].cast(pa.int64())).combine_chunks()
+        encoded = place.dictionary_encode()
+        kind = pc.divide(encoded.dictionary, len(names))
+        found = kinds.take(kind)
+        who = names.take(pc.subtract(encoded.dictionary, pc.multiply(kind, len(names))))
+        return self._identified(found.append_column("identity_id", who)), encoded.indices
 
-    def _allocate(self, product_types: Iterable[str]) -> None:
-        """Split every line of the given types among those whom the first applicable way finds."""
-        self._db.execute(ways.CHOSEN, {"types": list(product_types), "largest": LARGEST_PRODUCT * 0.9})
-        self._db.execute(ways.KEEP_CHOSEN)
-        self._db.execute(ways.EVEN_SHARES)
-        self._db.execute(f"{ways.INTO_SHARES} ({split_sql(ways.WEIGHTED_TO_SPLIT)})")
-        self._split_in_python()
-
-    def _split_in_python(self) -> None:
-        """The same split for charges whose products would leave 128 bits."""
-        weighted: dict[int, tuple[int, list[tuple[str, int, Any]]]] = {}
-        for charge, units, name, weight, quantity in self._db.execute(ways.WIDE_TO_SPLIT).fetchall():
-            weighted.setdefault(charge, (int(units), []))[1].append((name, int(weight), quantity))
-        records = [
-            {"charge": charge, "id": name, "quantity": quantity, "share": share}
-            for charge, (units, recipients) in weighted.items()
-            for (name, share), (_, _, quantity) in zip(
-                split_exactly(units, [(name, weight) for name, weight, _ in recipients]), recipients, strict=True
-            )
-        ]
-        if records:
-            schema = pa.schema(
-                [("charge", pa.int64()), ("id", pa.string()), ("quantity", pa.decimal128(38, 6)), ("share", _INTEGER)]
-            )
-            self._load("wide_shares", pa.Table.from_pylist(records, schema=schema))
-            self._db.execute(f"{ways.INTO_SHARES} wide_shares")
-
-    def _rows(self, day: date) -> pa.Table:
-        self._db.execute(ways.EXPLAINED)
-        rows = self._db.sql(ways.ROWS, params={"day": day}).to_arrow_table()
-        amounts = _reinterpret(rows["units"], MONEY)
-        columns = {field.name: amounts if field.name == "amount" else rows[field.name] for field in CHARGEBACKS}
-        return pa.table(columns).cast(CHARGEBACKS)
+    def _identified(self, named: pa.Table) -> pa.Table:
+        """Dimensions with their ids."""
+        pieces = pa.Table.from_batches(named.combine_chunks().to_batches(_PIECE), named.schema)
+        self._db.register("named", pieces)
+        ids = self._db.sql(f"SELECT {DIMENSION_ID_SQL} AS dimension_id FROM named").to_arrow_table()["dimension_id"]
+        self._db.unregister("named")
+        columns = {**{name: named[name] for name in named.column_names}, "dimension_id": ids}
+        return pa.table({name: columns[name] for name in DIMENSIONS.names}, schema=DIMENSIONS).combine_chunks()
 
 
-def _as_integers(amounts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decimals as integers of their last place."""
-    return _reinterpret(amounts, _INTEGER)
+class _Day:
+    """The allocation of one day at work."""
+
+    def __init__(self, evidence: Evidence, recipients: Recipients, db: duckdb.DuckDBPyConnection) -> None:
+        self.recipients = recipients
+        self._db = db
+        self._day = evidence.day
+        self._metrics_available = evidence.metrics_available
+        self._allotted: list[_Allotted] = []
+
+    def allocate(self, charges: Sequence[_Charge]) -> pa.Table:
+        """The shares of ``charges``: ``allotted`` (position in the list of allotted charges), ``who`` (position in the
+        recipients' names), ``units`` and ``own``, the measured quantity that it follows."""
+        new = [self._allot(charge) for charge in charges]
+        numbers = range(len(self._allotted), len(self._allotted) + len(new))
+        self._allotted += new
+        counts = [len(allotted.pool.who) for allotted in new]
+        shares = pa.table(
+            {
+                "allotted": repeated(numbers, counts),
+                "who": pa.chunked_array([allotted.pool.who for allotted in new], pa.int32()),
+                "units": pa.chunked_array(
+                    shares_of(self._db, [(allotted.charge.units, allotted.pool) for allotted in new]), INTEGER
+                ),
+                "own": pa.chunked_array([_own(allotted.pool) for allotted in new], QUANTITY),
+            }
+        )
+        return shares.filter(pc.not_equal(shares["units"], pa.scalar(Decimal(0), INTEGER)))
+
+    def _allot(self, charge: _Charge) -> _Allotted:
+        """The first way of the charge's chain that finds somebody; the last one always does."""
+        find, ways = self.recipients.find, charge.portion.ways
+        found = ((position, way, find(way, charge.resource_id)) for position, way in enumerate(ways, start=1))
+        position, way, pool = next((n, way, pool) for n, way, pool in found if pool is not None)
+        if charge.policy is UNKNOWN:
+            detail = words.UNKNOWN_PRODUCT_TYPE
+        elif position == 1 or way.kind is Kind.UNALLOCATED:
+            detail = OUTCOMES[way.kind][2]
+        else:
+            available = self._metrics_available
+            detail = self.recipients.why_not(ways[0], charge.resource_id, metrics_available=available)
+        return _Allotted(charge, pool, way.kind, position, detail)
+
+    def charged(self, shares: pa.Table) -> list[tuple[int, int]]:
+        """(position in the recipients' names, units) that everybody is charged by ``shares``.
+
+        Raises:
+            AllocationError: a sum does not fit 38 digits.
+        """
+        wide = pa.table({"who": shares["who"], "units": shares["units"].cast(_WIDE)})
+        summed = wide.group_by("who").aggregate([("units", "sum")])
+        sums = [int(units) for units in summed["units_sum"].to_pylist()]
+        self._refuse(sums)
+        return list(zip(summed["who"].to_pylist(), sums, strict=True))
+
+    def _refuse(self, sums: Iterable[int]) -> None:
+        if any(abs(each) >= _LIMIT for each in sums):
+            raise AllocationError("the amounts of the day exceed 38 digits", day=self._day)
+
+    def order(self, lines: pa.Table, shares: pa.Table) -> pa.ChunkedArray:
+        """By what rows are sorted: time, identity, line, portion, all in one number."""
+        by_line = sorted(range(len(self._allotted)), key=self._place)
+        rank = [0] * len(by_line)
+        for position, number in enumerate(by_line):
+            rank[number] = position
+        instants = pc.rank(lines["timestamp"].combine_chunks(), tiebreaker="dense").to_pylist()
+        when = pa.array([instants[allotted.charge.line] for allotted in self._allotted], pa.int64())
+        which = shares["allotted"]
+        key = pc.multiply(when.take(which), len(self.recipients.names))
+        key = pc.multiply(pc.add(key, shares["who"].cast(pa.int64())), max(len(rank), 1))
+        return pc.add(key, pa.array(rank, pa.int64()).take(which))
+
+    def _place(self, number: int) -> tuple[int, int]:
+        charge = self._allotted[number].charge
+        return charge.line, charge.number
+
+    def described(self, lines: pa.Table) -> pa.Table:
+        """What all rows of an allotted charge have in common, one row each."""
+        every = self._allotted
+        of_lines = lines.select(_OF_THE_LINE).take(pa.array([each.charge.line for each in every], pa.int64()))
+        hashes = {id(each.charge.policy): each.charge.policy.hash for each in every}
+        totals = [None if each.pool.quantities is None else each.pool.total for each in every]
+        self._refuse(total for total in totals if total is not None)
+        own = {
+            "portion": pa.array([each.charge.number for each in every], pa.int16()),
+            "cost_type": pa.array([OUTCOMES[each.kind][0] for each in every], pa.string()),
+            "allocation_method": pa.array([OUTCOMES[each.kind][1] for each in every], pa.string()),
+            "allocation_detail": pa.array([each.detail for each in every], pa.string()),
+            "portion_share": pa.array([each.charge.portion.share for each in every], MONEY),
+            "chain_position": pa.array([each.position for each in every], pa.int16()),
+            "total_usage": _quantities(totals),
+            "policy_hash": pa.array([hashes[id(each.charge.policy)] for each in every], pa.string()),
+        }
+        return pa.table({**{name: of_lines[name] for name in _OF_THE_LINE}, **own}).combine_chunks()
+
+    def kinds(self, described: pa.Table, shares: pa.Table) -> tuple[pa.Table, pa.Array]:
+        """What a dimension consists of beside the identity, each combination once, and for each share which it is.
+
+        Usage whose owner is unknown says so, whatever the other rows of its charge say.
+        """
+        numbers: dict[tuple[str, ...], int] = {}
+        of_charges, of_nobody = [], []
+        common = described.select(_KIND).to_pylist()
+        for each, words_of_charge in zip(self._allotted, common, strict=True):
+            kind = tuple(words_of_charge.values())
+            of_charges.append(numbers.setdefault(kind, len(numbers)))
+            ownerless = (*kind[:-1], words.NO_OWNER_LOCATED) if each.kind is Kind.USAGE else kind
+            of_nobody.append(numbers.setdefault(ownerless, len(numbers)))
+        which = shares["allotted"]
+        is_nobody = pc.equal(shares["who"], self.recipients.nobody)
+        kind_of_shares = pc.if_else(
+            is_nobody, pa.array(of_nobody, pa.int64()).take(which), pa.array(of_charges, pa.int64()).take(which)
+        )
+        columns = zip(*numbers, strict=True) if numbers else [()] * len(_KIND)
+        kinds = pa.table({name: pa.array(column, pa.string()) for name, column in zip(_KIND, columns, strict=True)})
+        return kinds, kind_of_shares
 
 
-def _reinterpret(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """The same 128-bit integers under another scale: exact, and without touching a digit."""
-    chunks = [pa.Array.from_buffers(kind, len(chunk), chunk.buffers(), offset=chunk.offset) for chunk in values.chunks]
-    return pa.chunked_array(chunks, kind)
+def _lines(billing: pa.Table) -> pa.Table:
+    """The lines that cost something, in list order."""
+    costly = billing.filter(pc.not_equal(billing["total_cost"], pa.scalar(Decimal(0), MONEY)))
+    return costly.sort_by([(name, "ascending") for name in _LINE_ORDER]).combine_chunks()
+
+
+def _charges(lines: pa.Table, policies: Mapping[str, Policy]) -> Iterator[_Charge]:
+    """Every line split into the portions of its policy."""
+    weights = {name: [to_units(portion.share) for portion in policy.portions] for name, policy in policies.items()}
+    costs = integers_of(lines["total_cost"].combine_chunks())
+    named = zip(lines["resource_id"].to_pylist(), lines["product_type"].to_pylist(), costs, strict=True)
+    for line, (resource_id, product_type, units) in enumerate(named):
+        policy = policies[product_type]
+        parts = split_in_order(units, weights[product_type])
+        for number, (portion, part) in enumerate(zip(policy.portions, parts, strict=True), start=1):
+            if part:
+                yield _Charge(line, resource_id, policy, number, portion, part)
+
+
+def _own(pool: Pool) -> pa.Array:
+    return pa.nulls(len(pool.who), QUANTITY) if pool.quantities is None else pool.quantities
+
+
+def _quantities(millionths: Sequence[int | None]) -> pa.Array:
+    missing = pa.array([value is None for value in millionths], pa.bool_())
+    return pc.if_else(missing, pa.scalar(None, QUANTITY), decimals_of([value or 0 for value in millionths], QUANTITY))

@@ -3,6 +3,8 @@
 A cost of ``units`` is split by weights ``w`` with the total ``W``: everybody gets ``⌊units × w ÷ W⌋``, and what is
 left goes, one unit each, to the largest remainders, ties by ascending id. The magnitude is split and the sign put
 back, so a refund is split exactly as the charge it refunds. Nothing is lost: the shares sum to the units.
+
+Python's integers have no largest value, and at this size their division is faster than a database's 128-bit one.
 """
 
 from __future__ import annotations
@@ -19,16 +21,43 @@ def split_exactly(units: int, weights: Sequence[tuple[str, int]]) -> list[tuple[
     >>> split_exactly(-100, [("a", 1), ("b", 1), ("c", 1)])
     [('a', -34), ('b', -33), ('c', -33)]
     """
-    total = sum(weight for _, weight in weights)
-    if not weights or any(weight <= 0 for _, weight in weights):
+    by_id = sorted(weights)
+    shares = dict(zip([name for name, _ in by_id], split_in_order(units, [w for _, w in by_id]), strict=True))
+    return [(name, shares[name]) for name, _ in weights]
+
+
+def split_in_order(units: int, weights: Sequence[int]) -> list[int]:
+    """The shares of recipients who are given by their positive weights alone, in ascending order of their ids.
+
+    Raises:
+        ValueError: there is nobody to give anything to, or a weight is not positive.
+
+    >>> split_in_order(100, [2, 1])
+    [67, 33]
+    """
+    if not weights or min(weights) <= 0:
         raise ValueError("a split needs at least one recipient, and positive weights")
-    magnitude = abs(units)
-    shares = {name: divmod(magnitude * weight, total) for name, weight in weights}
-    left = magnitude - sum(quotient for quotient, _ in shares.values())
-    by_remainder = sorted(shares, key=lambda name: (-shares[name][1], name))
-    favoured = set(by_remainder[:left])
+    total, magnitude = sum(weights), abs(units)
+    products = [magnitude * weight for weight in weights]
+    shares = [product // total for product in products]
+    if left := magnitude - sum(shares):
+        remainders = [product - share * total for product, share in zip(products, shares, strict=True)]
+        # A reversed sort keeps the order of equals: of equal remainders the first id comes first.
+        for favoured in sorted(range(len(weights)), key=remainders.__getitem__, reverse=True)[:left]:
+            shares[favoured] += 1
+    return shares if units >= 0 else [-share for share in shares]
+
+
+def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
+    """``(favoured, larger, smaller)``: of so many recipients of equal weight the first ``favoured`` ids get the
+    ``larger`` share and all others the ``smaller`` one.
+
+    >>> split_evenly(-100, 3)
+    (1, -34, -33)
+    """
+    smaller, favoured = divmod(abs(units), recipients)
     sign = -1 if units < 0 else 1
-    return [(name, sign * (shares[name][0] + (name in favoured))) for name, _ in weights]
+    return favoured, sign * (smaller + 1), sign * smaller
 
 
 #: The largest product that the form of the query engine's arithmetic may reach; beyond it, Python integers.

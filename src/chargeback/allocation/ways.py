@@ -1,37 +1,34 @@
-"""The ways of the policies as tables and SQL: who could take a share, which way applies, and why the first did not.
+"""The ways of the policies: who could take a share by each, which way of a chain applies, and why the first did not.
 
-A *charge* is one portion of one line. Relations (all temporary, of one day):
-
-- ``lines``: the billing lines, numbered in list order;
-- ``portions``, ``chain``, ``measures``: the policies spelt out, see :func:`spell_out`;
-- ``parts``: the lines split into their portions;
-- ``candidates``: per way and scope (a resource, or ``*`` for the whole tenant) the recipients, their weights and,
-  for even splits, their rank by id;
-- ``reasons``: per first way and scope why it fails, should it fail;
-- ``chosen``: per charge the first way that has candidates, in this pass (``charges``: in all passes);
-- ``shares``: the outcome, one row per charge and recipient.
+Recipients are kept as columns, way by way and scope by scope (a resource, or ``*`` for the whole tenant), in ascending
+order of their ids. A *pool* is one stretch of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from chargeback.allocation.policies import UNKNOWN, Kind, Policy, Way
+from chargeback.allocation.columns import INTEGER, decimals_of, reinterpret
+from chargeback.allocation.policies import Kind, Way
 from chargeback.model import chargeback as words
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.money import to_units
-from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
+from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD, QUANTITY
 
-#: The relation that members are kept under, by kind of way and, for ``even``, scope.
+#: The relation that members are kept under, by way.
 _RELATIONS: Final = {
-    (Kind.EVEN, "active"): ACTIVE,
-    (Kind.EVEN, "period"): PERIOD,
-    (Kind.EVEN, "owners"): OWNERS,
-    (Kind.OWNER, None): OWNER,
+    Way(Kind.EVEN, ("active",)): ACTIVE,
+    Way(Kind.EVEN, ("period",)): PERIOD,
+    Way(Kind.EVEN, ("owners",)): OWNERS,
+    Way(Kind.OWNER): OWNER,
 }
+# Wide enough for the sum of many integers of 38 digits.
+_WIDE: Final = pa.decimal256(76, 0)
+_TENANT_WIDE: Final = {Way(Kind.EVEN, ("period",)), Way(Kind.PROPORTIONAL), Way(Kind.UNALLOCATED)}
 
 #: Per kind of way: the row's cost type, its method, and its detail when the first way applied.
 OUTCOMES: Final = {
@@ -43,223 +40,114 @@ OUTCOMES: Final = {
 }
 
 
-class SpeltOut(NamedTuple):
-    """Policies as tables.
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Who could take a share by one way in one scope.
 
-    - ``portions``: product_type, portion, weight (10⁻¹² of the line), share, policy_hash
-    - ``ways``: product_type, portion, position, way, kind, relation, everywhere, cost_type, method, detail
-    - ``measures``: way, measure
+    ``who`` are positions in :attr:`Recipients.names`, ascending. ``weights`` (INTEGER) are positive, one each; none
+    for an even split. ``total`` and ``largest`` are of the weights. ``quantities`` (QUANTITY) are what the weights
+    measure; none where nothing is measured.
     """
 
-    portions: pa.Table
-    ways: pa.Table
-    measures: pa.Table
+    who: pa.Array
+    weights: pa.Array | None = None
+    total: int = 0
+    largest: int = 0
+    quantities: pa.Array | None = None
+
+    @classmethod
+    def weighted(cls, who: pa.Array, weights: pa.Array, quantities: pa.Array | None = None) -> Pool:
+        """A pool whose members take shares by weight."""
+        total = int(pc.sum(weights.cast(_WIDE)).as_py())
+        return cls(who, weights, total, int(pc.max(weights).as_py()), quantities)
 
 
-def spell_out(policies: Mapping[str, Policy]) -> SpeltOut:
-    """The policies of the day's product types as tables."""
-    portions: list[dict[str, Any]] = []
-    ways: list[dict[str, Any]] = []
-    measures: dict[str, tuple[str, ...]] = {}
-    for product_type, policy in policies.items():
-        for number, portion in enumerate(policy.portions, start=1):
-            where = {"product_type": product_type, "portion": number}
-            portions.append(
-                {**where, "weight": to_units(portion.share), "share": portion.share, "policy_hash": policy.hash}
-            )
-            for position, way in enumerate(portion.ways, start=1):
-                ways.append({**where, "position": position, **_spell_way(way, known=policy is not UNKNOWN)})
-                if way.kind is Kind.USAGE:
-                    measures[str(way)] = way.arguments
-    return SpeltOut(
-        pa.Table.from_pylist(portions, schema=_PORTIONS),
-        pa.Table.from_pylist(ways, schema=_WAYS),
-        pa.Table.from_pylist(
-            [{"way": way, "measure": measure} for way, names in measures.items() for measure in names],
-            schema=_MEASURES,
-        ),
-    )
+class Recipients:
+    """Everybody who could take a share of a day's lines by one of ``ways``.
+
+    ``usage`` and ``members`` have the schemas of :mod:`chargeback.model`, their rows in any order.
+    """
+
+    def __init__(self, usage: pa.Table, members: pa.Table, ways: Collection[Way]) -> None:
+        usage, members = usage.combine_chunks(), members.combine_chunks()
+        everybody = {*usage["subject"].unique().to_pylist(), *members["identity_id"].unique().to_pylist()}
+        #: All ids that appear, ascending.
+        self.names: list[str] = sorted({*everybody, UNALLOCATED})
+        scopes = {*usage["resource_id"].unique().to_pylist(), *members["resource_id"].unique().to_pylist()}
+        self._scopes: list[str] = sorted(scopes)
+        self._pools: dict[tuple[Way, str], Pool] = {}
+        self._measured: dict[Way, frozenset[str]] = {}
+        nobody = self.names.index(UNALLOCATED)
+        self._pools[Way(Kind.UNALLOCATED), EVERYTHING] = Pool(pa.array([nobody], pa.int32()))
+        #: The position of UNALLOCATED.
+        self.nobody = nobody
+        used = self._places(usage, "subject").append_column("value", usage["value"])
+        belonging = self._places(members.filter(pc.not_equal(members["identity_id"], UNALLOCATED)), "identity_id")
+        relations = members.filter(pc.not_equal(members["identity_id"], UNALLOCATED))["relation"]
+        for way in ways:
+            if way.kind is Kind.USAGE:
+                self._add_measured(way, used.filter(_among(usage["measure"], way.arguments)))
+            elif relation := _RELATIONS.get(way):
+                self._add_members(way, belonging.filter(pc.equal(relations, relation)))
+
+    def find(self, way: Way, resource_id: str) -> Pool | None:
+        """Who could take a share of a line of ``resource_id`` by ``way``; none where there is nobody."""
+        return self._pools.get((way, EVERYTHING if way in _TENANT_WIDE else resource_id))
+
+    def add_charged(self, charged: Iterable[tuple[int, int]]) -> None:
+        """Let the proportional way follow ``(position in names, units)``: what each identity was charged by the lines
+        that are not proportional. Who was credited takes no part, nor does UNALLOCATED."""
+        taking_part = sorted((who, units) for who, units in charged if units > 0 and who != self.nobody)
+        if taking_part:
+            who, weights = zip(*taking_part, strict=True)
+            pool = Pool.weighted(pa.array(who, pa.int32()), decimals_of(weights, INTEGER))
+            self._pools[Way(Kind.PROPORTIONAL), EVERYTHING] = pool
+
+    def why_not(self, way: Way, resource_id: str, *, metrics_available: bool) -> str:
+        """Why ``way``, the first of a chain, finds nobody for a line of ``resource_id``."""
+        if way.kind is Kind.USAGE:
+            if not metrics_available:
+                return words.METRICS_UNAVAILABLE
+            measured = resource_id in self._measured[way]
+            return words.NO_USAGE_FOR_ACTIVE_IDENTITIES if measured else words.NO_METRICS_LOCATED
+        if _RELATIONS.get(way) in {OWNER, OWNERS}:
+            return words.NO_OWNER_LOCATED
+        if _RELATIONS.get(way) == PERIOD:
+            return words.NO_IDENTITIES_LOCATED
+        return words.NO_ACTIVE_IDENTITIES_LOCATED
+
+    def _places(self, table: pa.Table, whose: str) -> pa.Table:
+        """``place`` per row: the scope's position times the number of names, plus the name's position."""
+        scope = pc.index_in(table["resource_id"], value_set=pa.array(self._scopes, pa.string())).cast(pa.int64())
+        who = pc.index_in(table[whose], value_set=pa.array(self.names, pa.string())).cast(pa.int64())
+        return pa.table({"place": pc.add(pc.multiply(scope, len(self.names)), who)})
+
+    def _add_measured(self, way: Way, rows: pa.Table) -> None:
+        summed = rows.group_by("place").aggregate([("value", "sum")]).sort_by("place").combine_chunks()
+        scopes = pc.divide(summed["place"], len(self.names)).unique().to_pylist()
+        self._measured[way] = frozenset(self._scopes[scope] for scope in scopes)
+        above_zero = summed.filter(pc.greater(summed["value_sum"], 0)).combine_chunks()
+        quantities = above_zero["value_sum"].cast(QUANTITY).combine_chunks()
+        weights = reinterpret(quantities, INTEGER)
+        for scope, start, count, who in self._stretches(above_zero["place"]):
+            own = weights.slice(start, count), quantities.slice(start, count)
+            self._pools[way, scope] = Pool.weighted(who, *own)
+
+    def _add_members(self, way: Way, rows: pa.Table) -> None:
+        distinct = rows.group_by("place").aggregate([]).sort_by("place")
+        for scope, _, _, who in self._stretches(distinct["place"]):
+            self._pools[way, scope] = Pool(who)
+
+    def _stretches(self, places: pa.ChunkedArray) -> Iterable[tuple[str, int, int, pa.Array]]:
+        """(scope, first row, number of rows, positions in names) of each stretch of sorted places of one scope."""
+        scopes = pc.divide(places, len(self.names))
+        who = pc.subtract(places, pc.multiply(scopes, len(self.names))).cast(pa.int32()).combine_chunks()
+        start = 0
+        for run in scopes.value_counts():
+            scope, count = run["values"].as_py(), run["counts"].as_py()
+            yield self._scopes[scope], start, count, who.slice(start, count)
+            start += count
 
 
-def _spell_way(way: Way, *, known: bool) -> dict[str, Any]:
-    cost_type, method, detail = OUTCOMES[way.kind]
-    scope = way.arguments[0] if way.kind is Kind.EVEN else None
-    return {
-        "way": str(way),
-        "kind": str(way.kind),
-        "relation": _RELATIONS.get((way.kind, scope)),
-        "everywhere": way.kind in {Kind.PROPORTIONAL, Kind.UNALLOCATED} or scope == "period",
-        "cost_type": cost_type,
-        "method": method,
-        "detail": detail if known else words.UNKNOWN_PRODUCT_TYPE,
-    }
-
-
-_PORTIONS = pa.schema(
-    [
-        ("product_type", pa.string()),
-        ("portion", pa.int16()),
-        ("weight", pa.int64()),
-        ("share", pa.decimal128(38, 12)),
-        ("policy_hash", pa.string()),
-    ]
-)
-_WAYS = pa.schema(
-    [
-        ("product_type", pa.string()),
-        ("portion", pa.int16()),
-        ("position", pa.int16()),
-        ("way", pa.string()),
-        ("kind", pa.string()),
-        ("relation", pa.string()),
-        ("everywhere", pa.bool_()),
-        ("cost_type", pa.string()),
-        ("method", pa.string()),
-        ("detail", pa.string()),
-    ]
-)
-_MEASURES = pa.schema([("way", pa.string()), ("measure", pa.string())])
-
-#: Lines of zero cost have no rows.
-LINES: Final = """
-    CREATE OR REPLACE TEMP TABLE lines AS
-    SELECT row_number() OVER (ORDER BY timestamp, resource_id, product_type, line_id) AS line,
-           * EXCLUDE (units), units::HUGEINT AS units
-    FROM billing_in WHERE units <> 0
-"""
-
-#: What :func:`~chargeback.allocation.split.split_sql` splits first: each line into the portions of its policy.
-PORTIONS_TO_SPLIT: Final = """
-    (SELECT line AS charge, portion AS id, units, weight::HUGEINT AS weight
-     FROM lines JOIN portions USING (product_type))
-"""
-
-CANDIDATES: Final = f"""
-    CREATE OR REPLACE TEMP TABLE candidates AS
-    WITH used AS (
-        SELECT way, resource_id AS scope, subject AS id, sum(micro::HUGEINT) AS weight, sum(value) AS quantity
-        FROM usage_in JOIN measures USING (measure) GROUP BY ALL
-    ), members AS (
-        SELECT DISTINCT way, kind, resource_id AS scope, identity_id AS id
-        FROM members_in JOIN (SELECT DISTINCT way, kind, relation FROM chain) USING (relation)
-        WHERE identity_id <> '{UNALLOCATED}'
-    )
-    SELECT way, scope, id, weight::HUGEINT AS weight, quantity::DECIMAL(38,6) AS quantity,
-           NULL::BIGINT AS rank, NULL::BIGINT AS many
-    FROM used WHERE weight > 0
-    UNION ALL
-    SELECT way, scope, id, 1::HUGEINT, NULL,
-           row_number() OVER (PARTITION BY way, scope ORDER BY id), count(*) OVER (PARTITION BY way, scope)
-    FROM members
-    UNION ALL
-    SELECT '{Kind.UNALLOCATED}', '{EVERYTHING}', '{UNALLOCATED}', 1::HUGEINT, NULL, 1, 1
-"""
-
-#: Follows what each identity was charged by the lines that are not proportional; who was credited counts as zero.
-PROPORTIONAL_CANDIDATES: Final = f"""
-    INSERT INTO candidates
-    SELECT '{Kind.PROPORTIONAL}', '{EVERYTHING}', id, sum(share)::HUGEINT, NULL, NULL, NULL
-    FROM shares WHERE id <> '{UNALLOCATED}' GROUP BY id HAVING sum(share) > 0
-"""
-
-#: Why a first way fails, per way and, where it depends on the resource, per resource.
-REASONS: Final = f"""
-    CREATE OR REPLACE TEMP TABLE reasons AS
-    SELECT line, portion, CASE
-        WHEN kind = '{Kind.USAGE}' AND NOT $metrics_available THEN '{words.METRICS_UNAVAILABLE}'
-        WHEN kind = '{Kind.USAGE}' AND (way, resource_id) IN (
-            SELECT (way, resource_id) FROM usage_in JOIN measures USING (measure)
-        ) THEN '{words.NO_USAGE_FOR_ACTIVE_IDENTITIES}'
-        WHEN kind = '{Kind.USAGE}' THEN '{words.NO_METRICS_LOCATED}'
-        WHEN relation IN ('{OWNER}', '{OWNERS}') THEN '{words.NO_OWNER_LOCATED}'
-        WHEN relation = '{PERIOD}' THEN '{words.NO_IDENTITIES_LOCATED}'
-        ELSE '{words.NO_ACTIVE_IDENTITIES_LOCATED}' END AS reason
-    FROM lines JOIN chain USING (product_type) WHERE position = 1
-"""
-
-NO_SHARES: Final = """
-    CREATE OR REPLACE TEMP TABLE shares (
-        charge BIGINT, id VARCHAR, quantity DECIMAL(38,6), share HUGEINT
-    );
-    CREATE OR REPLACE TEMP TABLE charges (
-        charge BIGINT, line BIGINT, portion SMALLINT, units HUGEINT, position SMALLINT, way VARCHAR, scope VARCHAR,
-        total HUGEINT, quantity DECIMAL(38,6), is_even BOOLEAN, is_wide BOOLEAN
-    )
-"""
-
-#: Per charge the first way of its chain that finds somebody. A charge is numbered by line and portion.
-CHOSEN: Final = f"""
-    CREATE OR REPLACE TEMP TABLE chosen AS
-    WITH found AS (
-        SELECT way, scope, sum(weight) AS total, max(weight) AS largest, sum(quantity) AS quantity,
-               bool_and(rank IS NOT NULL) AS is_even
-        FROM candidates GROUP BY ALL
-    ), possible AS (
-        SELECT parts.charge AS line, parts.id AS portion, parts.share AS units, position, found.*
-        FROM parts
-        JOIN lines ON lines.line = parts.charge
-        JOIN chain ON chain.product_type = lines.product_type AND chain.portion = parts.id
-        JOIN found ON found.way = chain.way
-                  AND found.scope = CASE WHEN everywhere THEN '{EVERYTHING}' ELSE lines.resource_id END
-        WHERE parts.share <> 0 AND list_contains($types, lines.product_type)
-    )
-    SELECT line * 1000 + portion AS charge, line, portion, units, position, way, scope, total, quantity, is_even,
-           NOT is_even
-           AND least(abs(units)::DOUBLE, total::DOUBLE) * largest::DOUBLE >= $largest AS is_wide
-    FROM possible QUALIFY row_number() OVER (PARTITION BY line, portion ORDER BY position) = 1
-"""
-
-KEEP_CHOSEN: Final = "INSERT INTO charges SELECT * FROM chosen"
-
-INTO_SHARES: Final = "INSERT INTO shares BY NAME SELECT charge, id, quantity, share FROM"
-
-#: An even split needs no remainders to be compared: the first ones by id get the units that are left.
-EVEN_SHARES: Final = f"""
-    {INTO_SHARES} (
-        SELECT charge, id, NULL AS quantity, (CASE WHEN units < 0 THEN -1 ELSE 1 END)::HUGEINT
-               * (abs(units) // many + CASE WHEN rank <= abs(units) % many THEN 1 ELSE 0 END) AS share
-        FROM chosen JOIN candidates USING (way, scope) WHERE is_even
-    ) WHERE share <> 0
-"""
-
-WEIGHTED_TO_SPLIT: Final = """
-    (SELECT charge, id, units, weight, candidates.quantity
-     FROM chosen JOIN candidates USING (way, scope) WHERE NOT is_even AND NOT is_wide)
-"""
-
-WIDE_TO_SPLIT: Final = """
-    SELECT charge, units, id, weight, candidates.quantity
-    FROM chosen JOIN candidates USING (way, scope) WHERE is_wide ORDER BY charge, id
-"""
-
-#: Each charge with the words that its rows carry. A line's number follows (timestamp, resource, type, line id), so that
-#: ordering rows by (timestamp, identity, line, portion) is the order of lists.
-EXPLAINED: Final = f"""
-    CREATE OR REPLACE TEMP TABLE explained AS
-    SELECT charges.charge, charges.line, charges.portion, charges.position, charges.quantity, lines.* EXCLUDE (line),
-           cost_type, method AS allocation_method, chain.kind, portions.share AS portion_share, policy_hash,
-           CASE WHEN charges.position = 1 THEN chain.detail
-                WHEN chain.kind = '{Kind.UNALLOCATED}' THEN '{words.NO_IDENTITIES_LOCATED}'
-                ELSE reason END AS detail
-    FROM charges
-    JOIN lines USING (line)
-    JOIN portions ON portions.product_type = lines.product_type AND portions.portion = charges.portion
-    JOIN chain ON chain.product_type = lines.product_type AND chain.portion = charges.portion
-              AND chain.position = charges.position
-    JOIN reasons ON reasons.line = charges.line AND reasons.portion = charges.portion
-"""
-
-ROWS: Final = f"""
-    WITH named AS (
-        SELECT explained.* EXCLUDE (charge, quantity, units), id AS identity_id, share, shares.quantity AS own,
-               explained.quantity AS total,
-               CASE WHEN kind = '{Kind.USAGE}' AND id = '{UNALLOCATED}' THEN '{words.NO_OWNER_LOCATED}'
-                    ELSE detail END AS allocation_detail
-        FROM shares JOIN explained USING (charge) WHERE share <> 0
-    )
-    SELECT $day::DATE AS date, timestamp, line_id, portion, {words.DIMENSION_ID_SQL} AS dimension_id,
-           ecosystem, tenant_id, resource_id, environment_id, product_category, product_type, identity_id,
-           cost_type, share AS units, allocation_method, allocation_detail, portion_share,
-           position AS chain_position, own AS identity_usage, total AS total_usage, policy_hash
-    FROM named ORDER BY timestamp, identity_id, line, portion
-"""
+def _among(column: pa.ChunkedArray, values: Sequence[str]) -> Any:
+    return pc.is_in(column, value_set=pa.array(values, pa.string()))

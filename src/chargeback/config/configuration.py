@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 from sqlalchemy.engine import make_url
 
+from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, TenantSettings
 from chargeback.config.storage import StorageLocation
 from chargeback.ecosystems.contract import Ecosystem
@@ -49,10 +50,11 @@ class Tenant:
     plugins_path: Path | None = None
     topic_status: TopicStatus = TopicStatus.DISABLED
     topic_error: str | None = None
+    emitters: tuple[ConfiguredEmitter, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        topics = (self.topic_status, self.topic_error)
-        return _restore, (self.name, self.settings, self.storage, self.plugins_path, topics)
+        rest = (self.topic_status, self.topic_error, self.emitters)
+        return _restore, (self.name, self.settings, self.storage, self.plugins_path, rest)
 
 
 def _restore(
@@ -60,11 +62,11 @@ def _restore(
     settings: TenantSettings,
     storage: StorageLocation,
     plugins_path: Path | None,
-    topics: tuple[TopicStatus, str | None],
+    rest: tuple[TopicStatus, str | None, tuple[ConfiguredEmitter, ...]],
 ) -> Tenant:
     ecosystem = discover(plugins_path).ecosystems[settings.ecosystem]
     plugin_settings = ecosystem.settings_model.model_validate(settings.plugin_settings)
-    return Tenant(name, settings, storage, ecosystem, plugin_settings, plugins_path, *topics)
+    return Tenant(name, settings, storage, ecosystem, plugin_settings, plugins_path, *rest)
 
 
 @cache
@@ -90,6 +92,7 @@ class Configuration:
         for tenant in self.tenants.values():
             connection = tenant.storage.connection_string.get_secret_value()
             found.update(_secrets_in(tenant.plugin_settings), {connection})
+            found.update(*(_secrets_in(each.params) for each in tenant.emitters))
             if password := make_url(connection).password:
                 found.add(str(password))
         return frozenset(found - {""})

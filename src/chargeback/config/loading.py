@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from chargeback.config.configuration import Configuration, Tenant, TopicStatus, discover
 from chargeback.config.document import Document, Place, parse_document
+from chargeback.config.emitters import EmitterReader
 from chargeback.config.environment import read_environment
 from chargeback.config.problems import hide_values, problems_of, suggestion, unknown_key
 from chargeback.config.settings import (
@@ -122,6 +123,7 @@ class _Reader:
             tenant = self._tenant(name, value, discovered, locations, plugins_path)
             if tenant is not None:
                 tenants[name] = tenant
+        self._emitters_are_apart(tenants)
         self._storage_is_not_shared(locations)
         return tenants
 
@@ -148,11 +150,21 @@ class _Reader:
         values = dict(written) | {"plugin_settings": written.get("plugin_settings") or {}}
         topic_error = _leave_out_topics(values, ecosystem)
         plugin = self._plugin_settings((*place, "plugin_settings"), values["plugin_settings"], ecosystem)
+        reader = EmitterReader(self.document, self.path.parent)
+        emitters = reader.read((*place, "plugin_settings", "emitters"), values["plugin_settings"])
+        for problem in reader.problems:
+            self._add(problem)
         settings = self._validated(TenantSettings, values, place)
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
         topics = self._topics((*place, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin))
-        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics)
+        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters)
+
+    def _emitters_are_apart(self, tenants: Mapping[str, Tenant]) -> None:
+        reader = EmitterReader(self.document, self.path.parent)
+        reader.apart({name: (tenant.settings, tenant.emitters) for name, tenant in tenants.items()})
+        for problem in reader.problems:
+            self._add(problem)
 
     def _topics(self, place: Place, read: Any) -> tuple[TopicStatus, str | None]:
         """The state of the topic overlay; a text is the reason why its settings are not valid."""

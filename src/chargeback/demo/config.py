@@ -51,7 +51,7 @@ def demo_configuration(
     data_dir: Path,
     *,
     port: int = 8080,
-    topic_attribution: bool = False,
+    topic_attribution: bool = True,
     connection_string: str | None = None,
     facts_path: Path | None = None,
 ) -> str:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
+from chargeback.model.topics import TopicPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class TenantContext:
     """What a gatherer may know of the tenant it works for.
 
     ``stop`` is set when the work must end: every wait ends with it. ``state_dir`` is a folder of the host that
-    processes share, for rate limits. ``today`` is the UTC day on which the run began.
+    processes share, for rate limits. ``today`` is the UTC day on which the run began. ``is_awaited`` tells that a
+    person waits for the answer: nothing is tried twice.
     """
 
     tenant_name: str
@@ -55,6 +57,7 @@ class TenantContext:
     today: date
     stop: Event
     state_dir: str
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,12 @@ class Gatherer(Protocol):
         """
 
     def topics(self, day: date) -> MeasuredUsage:
-        """Topic measures over one UTC day (``subject`` is the topic). Only asked where
-        :attr:`Capabilities.topic_overlay` says so."""
+        """Topic measures over one UTC day (``subject`` is the topic), for all clusters together. Only asked where
+        :meth:`TopicEcosystem.topic_plan` gives a plan; may be called from several threads at once.
+
+        Raises:
+            SourceError: the measures could not be had; the day is tried again later.
+        """
 
     def check(self) -> Iterator[Finding]:
         """Try the credentials and addresses, one finding each."""
@@ -146,3 +153,14 @@ class Ecosystem(Protocol):
 
     def open(self, context: TenantContext, settings: Any) -> AbstractContextManager[Gatherer]:
         """Start work for one tenant; connections are closed at the end of the ``with``."""
+
+
+@runtime_checkable
+class TopicEcosystem(Ecosystem, Protocol):
+    """An ecosystem whose :attr:`Capabilities.topic_overlay` is true."""
+
+    def topic_settings(self, settings: PluginSettings) -> Any:
+        """The settings of the overlay (with ``enabled``), or a text: why they cannot be used."""
+
+    def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
+        """What the overlay does for this tenant; none where it is switched off or its settings are wrong."""

@@ -76,11 +76,11 @@ class MetricsSettings(Settings):
 class EmitterSettings(Settings):
     """One emitter: where a finished day is written besides the store."""
 
-    type: str
-    name: str
+    type: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
     aggregation: Literal["hourly", "daily", "weekly", "monthly"] = "daily"
-    lookback_days: Annotated[int, Field(ge=1, le=730)] | None = None
-    params: dict[str, Any] = {}
+    lookback_days: Annotated[int, Field(ge=1, le=730, strict=True)] | None = None
+    params: dict[str, Any] = Field(default={}, repr=False)
 
 
 def _policies_are_readable(value: dict[str, Any]) -> dict[str, Any]:
@@ -99,3 +99,4 @@ class PluginSettings(Settings):
     chargeback_granularity: Literal["hourly", "daily"] = "daily"
     metrics: MetricsSettings | None = None
     allocation_policies: Annotated[dict[str, Any], AfterValidator(_policies_are_readable)] = {}
+    emitters: list[EmitterSettings] = []

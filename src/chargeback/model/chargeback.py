@@ -104,7 +104,8 @@ def dimension_id(values: tuple[str, ...]) -> int:
     return int.from_bytes(digest[8:], "little") % (2**53 - 1) + 1
 
 
-#: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python.
+#: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python. (Its
+#: ``md5_number_lower`` is the upper half of ``md5_number``, and takes three times as long.)
 DIMENSION_ID_SQL: Final = (
-    f"(md5_number_lower(concat_ws(chr(31), {', '.join(DIMENSION_COLUMNS)})) % {2**53 - 1} + 1)::BIGINT"
+    f"((md5_number(concat_ws(chr(31), {', '.join(DIMENSION_COLUMNS)})) >> 64)::UBIGINT % {2**53 - 1} + 1)::BIGINT"
 )

@@ -76,12 +76,14 @@ class ListedInventory:
     """What the provider's listings gave just now.
 
     ``complete`` names the resource and identity types (and ``grant``) whose listing was read to its end: only of
-    those may something that is missing be taken for deleted. ``failures`` says, for each type that could not be
-    listed, why; types in ``required`` are those whose failure fails the gathering.
+    those may something that is missing be taken for deleted. Of types in ``partial`` a part was seen: what was seen is
+    added and kept alive, what was not is left alone. ``failures`` says, for each type that could not be listed, why;
+    types in ``required`` are those whose failure fails the gathering.
     """
 
     inventory: Inventory
     complete: frozenset[str]
+    partial: frozenset[str] = frozenset()
     failures: Mapping[str, str] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
 

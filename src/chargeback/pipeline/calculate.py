@@ -12,6 +12,7 @@ from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.members import Membership
 from chargeback.ecosystems.contract import Gatherer
 from chargeback.errors import AllocationError, SourceError, StorageError
+from chargeback.logs import log_context
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
@@ -60,7 +61,8 @@ def calculate(job: Job, gatherer: Gatherer) -> None:
         with calculation.fetcher.fetching(wanted) as usages:
             for number, (task, usage) in enumerate(zip(tasks, usages, strict=True), start=1):
                 job.check()
-                calculation.attempt(task, usage)
+                with log_context(date=task.day):
+                    calculation.attempt(task, usage)
                 job.enter(Stage.CALCULATING, task.day, number, len(tasks))
     finally:
         calculation.close()
@@ -153,7 +155,7 @@ class _Calculation:
         if is_new:
             facts.replace_day(USAGE_TABLE, day, usage, epoch=epoch)
             facts.replace_day(MEMBERS_TABLE, day, members, epoch=epoch)
-        self._dimensions.register(calculated.rows)
+        self._dimensions.register(calculated.dimensions)
         facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)
         self._record(task, calculated.rows, metrics_available=metrics_available)
 

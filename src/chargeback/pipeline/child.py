@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 from chargeback.config import Tenant
 from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, LeaseLost
-from chargeback.logs import configure_logging, log_context
+from chargeback.logs import configure_logging
 from chargeback.model.days import utc_now
 from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult, StopReason, StopSignal
 from chargeback.pipeline.run import open_store, run_tenant
@@ -107,22 +107,22 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     stop = StopSignal()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.ask(STOPPED))
-    configure_logging(assignment.logging, assignment.secrets)
-    threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
     tenant = assignment.tenant
-    with log_context(tenant=tenant.name, run=assignment.epoch):
-        store = open_store(tenant)
-        try:
-            lease = resume(store.control, Owner.this_process(), assignment.epoch)
-            result = run_tenant(tenant, store, lease, assignment.request, stop=stop, listener=pipe.send)
-        except LeaseLost as error:
-            log.warning("tenant %s: %s; nothing more is written", tenant.name, error)
-            result = _failed(tenant, error)
-        except ChargebackError as error:
-            log.error("tenant %s: %s", tenant.name, error)
-            result = _failed(tenant, error)
-        finally:
-            store.close()
+    about = {"tenant": tenant.name, "run": assignment.epoch}
+    configure_logging(assignment.logging, assignment.secrets, about)
+    threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
+    store = open_store(tenant)
+    try:
+        lease = resume(store.control, Owner.this_process(), assignment.epoch)
+        result = run_tenant(tenant, store, lease, assignment.request, stop=stop, listener=pipe.send)
+    except LeaseLost as error:
+        log.warning("tenant %s: %s; nothing more is written", tenant.name, error)
+        result = _failed(tenant, error)
+    except ChargebackError as error:
+        log.error("tenant %s: %s", tenant.name, error)
+        result = _failed(tenant, error)
+    finally:
+        store.close()
     with suppress(OSError):
         pipe.send(result)
 

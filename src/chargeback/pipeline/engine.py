@@ -10,12 +10,15 @@ from datetime import timedelta
 
 from apscheduler.executors.pool import ThreadPoolExecutor as JobExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
+from prometheus_client import CollectorRegistry
 
 from chargeback.config import Configuration, Tenant
 from chargeback.errors import ChargebackError, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
+from chargeback.logs import log_context
 from chargeback.model.days import utc_now
 from chargeback.pipeline.child import Assignment, RunningChild
 from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.meters import RunMeters
 from chargeback.pipeline.run import open_store
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire
@@ -40,6 +43,12 @@ class Engine:
         self._triggered = ThreadPoolExecutor(len(self._stores) or 1, thread_name_prefix="trigger")
         self._scheduler: BackgroundScheduler | None = None
         self._suspensions = Suspensions(self._stores, configuration)
+        self._meters = RunMeters(self._stores, in_progress=lambda: len(self._children))
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The metrics of the runs of this process."""
+        return self._meters.registry
 
     def prepare(self, tenants: Sequence[str] | None = None) -> None:
         """Bring the control databases to this version's schema.
@@ -181,22 +190,32 @@ class Engine:
             log.exception("tenant %s: the run could not be done", tenant.name)
 
     def _run(self, tenant: Tenant, lease: Lease, request: RunRequest) -> RunResult:
+        with log_context(tenant=tenant.name, run=lease.epoch):
+            return self._run_in_child(tenant, lease, request)
+
+    def _run_in_child(self, tenant: Tenant, lease: Lease, request: RunRequest) -> RunResult:
         configuration = self._configuration
         assignment = Assignment(tenant, request, lease.epoch, configuration.logging, configuration.secrets())
+        self._meters.begin(tenant.name)
         child = RunningChild(assignment)
         with self._lock:
             self._children.add(child)
         try:
             if self._stopping.is_set():
                 child.stop()
-            result = child.wait(self._listener, tenant.settings.tenant_execution_timeout_seconds)
+            result = child.wait(self._hear, tenant.settings.tenant_execution_timeout_seconds)
         finally:
             with self._lock:
                 self._children.discard(child)
+        self._meters.end(result)
         self._settle(tenant.name, lease, result)
         _log_result(result)
         self._suspensions.announce(tenant.name)
         return result
+
+    def _hear(self, progress: Progress) -> None:
+        self._meters.hear(progress)
+        self._listener(progress)
 
     def _settle(self, name: str, lease: Lease, result: RunResult) -> None:
         """Record the end of a run whose process could not do so itself, and free the tenant."""

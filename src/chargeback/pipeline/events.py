@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -67,6 +68,22 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """What a run has done and needed so far, for the metrics of the service; no number of it ever falls.
+
+    ``stage_seconds`` is the time spent in each stage; ``calls`` counts requests by source and HTTP status (``none``
+    where no answer came).
+    """
+
+    dates_gathered: int = 0
+    dates_calculated: int = 0
+    lines: int = 0
+    rows: int = 0
+    stage_seconds: Mapping[Stage, float] = field(default_factory=dict)
+    calls: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is: ``done`` of ``total`` days of its stage, and what it has handled so far in all."""
 
@@ -77,6 +94,7 @@ class Progress:
     total: int = 0
     lines: int = 0
     rows: int = 0
+    account: Account = Account()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +109,4 @@ class RunResult:
     chargeback_rows_written: int = 0
     errors: tuple[str, ...] = field(default=())
     completed_at: datetime | None = None
+    account: Account = Account()

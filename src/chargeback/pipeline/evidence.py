@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from chargeback.allocation.members import Membership
 from chargeback.ecosystems.contract import Gatherer
 from chargeback.errors import SourceError, SourceUnavailable
+from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.store.facts.tables import MEMBERS_TABLE, USAGE_TABLE, FactTables, read_day
 
@@ -63,9 +64,13 @@ class UsageFetcher:
         position = 0
         for _ in days:
             while position < len(days) and len(ahead) < 2 * self._workers:
-                ahead.append(pool.submit(self._day, *days[position], abandoned))
+                ahead.append(pool.submit(self._day_logged, *days[position], abandoned))
                 position += 1
             yield ahead.pop(0).result()
+
+    def _day_logged(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
+        with log_context(date=day):
+            return self._day(day, use_stored, abandoned)
 
     def _day(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
         if use_stored:

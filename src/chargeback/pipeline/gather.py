@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from chargeback.ecosystems.contract import GatheredDay, Gatherer
 from chargeback.errors import SourceError
+from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, utc_now
 from chargeback.model.inventory import Inventory, Resource, environments
@@ -74,15 +75,19 @@ def _gather_billing(job: Job, gatherer: Gatherer) -> None:
     shelf = _Shelf(job, known, inventory)
     wanted = [day for day in job.window if _is_asked_for(job, known.get(day))]
     for number, gathered in enumerate(_answers(gatherer, wanted), start=1):
-        shelf.keep(gathered)
+        with log_context(date=gathered.day):
+            shelf.keep(gathered)
         job.report(Stage.GATHERING, gathered.day, number, len(wanted))
         job.check()
 
 
 def _is_asked_for(job: Job, state: DayState | None) -> bool:
-    """Recent days are asked for in every run, old ones once in 24 hours."""
+    """Recent days are asked for in every run, old ones once in 24 hours. A bill that is made from measurements is made
+    once: the metrics source only forgets."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
         return True
+    if job.tenant.ecosystem.capabilities.constructs_costs:
+        return job.request.recalculate and job.wants(state.tracking_date)
     settled = job.today - timedelta(days=job.tenant.settings.cutoff_days) - _OLD_DAYS
     return state.tracking_date >= settled or utc_now() - state.gathered_at >= _OLD_DAYS_REST
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -10,7 +11,8 @@ from datetime import date, timedelta
 from chargeback.config import Tenant
 from chargeback.errors import LeaseLost, Stopped
 from chargeback.model.days import DayRange
-from chargeback.pipeline.events import Progress, RunRequest, Stage, StopSignal
+from chargeback.pipeline.events import Account, Progress, RunRequest, Stage, StopSignal
+from chargeback.sources.calls import CALLS, Calls
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
@@ -30,6 +32,27 @@ class Tally:
     errors: list[str] = field(default_factory=list)
 
 
+class StageClock:
+    """How long a run has been in each of its stages."""
+
+    def __init__(self) -> None:
+        self._spent: dict[Stage, float] = {}
+        self._stage: Stage | None = None
+        self._since = 0.0
+
+    def enter(self, stage: Stage) -> None:
+        """From now on the run is in this stage, which may be the one that it is in already."""
+        self._spent = self.read()
+        self._stage, self._since = stage, time.monotonic()
+
+    def read(self) -> dict[Stage, float]:
+        """Seconds by stage, the present one included."""
+        if self._stage is None:
+            return {}
+        before = self._spent.get(self._stage, 0.0)
+        return self._spent | {self._stage: before + time.monotonic() - self._since}
+
+
 @dataclass
 class Job:
     """Everything that the stages of one run share."""
@@ -42,6 +65,8 @@ class Job:
     stop: StopSignal
     listener: Callable[[Progress], None]
     tally: Tally = field(default_factory=Tally)
+    clock: StageClock = field(default_factory=StageClock)
+    calls_before: Calls = field(default_factory=CALLS.read)
 
     def check(self) -> None:
         """A safe place to end.
@@ -57,13 +82,27 @@ class Job:
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener, and whoever reads the control database, where the run is."""
+        self.clock.enter(stage)
         self.lease.show(stage, day)
         self.report(stage, day, done, total)
 
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener where the run is."""
+        account = self.account()
+        self.listener(Progress(self.tenant.name, stage, day, done, total, account.lines, account.rows, account))
+
+    def account(self) -> Account:
+        """What the run has done and needed so far."""
         tally = self.tally
-        self.listener(Progress(self.tenant.name, stage, day, done, total, tally.lines, tally.chargeback_rows_written))
+        calls = {key: count - self.calls_before.get(key, 0) for key, count in CALLS.read().items()}
+        return Account(
+            tally.dates_gathered,
+            tally.dates_calculated,
+            tally.lines,
+            tally.chargeback_rows_written,
+            self.clock.read(),
+            {key: count for key, count in calls.items() if count},
+        )
 
     def trouble(self, error: str) -> None:
         """An error that the run survives."""

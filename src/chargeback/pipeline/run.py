@@ -13,9 +13,12 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import utc_now, utc_today
 from chargeback.pipeline.calculate import calculate
+from chargeback.pipeline.emit import emit
 from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.job import Job
+from chargeback.pipeline.overlay import overlay, queue_topics
+from chargeback.pipeline.retain import retain
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
@@ -89,7 +92,14 @@ def _work(job: Job) -> Outcome:
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
             gather(job, gatherer)
             job.check()
+            queue_topics(job)
             calculate(job, gatherer)
+            job.check()
+            overlay(job, gatherer)
+        job.check()
+        emit(job)
+        job.check()
+        retain(job)
     except Stopped:
         job.tally.errors.append(job.stop.reason.error)
         return job.stop.reason.outcome
@@ -125,4 +135,5 @@ def _result(job: Job, outcome: Outcome) -> RunResult:
         chargeback_rows_written=tally.chargeback_rows_written,
         errors=tuple(tally.errors),
         completed_at=utc_now(),
+        account=job.account(),
     )

@@ -16,6 +16,7 @@ import tenacity
 
 from chargeback import __version__
 from chargeback.errors import SourceError, SourceRejected, SourceTooLarge, SourceUnavailable, Stopped
+from chargeback.sources.calls import CALLS, NO_ANSWER
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.rate_limit import RateLimiter
 from chargeback.sources.redirects import REDIRECTS, next_address
@@ -50,6 +51,10 @@ class Limits:
     longest_backoff_seconds: float = 30
     largest_body: int = 256 * 1024 * 1024
     connections: int = 16
+
+
+#: For a question that a person waits for: one try, and no long wait for it.
+HURRIED = Limits(attempts=1, deadline_seconds=20, exchange_seconds=15, silence_seconds=10, connect_seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,9 @@ class HttpClient:
             try:
                 reply = self._interruptibly(partial(self._transfer, call, address, limit), limit)
             except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _OverdueError) as error:
+                CALLS.count(self.source, NO_ANSWER)
                 raise _AgainError(SourceUnavailable(_describe(error))) from None
+            CALLS.count(self.source, str(reply.status))
             elapsed = time.monotonic() - started
             size = len(reply.body)
             logger.debug(

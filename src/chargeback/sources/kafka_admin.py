@@ -31,6 +31,10 @@ _library_log.setLevel(logging.CRITICAL)
 
 #: Waits are cut into slices, so that a run that must end does.
 _SLICE_SECONDS: Final = 1.0
+_PAUSE_SECONDS: Final = 0.1
+#: For how long a cluster that does not answer is asked, and while a person waits for it.
+PATIENCE_SECONDS: Final = 30.0
+AWAITED_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class DescribedCluster:
 class KafkaAdmin:
     """Asks one cluster. Connects when asked, and only then."""
 
-    def __init__(self, connection: KafkaConnection, *, stop: Event, patience_seconds: float = 30) -> None:
+    def __init__(self, connection: KafkaConnection, *, stop: Event, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._connection = connection
         self._stop = stop
         self._patience_seconds = patience_seconds
@@ -121,6 +125,7 @@ class KafkaAdmin:
                 raise SourceUnavailable(
                     f"no answer within {self._patience_seconds:g} s: {_last_words(complaints)}", source=_SOURCE
                 )
+            self._stop.wait(_PAUSE_SECONDS)  # some failures are told at once
         raise Stopped("the run was asked to stop")
 
     def _client(self, complaints: list[Any]) -> AdminClient:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.http import HURRIED, Call, HttpClient, Limits
 from chargeback.sources.replies import Reply, judge
 
 logger = logging.getLogger(__name__)
@@ -57,9 +57,15 @@ class PrometheusClient:
     All questions are POSTed as forms, so that a long query fits and none is written into an access log.
     """
 
-    def __init__(self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS) -> None:
+    def __init__(
+        self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS, is_awaited: bool = False
+    ) -> None:
         self._client = HttpClient(
-            settings.url, source="metrics", stop=stop, credentials=_credentials(settings), limits=limits
+            settings.url,
+            source="metrics",
+            stop=stop,
+            credentials=_credentials(settings),
+            limits=HURRIED if is_awaited else limits,
         )
         self._warned: set[str] = set()
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TOPIC_METHODS, TopicSettings, topic_settings
+from chargeback.ecosystems.contract import TopicEcosystem
 from chargeback.model.topics import TopicMethod
 
 ALIASES = catalogue().aliases
@@ -48,6 +50,7 @@ def test_enabled_with_defaults() -> None:
         (7, "write a mapping"),
         ({"enabled": "perhaps"}, "topic_attribution.enabled"),
         ({"enabled": True, "retention_days": 0}, "topic_attribution.retention_days"),
+        ({"enabled": True, "retention_days": 366}, "topic_attribution.retention_days"),
         ({"enabled": True, "missing_metrics_behavior": "guess"}, "topic_attribution.missing_metrics_behavior"),
         ({"enabled": True, "cost_mapping_overrides": {"X": "by_magic"}}, "topic_attribution.cost_mapping_overrides.X"),
         ({"enabled": True, "metric_name_overrides": {"a": "b"}}, "topic_attribution.metric_name_overrides.a"),
@@ -94,3 +97,29 @@ def test_naming_the_method_a_type_has_changes_nothing() -> None:
 def test_patterns(topic: str, left_out: bool) -> None:
     """Internal topics are left out by default; case matters."""
     assert valid({"enabled": True}).excludes(topic) is left_out
+
+
+def test_the_plan_is_what_the_settings_say() -> None:
+    """The overlay gets methods, patterns, behaviour and retention, and the words of this ecosystem."""
+    plan = valid(
+        {
+            "enabled": True,
+            "missing_metrics_behavior": "skip",
+            "exclude_topic_patterns": ["x-*"],
+            "retention_days": 30,
+            "cost_mapping_overrides": {"KAFKA_BASE": "disabled"},
+        }
+    ).plan(ALIASES)
+    assert (plan.cluster_type, plan.topic_type) == ("kafka_cluster", "kafka_topic")
+    assert (plan.spreads_missing, plan.retention_days) == (False, 30)
+    assert (plan.excludes("x-1"), plan.excludes("orders")) == (True, False)
+    assert plan.method_of("KAFKA_NUM_CKU") == plan.method_of("KAFKA_NUM_CKUS") == TOPIC_METHODS["KAFKA_NUM_CKUS"]
+    assert plan.method_of("KAFKA_BASE") is plan.method_of("SUPPORT") is None
+
+
+@pytest.mark.parametrize("topics", [None, {"enabled": False}, {"enabled": True, "retention_days": 0}])
+def test_there_is_no_plan_without_valid_settings(topics: object) -> None:
+    """Switched off or wrong, the overlay does nothing."""
+    fields = {"ccloud_api": {"key": "A", "secret": "B"}, "metrics": {"url": "http://m"}, "topic_attribution": topics}
+    assert ecosystem.topic_plan(ConfluentCloudSettings.model_validate(fields)) is None
+    assert isinstance(ecosystem, TopicEcosystem)

@@ -70,7 +70,7 @@ def test_a_broken_history_is_a_clear_error(connection_string: str) -> None:
     database = ControlDatabase(connection_string)
     database.upgrade()
     with database.write() as connection:
-        connection.execute(text("INSERT INTO alembic_version VALUES ('0002')"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('9999')"))
     with pytest.raises(SchemaError, match="2 heads"):
         database.upgrade()
     with database.write() as connection:
@@ -101,3 +101,13 @@ def test_an_unusable_database_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be used") as raised:
         ControlDatabase("postgresql://somebody:hunter2@127.0.0.1:1/none").upgrade()
     assert "hunter2" not in str(raised.value)
+
+
+def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: Path) -> None:
+    """An engine sets up all of its tenants at the same time."""
+    databases = [ControlDatabase(f"sqlite:///{tmp_path / f'{number}.db'}") for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ControlDatabase.upgrade, databases))
+    assert all(database.is_current() for database in databases)
+    for database in databases:
+        database.close()

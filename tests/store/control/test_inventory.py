@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import select
 
 from chargeback.model.inventory import UNALLOCATED, Grant, Identity, Inventory, ListedInventory, Resource
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.inventory import ensure_known, merge_listing, read_inventory
+from chargeback.store.control.schema import identities
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,3 +118,27 @@ def test_billed_and_charged_have_rows(database: ControlDatabase, known: Inventor
         "ghost": "principal",
         "sa-1": "service_account",
     }
+
+
+def test_a_partial_listing_adds_and_never_deletes(database: ControlDatabase, known: Inventory) -> None:
+    """Who was not seen this time is not gone for that; who is seen again lives again."""
+    gone = Identity("sa-1", "service_account", "billing", deleted_at=CREATED)
+    merge(database, Inventory([CLUSTER], [gone], [KEY]))
+    with database.write() as connection:
+        for seen in ([Identity("sa-2", "service_account")], [ACCOUNT]):
+            partial = ListedInventory(Inventory([], seen), frozenset(), partial=frozenset({"service_account"}))
+            merge_listing(connection, partial, NOW + timedelta(hours=1), empty_listings_to_delete=1)
+        found = read_inventory(connection)
+        seen_at = connection.execute(
+            select(identities.c.last_seen_at).where(identities.c.identity_id == "sa-1")
+        ).scalar()
+    assert {identity.identity_id: identity.deleted_at for identity in found.identities} == {"sa-1": None, "sa-2": None}
+    assert seen_at == NOW + timedelta(hours=1)
+
+
+def test_no_listing_deletes_unallocated(database: ControlDatabase) -> None:
+    """A provider that has a type called `system` does not delete what is ours."""
+    with database.write() as connection:
+        ensure_known(connection, NOW)
+    later = merge(database, Inventory([Resource("s", "system")]), complete=frozenset({"system"}))
+    assert [(identity.identity_id, identity.deleted_at) for identity in later.identities] == [(UNALLOCATED, None)]

@@ -17,8 +17,13 @@ from tests.store.facts.test_tables import DAY
 
 
 def charged(billed: str) -> pa.Table:
-    """Chargeback rows of a bill that ``a`` and ``b`` share."""
-    return calculate(Evidence(DAY, bill(billed), usage(""), members("* period a b"))).rows
+    """The dimensions of a bill that ``a`` and ``b`` share."""
+    return calculate(Evidence(DAY, bill(billed), usage(""), members("* period a b"))).dimensions
+
+
+def numbered(dimensions: pa.Table, ids: list[int]) -> pa.Table:
+    """The same dimensions under other ids."""
+    return dimensions.set_column(0, DIMENSIONS.field("dimension_id"), pa.array(ids, pa.int64()))
 
 
 @pytest.fixture
@@ -40,11 +45,17 @@ def test_a_dimension_is_registered_once(tables: FactTables) -> None:
 
 
 def test_two_dimensions_with_one_id_are_an_error(tables: FactTables) -> None:
-    """A collision, with what is stored or within a day, is named and nothing is written."""
+    """A collision within a day is named and nothing is written."""
     register = DimensionRegister(tables, epoch=1)
-    rows = charged("r BASE 1 \n s BASE 1")
-    same = pa.array([7] * rows.num_rows, pa.int64())
-    position = rows.schema.get_field_index("dimension_id")
     with pytest.raises(DimensionCollision, match="share one id"):
-        register.register(rows.set_column(position, DIMENSIONS.field("dimension_id"), same))
+        register.register(numbered(charged("r BASE 1 \n s BASE 1"), [1, 2, 3, 1]))
     assert tables.snapshot(DIMENSIONS_TABLE).rows == 0
+
+
+def test_a_known_id_of_another_dimension_is_an_error(tables: FactTables) -> None:
+    """A collision with what is stored is named, also in another run, and nothing is written."""
+    DimensionRegister(tables, epoch=1).register(numbered(charged("r BASE 1"), [1, 2]))
+    register = DimensionRegister(tables, epoch=2)
+    with pytest.raises(DimensionCollision, match="s / KAFKA"):
+        register.register(numbered(charged("s BASE 1"), [2, 3]))
+    assert tables.snapshot(DIMENSIONS_TABLE).rows == 2

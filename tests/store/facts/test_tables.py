@@ -113,3 +113,19 @@ def test_a_missing_file_is_named(tables: FactTables) -> None:
     Path(tables.snapshot(MEMBERS_TABLE).files[0].path).unlink()
     with pytest.raises(StorageError, match="the table members cannot be used"):
         read_day(tables, MEMBERS_TABLE, DAY)
+
+
+def test_old_days_go_in_one_commit(tables: FactTables) -> None:
+    """Every day before a given one is removed at once, by the holder of the lease; where there is none, no commit."""
+    days = [DAY + timedelta(days=offset) for offset in range(4)]
+    for day in days:
+        tables.replace_day(MEMBERS_TABLE, day, rows(day, "a"), epoch=2)
+    before = tables.snapshot(MEMBERS_TABLE).version
+    tables.delete_before(MEMBERS_TABLE, days[2], epoch=2)
+    assert tables.snapshot(MEMBERS_TABLE).days == days[2:]
+    tables.delete_before(MEMBERS_TABLE, days[2], epoch=3)
+    assert tables.snapshot(MEMBERS_TABLE).version == before + 1
+    tables.delete_before(MEMBERS_TABLE, days[3], epoch=3)
+    with pytest.raises(LeaseLost):
+        tables.delete_before(MEMBERS_TABLE, days[3] + timedelta(days=1), epoch=2)
+    assert tables.snapshot(MEMBERS_TABLE).days == days[3:]

@@ -15,7 +15,7 @@ from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSetting
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import SourceDataError, SourceRejected
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.http import HURRIED, Call, HttpClient, Limits
 from chargeback.sources.rate_limit import RateLimiter
 from chargeback.sources.replies import Judge, judge_json
 
@@ -52,7 +52,7 @@ class ControlPlane:
     def __init__(self, context: TenantContext, settings: ConfluentCloudSettings, limits: Limits | None = None) -> None:
         self._context = context
         self._settings = settings
-        self._limits = limits
+        self._limits = HURRIED if context.is_awaited else limits
         self._organization = settings.organization_id
         self._organization_known = settings.organization_id is not None
         self._limiters: dict[str, RateLimiter] = {}
@@ -64,7 +64,7 @@ class ControlPlane:
             source="ccloud_api",
             stop=context.stop,
             credentials=Credentials.basic(api.key, api.secret.get_secret_value()),
-            limits=limits,
+            limits=self._limits,
             trusted_domain=DOMAIN,
         )
 

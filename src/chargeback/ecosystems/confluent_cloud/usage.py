@@ -75,8 +75,10 @@ class UsageQueries:
             dropped += measured.dropped
         retained = self._total(RETAINED_BYTES, names.topic_retained_bytes, by, day)
         totals[RETAINED_BYTES] = self._averaged(retained, names.topic_retained_bytes, day)
+        names_seen = {group[1] for of_measure in totals.values() for group in of_measure}
+        excluded = {name for name in names_seen if settings.excludes(name)}
         kept = {
-            measure: {group: value for group, value in of_measure.items() if not settings.excludes(group[1])}
+            measure: {group: value for group, value in of_measure.items() if group[1] not in excluded}
             for measure, of_measure in totals.items()
         }
         return MeasuredUsage(usage_table(day, kept), dropped + retained.dropped)

@@ -6,10 +6,12 @@ between processes, and deferred ones fail with `database is locked` whatever tim
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from alembic import command
 from alembic.config import Config
@@ -23,7 +25,22 @@ from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control import schema
 
 _LOCK_TIMEOUT_SECONDS = 30
+# Alembic keeps what it works on in globals of the process.
+_ALEMBIC = threading.Lock()
 _MIGRATION_LOCK = 7_261_934_150  # any number that nobody else uses as an advisory lock of this database
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The revision that a database is at (none: it was never set up), and the newest that this code knows."""
+
+    stamped: str | None
+    newest: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the schema is exactly this code's."""
+        return self.stamped == self.newest
 
 
 class ControlDatabase:
@@ -58,13 +75,19 @@ class ControlDatabase:
         with _storage_errors(), self._writer.begin() as connection:
             yield connection
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close every pooled connection."""
         self._engine.dispose()
 
-    def upgrade(self) -> None:
-        """Bring the schema to this code's version; does nothing where it already is. Several processes may do so at
-        the same time.
+    def upgrade(self, revision: str = "head") -> None:
+        """Bring the schema to this code's version (or only up to an earlier one); does nothing where it already is.
+        Several processes may do so at the same time.
 
         Raises:
             SchemaError: the schema is ahead of this code, or its history is broken.
@@ -74,9 +97,10 @@ class ControlDatabase:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})
             try:
-                if self._is_current(connection):
+                if self._revisions(connection).is_current:
                     return
-                command.upgrade(_alembic(connection), "head")
+                with _ALEMBIC:
+                    command.upgrade(_alembic(connection), revision)
                 if connection.execute(select(schema.tenant.c.id)).first() is None:
                     connection.execute(insert(schema.tenant).values(id=1))
                 connection.commit()
@@ -93,11 +117,19 @@ class ControlDatabase:
         Raises:
             SchemaError: the schema is ahead of this code, or its history is broken.
         """
-        with _storage_errors(), self._engine.connect() as connection:
-            return self._is_current(connection)
+        return self.revisions().is_current
 
-    def _is_current(self, connection: Connection) -> bool:
-        scripts = ScriptDirectory.from_config(_alembic(connection))
+    def revisions(self) -> Revisions:
+        """At which revision the schema is, and which is this code's.
+
+        Raises:
+            SchemaError: the schema is ahead of this code, or its history is broken.
+        """
+        with _storage_errors(), self._engine.connect() as connection:
+            return self._revisions(connection)
+
+    def _revisions(self, connection: Connection) -> Revisions:
+        scripts = _scripts()
         known = {script.revision for script in scripts.walk_revisions()}
         stamped = MigrationContext.configure(connection).get_current_heads()
         if len(stamped) > 1:
@@ -108,13 +140,13 @@ class ControlDatabase:
                     "the migration history is broken: there are tables of ours but no recorded revision; "
                     "restore the database from a backup"
                 )
-            return False
+            return Revisions(None, str(scripts.get_current_head()))
         if stamped[0] not in known:
             raise SchemaError(
                 f"the control database is at revision {stamped[0]}, which this version does not know: "
                 "it was written by a newer version of the service; upgrade this one"
             )
-        return bool(stamped[0] == scripts.get_current_head())
+        return Revisions(stamped[0], str(scripts.get_current_head()))
 
 
 @contextmanager
@@ -157,7 +189,16 @@ def _engine(connection_string: str) -> Engine:
     return engine
 
 
-def _alembic(connection: Connection) -> Config:
+def newest_revision() -> str:
+    """The revision that this code's schema has."""
+    return str(_scripts().get_current_head())
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_alembic(None))
+
+
+def _alembic(connection: Connection | None) -> Config:
     config = Config()
     config.set_main_option("script_location", "chargeback.store.control:migrations")
     config.attributes["connection"] = connection

@@ -15,7 +15,11 @@ from chargeback.store.control.schema import days
 
 @dataclass(frozen=True, slots=True)
 class DayState:
-    """One row of the ``days`` table. ``error`` is the day's own trouble, in a sentence."""
+    """One row of the ``days`` table. ``error`` is the day's own trouble, in a sentence.
+
+    ``topic_overlay_gathered`` tells that measurements of topics are stored. ``topic_due`` queues the day for the topic
+    overlay; ``topic_fingerprint`` is the bill that was attributed last.
+    """
 
     tracking_date: date
     billing_gathered: bool = False
@@ -23,6 +27,9 @@ class DayState:
     chargeback_calculated: bool = False
     topic_overlay_gathered: bool = False
     topic_attribution_calculated: bool = False
+    topic_due: bool = False
+    topic_fingerprint: str | None = None
+    topic_rows: int = 0
     gathered_fingerprint: str | None = None
     calculated_fingerprint: str | None = None
     gathered_at: datetime | None = None

@@ -49,9 +49,9 @@ def merge_listing(
 ) -> None:
     """Bring the inventory to what was listed.
 
-    Only types that were listed completely change. What such a type's listing does not have any more is deleted as of
-    the provider's own time, else of now; an entirely empty listing deletes only when it is the
-    ``empty_listings_to_delete``-th in a row (−1: never).
+    Only types that were listed change. What a complete listing does not have any more is deleted as of the provider's
+    own time, else of now; an entirely empty listing deletes only when it is the ``empty_listings_to_delete``-th in a
+    row (−1: never).
     """
     inventory = listed.inventory
     batches: Sequence[tuple[_Kind, list[_Row]]] = (
@@ -60,16 +60,19 @@ def merge_listing(
         (_GRANTS, [_grant_row(grant) for grant in inventory.grants]),
     )
     filled = {kind.type_of(row) for kind, rows in batches for row in rows}
+    changing = listed.complete | listed.partial
     deletable = {
         name for name in listed.complete if name in filled or _is_emptied(connection, name, empty_listings_to_delete)
     }
     _reset_empty_counts(connection, filled & listed.complete)
     for kind, rows in batches:
-        _merge(connection, kind, [row for row in rows if kind.type_of(row) in listed.complete], deletable, now)
+        changes = [row for row in rows if kind.type_of(row) in changing]
+        _merge(connection, kind, changes, deletable, now)
+        _see(connection, kind, changes, listed.complete, now)
 
 
 def _merge(connection: Connection, kind: _Kind, rows: list[_Row], deletable: set[str], now: datetime) -> None:
-    known = {kind.key(row): dict(row) for row in connection.execute(select(kind.table)).mappings()}
+    known = {kind.key(row): row for row in (found._asdict() for found in connection.execute(select(kind.table)))}
     new: dict[tuple[Any, ...], _Row] = {}
     changed: dict[tuple[Any, ...], _Row] = {}
     for row in rows:
@@ -82,11 +85,11 @@ def _merge(connection: Connection, kind: _Kind, rows: list[_Row], deletable: set
             changed[key] = merged
     listed = {kind.key(row) for row in rows}
     for key, row in known.items():
-        if key not in listed and kind.type_of(row) in deletable and row["deleted_at"] is None:
+        is_ours = key == (UNALLOCATED,)  # no provider lists it, whatever it calls its types
+        if key not in listed and kind.type_of(row) in deletable and row["deleted_at"] is None and not is_ours:
             changed[key] = {name: row[name] for name in row if name != "last_seen_at"} | {"deleted_at": now}
     _insert(connection, kind, new.values())
     _update(connection, kind, changed.values())
-    _see(connection, kind, listed, deletable, now)
 
 
 def _insert(connection: Connection, kind: _Kind, rows: Iterable[_Row]) -> None:
@@ -107,14 +110,18 @@ def _update(connection: Connection, kind: _Kind, rows: Iterable[_Row]) -> None:
     connection.execute(statement, [{k: v for k, v in row.items() if k not in kind.keys} for row in batch])
 
 
-def _see(connection: Connection, kind: _Kind, listed: set[Any], types: set[str], now: datetime) -> None:
-    """Whatever was listed and lives was seen now. Asked by type, since everything else of the type is deleted."""
-    if not listed:
+def _see(connection: Connection, kind: _Kind, rows: Sequence[_Row], complete: frozenset[str], now: datetime) -> None:
+    """Whatever was listed was seen now: of types listed completely all that lives, of others each by its id."""
+    types = {kind.type_of(row) for row in rows}
+    living = update(kind.table).where(kind.table.c.deleted_at.is_(None)).values(last_seen_at=now)
+    if kind.type_column is None:
+        if types & complete:
+            connection.execute(living)
         return
-    query = update(kind.table).where(kind.table.c.deleted_at.is_(None)).values(last_seen_at=now)
-    if kind.type_column is not None:
-        query = query.where(kind.table.c[kind.type_column].in_(types))
-    connection.execute(query)
+    connection.execute(living.where(kind.table.c[kind.type_column].in_(types & complete)))
+    key = kind.table.c[kind.keys[0]]
+    if seen := [{"seen": row[kind.keys[0]]} for row in rows if kind.type_of(row) not in complete]:
+        connection.execute(update(kind.table).where(key == bindparam("seen")).values(last_seen_at=now), seen)
 
 
 def _is_emptied(connection: Connection, name: str, empty_listings_to_delete: int) -> bool:
@@ -147,9 +154,9 @@ def ensure_known(
 def read_inventory(connection: Connection) -> Inventory:
     """Everything known, the deleted included."""
     return Inventory(
-        resources=[_resource(row) for row in connection.execute(select(resources)).mappings()],
-        identities=[_identity(row) for row in connection.execute(select(identities)).mappings()],
-        grants=[_grant(row) for row in connection.execute(select(grants)).mappings()],
+        resources=[_resource(row._asdict()) for row in connection.execute(select(resources))],
+        identities=[_identity(row._asdict()) for row in connection.execute(select(identities))],
+        grants=[_grant(row._asdict()) for row in connection.execute(select(grants))],
     )
 
 

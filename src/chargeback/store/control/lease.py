@@ -63,8 +63,11 @@ class Owner:
 
 
 def _boot_id() -> str:
+    """This boot of this host, and the namespace in which process numbers mean what they mean here: containers of one
+    host share the former, and each has processes of its own under the same numbers."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        namespace = Path("/proc/self/ns/pid").readlink().name
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {namespace}"
     except OSError:  # not Linux: a dead owner is then only known by its expired lease
         return ""
 

@@ -54,6 +54,8 @@ class Instant(TypeDecorator[datetime]):
 
 
 _Id = String(255)
+#: The id of a topic is that of its cluster and a name of up to 249 characters.
+_LongId = String(512)
 
 
 def _flag(name: str) -> Column[bool]:
@@ -74,6 +76,9 @@ days = Table(
     _flag("chargeback_calculated"),
     _flag("topic_overlay_gathered"),
     _flag("topic_attribution_calculated"),
+    _flag("topic_due"),
+    Column("topic_fingerprint", String(64)),
+    _count("topic_rows"),
     Column("gathered_fingerprint", String(64)),
     Column("calculated_fingerprint", String(64)),
     Column("gathered_at", Instant),
@@ -131,7 +136,7 @@ def _inventory_columns() -> list[Column[Any]]:
 resources = Table(
     "resources",
     metadata,
-    Column("resource_id", _Id, primary_key=True),
+    Column("resource_id", _LongId, primary_key=True),
     Column("resource_type", String(64), nullable=False),
     Column("parent_id", _Id),
     Column("owner_id", _Id),
@@ -170,13 +175,45 @@ listings = Table(
     _count("empty_in_a_row"),
 )
 
+#: Per cluster: the first and the last UTC day on which the metrics named any topic of it.
+topic_sightings = Table(
+    "topic_sightings",
+    metadata,
+    Column("cluster_id", _Id, primary_key=True),
+    Column("first_day", Date, nullable=False),
+    Column("last_day", Date, nullable=False),
+)
+
+#: Per day and cluster: in how many runs the topic metrics could not be had.
+topic_failures = Table(
+    "topic_failures",
+    metadata,
+    Column("tracking_date", Date, primary_key=True),
+    Column("cluster_id", _Id, primary_key=True),
+    _count("failures"),
+)
+
+#: Per emitter and first day of a period: what became of it. ``version`` is that of the facts that were emitted, or
+#: that it was tried with ``attempts`` times.
+emissions = Table(
+    "emissions",
+    metadata,
+    Column("emitter", _Id, primary_key=True),
+    Column("tracking_date", Date, primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("version", String(64), nullable=False),
+    _count("attempts"),
+    Column("error", Text),
+    Column("changed_at", Instant, nullable=False),
+)
+
 tags = Table(
     "tags",
     metadata,
     Column("tag_id", Integer, primary_key=True, autoincrement=True),
     Column("tenant_id", _Id, nullable=False),
     Column("entity_type", String(16), nullable=False),
-    Column("entity_id", _Id, nullable=False),
+    Column("entity_id", _LongId, nullable=False),
     Column("tag_key", String(64), nullable=False),
     Column("tag_value", String(255), nullable=False),
     Column("created_by", String(255), nullable=False),

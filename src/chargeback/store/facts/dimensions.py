@@ -23,28 +23,42 @@ class DimensionRegister:
         files = tables.snapshot(DIMENSIONS_TABLE).files
         self._known = pa.concat_tables(
             [DIMENSIONS.empty_table(), *(pq.read_table(file.path).cast(DIMENSIONS) for file in files)]
-        )
+        ).combine_chunks()
 
-    def register(self, rows: pa.Table) -> None:
-        """Add the dimensions of chargeback rows that are not there yet.
+    def register(self, dimensions: pa.Table) -> None:
+        """Add those of a day's dimensions (schema DIMENSIONS, each once) that are not there yet.
 
         Raises:
             DimensionCollision: two different dimensions have the same id.
         """
-        present = rows.select(DIMENSIONS.names).group_by(DIMENSIONS.names).aggregate([]).cast(DIMENSIONS)
-        new = present.join(self._known, keys=DIMENSIONS.names, join_type="left anti").select(DIMENSIONS.names).cast(DIMENSIONS)
+        position = pc.index_in(dimensions["dimension_id"], value_set=self._known["dimension_id"].combine_chunks())
+        self._refuse_repetition(dimensions)
+        self._refuse_difference(dimensions, position)
+        new = dimensions.filter(pc.is_null(position))
         if new.num_rows == 0:
             return
-        self._refuse_collisions(new)
         ordered = new.sort_by("dimension_id")
         self._tables.append(DIMENSIONS_TABLE, ordered, epoch=self._epoch)
-        self._known = pa.concat_tables([self._known, ordered])
+        self._known = pa.concat_tables([self._known, ordered]).combine_chunks()
 
-    def _refuse_collisions(self, new: pa.Table) -> None:
-        ids = pa.concat_tables([new.select(["dimension_id"]), self._known.select(["dimension_id"])])
-        counted = ids.group_by("dimension_id").aggregate([([], "count_all")])
+    def _refuse_repetition(self, dimensions: pa.Table) -> None:
+        """Each dimension comes once: an id that comes twice is that of two."""
+        if pc.count_distinct(dimensions["dimension_id"]).as_py() == dimensions.num_rows:
+            return
+        counted = dimensions.group_by("dimension_id").aggregate([([], "count_all")])
         twice = counted.filter(pc.greater(counted["count_all"], 1))["dimension_id"]
-        if len(twice):
-            wrong = new.filter(pc.is_in(new["dimension_id"], value_set=twice.combine_chunks()))
-            named = "; ".join(" / ".join(row[name] for name in DIMENSION_COLUMNS) for row in wrong.to_pylist()[:3])
-            raise DimensionCollision(f"different dimensions share one id: {named}")
+        raise _collision(dimensions.filter(pc.is_in(dimensions["dimension_id"], value_set=twice.combine_chunks())))
+
+    def _refuse_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
+        """An id that is known is known for the same dimension."""
+        present = dimensions.filter(pc.is_valid(position))
+        known = self._known.take(pc.drop_null(position))
+        for name in DIMENSION_COLUMNS:
+            same = pc.equal(present[name], known[name])
+            if not pc.all(same, min_count=0).as_py():
+                raise _collision(pa.concat_tables(table.filter(pc.invert(same)) for table in (present, known)))
+
+
+def _collision(dimensions: pa.Table) -> DimensionCollision:
+    named = "; ".join(" / ".join(row[name] for name in DIMENSION_COLUMNS) for row in dimensions.to_pylist()[:3])
+    return DimensionCollision(f"different dimensions share one id: {named}")

@@ -7,8 +7,12 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 
 from __future__ import annotations
 
+import json
 import threading
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,15 +20,18 @@ from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from chargeback.errors import LeaseLost, StorageBusy, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 
 BILLING_TABLE: Final = "billing"
@@ -32,6 +39,8 @@ USAGE_TABLE: Final = "usage"
 MEMBERS_TABLE: Final = "members"
 CHARGEBACKS_TABLE: Final = "chargebacks"
 DIMENSIONS_TABLE: Final = "dimensions"
+TOPIC_USAGE_TABLE: Final = "topic_usage"
+TOPICS_TABLE: Final = "topic_attributions"
 
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     BILLING_TABLE: BILLING,
@@ -39,6 +48,8 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     MEMBERS_TABLE: MEMBERS,
     CHARGEBACKS_TABLE: CHARGEBACKS,
     DIMENSIONS_TABLE: DIMENSIONS,
+    TOPIC_USAGE_TABLE: USAGE,
+    TOPICS_TABLE: TOPIC_ATTRIBUTIONS,
 }
 
 #: Rows of a day's file are written in this order, which is also the order of every list.
@@ -48,6 +59,8 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
     MEMBERS_TABLE: ("relation", "resource_id", "identity_id"),
     CHARGEBACKS_TABLE: CHARGEBACK_ORDER,
     DIMENSIONS_TABLE: ("dimension_id",),
+    TOPIC_USAGE_TABLE: ("measure", "resource_id", "subject"),
+    TOPICS_TABLE: TOPIC_ORDER,
 }
 
 #: The application transaction under which a commit carries its writer's epoch.
@@ -55,6 +68,9 @@ LEASE: Final = "chargeback.lease"
 
 _LARGEST_ROW_GROUP = 2**20
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=_LARGEST_ROW_GROUP)
+# Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
+# the 100th day costs five times as much as the first.
+_SETTINGS = {"delta.checkpointInterval": "10"}
 _PATIENCE_SECONDS = 30
 
 
@@ -101,7 +117,8 @@ class FactTables:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._lock = threading.Lock()
-        self._open: dict[str, tuple[DeltaTable, Snapshot]] = {}
+        self._open: dict[str, DeltaTable] = {}
+        self._snapshots: dict[str, Snapshot] = {}
 
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
@@ -112,30 +129,33 @@ class FactTables:
                 continue
             path.mkdir(parents=True, exist_ok=True)
             partition = ["date"] if "date" in schema.names else None
-            with _named(name):
-                DeltaTable.create(str(path), schema, mode="ignore", partition_by=partition, name=name)
+            with naming(name):
+                DeltaTable.create(
+                    str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
+                )
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
-        with self._lock:
-            return self._refresh(name)[1]
-
-    def _refresh(self, name: str) -> tuple[DeltaTable | None, Snapshot]:
-        """The open table brought to its latest version. The caller holds the lock."""
-        with _named(name):
-            if name not in self._open:
-                try:
-                    table = DeltaTable(str(self.root / name))
-                except TableNotFoundError:
-                    return None, EMPTY
-                self._open[name] = (table, _files_of(table, self.root / name))
-                return self._open[name]
-            table, known = self._open[name]
-            table.update_incremental()
+        with self._lock, naming(name):
+            table = self._refresh(name)
+            if table is None:
+                return EMPTY
+            known = self._snapshots.get(name, EMPTY)
             if table.version() != known.version:
-                known = _files_of(table, self.root / name)
-                self._open[name] = (table, known)
-            return table, known
+                known = self._snapshots[name] = _files_of(table, self.root / name)
+            return known
+
+    def _refresh(self, name: str) -> DeltaTable | None:
+        """The open table brought to its latest version; none where there is none yet. The caller holds the lock."""
+        table = self._open.get(name)
+        if table is not None:
+            table.update_incremental()
+            return table
+        try:
+            table = self._open[name] = DeltaTable(str(self.root / name))
+        except TableNotFoundError:
+            return None
+        return table
 
     def replace_day(self, name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
         """Make ``rows`` the whole content of ``day``; an empty table makes the day empty.
@@ -144,26 +164,60 @@ class FactTables:
             LeaseLost: a commit of a newer epoch is already there.
             StorageError: a row lies outside the day, or the table cannot be written.
         """
-        predicate = f"date = '{day.isoformat()}'"
         if rows.num_rows == 0:
+            predicate = f"date = '{day.isoformat()}'"
             self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
             return
-        self._commit(
-            name,
-            epoch,
-            lambda table, how: write_deltalake(
-                table,
-                rows,
-                mode="overwrite",
-                predicate=predicate,
-                writer_properties=_WRITER,
-                commit_properties=how,
-                target_file_size=2**40,  # one file per day, however large
-            ),
-        )
+        if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
+            raise StorageError(f"the table {name} cannot be used: rows of other days were to become those of {day}")
+        self._commit_file(name, rows, epoch, day)
 
     def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:
         """Add rows to a table that is not partitioned by day.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+        """
+        self._commit_file(name, rows, epoch)
+
+    def _commit_file(self, name: str, rows: pa.Table, epoch: int, day: date | None = None) -> None:
+        """Write one file, then make it part of the table, with a ``day`` in the place of all that the day had.
+
+        The file is ours to write: the library's own writer takes twice as long, and so does its search for what an
+        overwrite replaces.
+        """
+        partition = {} if day is None else {"date": day.isoformat()}
+        with naming(name):
+            file = _write_file(self.root / name, rows.cast(SCHEMAS[name]), partition)
+        try:
+            self._commit(
+                name,
+                epoch,
+                lambda table, how: table.create_write_transaction(
+                    [file],
+                    "overwrite" if partition else "append",
+                    table.schema(),
+                    list(partition),
+                    [("date", "=", value) for value in partition.values()] or None,
+                    commit_properties=how,
+                ),
+            )
+        except (LeaseLost, StorageError):
+            with suppress(OSError):
+                (self.root / name / file.path).unlink()
+            raise
+
+    def delete_before(self, name: str, day: date, *, epoch: int) -> None:
+        """Remove every row of the days before ``day``, in one commit; none where there is nothing to remove.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+        """
+        predicate = f"date < '{day.isoformat()}'"
+        self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
+
+    def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
+        """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
 
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
@@ -172,7 +226,7 @@ class FactTables:
             name,
             epoch,
             lambda table, how: write_deltalake(
-                table, rows, mode="append", writer_properties=_WRITER, commit_properties=how
+                table, rows, mode="overwrite", writer_properties=_WRITER, commit_properties=how, target_file_size=2**40
             ),
         )
 
@@ -184,16 +238,39 @@ class FactTables:
             wait=wait_random_exponential(multiplier=0.02, max=1),
             reraise=True,
         )
-        with self._lock, _named(name):
+        with self._lock, naming(name):
             for attempt in retrying:
                 with attempt:
-                    table, _ = self._refresh(name)
+                    table = self._refresh(name)
                     if table is None:
                         raise StorageError(f"the table {name} does not exist in {self.root}")
                     recorded = table.transaction_version(LEASE)
                     if recorded is not None and recorded > epoch:
                         raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
                     write(table, how)
+
+
+def _write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
+    """One Parquet file of all rows, which nobody sees before it is committed."""
+    folder = root.joinpath(*(f"{column}={value}" for column, value in partition.items()))
+    folder.mkdir(exist_ok=True)
+    path = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+    pq.write_table(
+        rows.drop_columns(list(partition)),
+        path,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=_LARGEST_ROW_GROUP,
+        store_schema=False,
+    )
+    return AddAction(
+        path=str(path.relative_to(root)),
+        size=path.stat().st_size,
+        partition_values=dict(partition),
+        modification_time=time.time_ns() // 10**6,
+        data_change=True,
+        stats=json.dumps({"numRecords": rows.num_rows}),
+    )
 
 
 def _files_of(table: DeltaTable, root: Path) -> Snapshot:
@@ -208,7 +285,7 @@ def _files_of(table: DeltaTable, root: Path) -> Snapshot:
     return Snapshot(table.version(), tuple(files))
 
 
-class _named:  # noqa: N801 - reads as a statement: `with _named(table)`
+class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
     """Turns an error of the Delta library into one of ours that names the table."""
 
     def __init__(self, table: str) -> None:
@@ -233,7 +310,7 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     schema = SCHEMAS[name]
     parts = [schema.empty_table()]
     for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
-        with _named(name):
+        with naming(name):
             stored = pq.read_table(file.path, partitioning=None)
         dates = pa.array([day] * stored.num_rows, pa.date32())
         columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}

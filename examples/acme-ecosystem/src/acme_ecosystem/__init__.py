@@ -1,0 +1,5 @@
+"""ACME object storage: its invoice comes as CSV files in a folder."""
+
+from .plugin import ecosystem
+
+__all__ = ["ecosystem"]

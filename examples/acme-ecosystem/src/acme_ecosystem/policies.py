@@ -1,0 +1,19 @@
+"""How ACME's charges are split."""
+
+from __future__ import annotations
+
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
+
+
+def one_portion(*ways: str) -> dict[str, object]:
+    """A policy that splits the whole cost by the first of the ways that finds somebody."""
+    return {"portions": [{"share": "1", "try": list(ways)}]}
+
+
+SPELT = {
+    "ACME_STORAGE": one_portion("owner", "even(active)", "even(period)", "unallocated"),
+    "ACME_REQUESTS": one_portion("usage(requests)", "owner", "even(period)", "unallocated"),
+    "ACME_SUPPORT": one_portion("proportional", "even(period)", "unallocated"),
+}
+
+CATALOGUE = PolicyCatalogue(parse_policies(SPELT, "policies"), aliases={})

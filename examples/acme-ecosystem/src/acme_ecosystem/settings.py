@@ -1,0 +1,11 @@
+"""What a tenant of ACME storage configures under ``plugin_settings``."""
+
+from pathlib import Path
+
+from chargeback.ecosystems.settings import PluginSettings
+
+
+class AcmeSettings(PluginSettings):
+    """The folder into which ACME delivers ``costs.csv``, ``buckets.csv`` and ``requests.csv``."""
+
+    invoice_folder: Path

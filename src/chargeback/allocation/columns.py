@@ -1,0 +1,60 @@
+"""Between Arrow's decimal columns and Python's integers, without touching a digit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+#: A decimal without decimals: what a column of amounts or quantities is, counted in units of its last place.
+INTEGER: Final = pa.decimal128(38, 0)
+
+_BYTES: Final = 16
+_WORD: Final = 64
+
+
+def reinterpret(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same 128-bit integers under another scale: ``1.25`` of two decimals is ``125`` of none."""
+    return pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset)
+
+
+def integers_of(values: pa.Array) -> list[int]:
+    """The values of a decimal column without nulls, each in units of its last place.
+
+    >>> from decimal import Decimal
+    >>> integers_of(pa.array([Decimal("-1.25"), Decimal("0.5")], pa.decimal128(38, 2)))
+    [-125, 50]
+    """
+    data = memoryview(values.buffers()[1])[values.offset * _BYTES :][: len(values) * _BYTES]
+    low, high = data.cast("Q")[::2], data.cast("q")[1::2]
+    return [(above << _WORD) | below for below, above in zip(low, high, strict=True)]
+
+
+def decimals_of(integers: Iterable[int], kind: pa.DataType) -> pa.Array:
+    """A decimal column of integers, which are in units of its last place.
+
+    >>> decimals_of([-125], pa.decimal128(38, 2)).to_pylist()
+    [Decimal('-1.25')]
+    """
+    return _of_bytes(b"".join([spell(value) for value in integers]), kind)
+
+
+def spell(integer: int) -> bytes:
+    """A value of a decimal column as Arrow keeps it."""
+    return integer.to_bytes(_BYTES, "little", signed=True)
+
+
+def spelt(pieces: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    """A decimal column from its values as Arrow keeps them."""
+    return _of_bytes(b"".join(pieces), kind)
+
+
+def _of_bytes(data: bytes, kind: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(data) // _BYTES, [None, pa.py_buffer(data)])
+
+
+def repeated(values: Iterable[int], counts: Iterable[int]) -> Any:
+    """An ``int32`` column with each value as often as its count says."""
+    data = b"".join([value.to_bytes(4, "little") * count for value, count in zip(values, counts, strict=True)])
+    return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])

@@ -1,0 +1,169 @@
+"""The attribution of a day's cluster cost to topics: a pure function of lines, measurements and the plan.
+
+Topics are split by as identities are: each method becomes a policy, and the calculation of the day does the rest.
+So the split is exact to the last digit by construction, whatever the sign and however many topics there are.
+
+Who takes part: by a measure, topics that have some of it; evenly, every topic that the evidence names, whether it was
+measured (be it at zero) or is only known to have existed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.allocation.day import DayCalculator, Evidence
+from chargeback.allocation.policies import Kind, Policy, PolicyCatalogue, Portion, Way
+from chargeback.errors import DimensionCollision
+from chargeback.model import chargeback as words
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.topics import (
+    ATTRIBUTION_FAILED,
+    EVEN_SPLIT,
+    EXISTED,
+    TOPIC_ATTRIBUTIONS,
+    TOPIC_DIMENSION_COLUMNS,
+    TOPIC_DIMENSION_ID_SQL,
+    TOPIC_ORDER,
+    UNATTRIBUTED,
+    TopicMethod,
+    TopicPlan,
+)
+from chargeback.model.usage import ACTIVE, MEMBERS, USAGE
+
+#: Put before every topic's name while it is split, because a topic may be called like the identity nobody is.
+_MARK: Final = "."
+
+
+class TopicAttributor:
+    """Attributes days, one after the other. Not to be shared between threads."""
+
+    def __init__(self, plan: TopicPlan, *, threads: int = 2, memory_limit: str = "1GB") -> None:
+        self._plan = plan
+        policies = {name: _policy(method, plan) for name, method in plan.methods.items()}
+        self._calculator = DayCalculator(PolicyCatalogue(policies, plan.aliases), threads=threads)
+        self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
+
+    def close(self) -> None:
+        """Give the engines' memory back."""
+        self._calculator.close()
+        self._db.close()
+
+    def attribute(self, day: date, lines: pa.Table, evidence: pa.Table) -> pa.Table:
+        """The topic rows of a day (schema TOPIC_ATTRIBUTIONS, in list order).
+
+        ``lines`` is what :func:`lines_of_clusters` gave, ``evidence`` the measurements in schema USAGE, their
+        subjects being topics, with a row of measure EXISTED for each topic that existed unmeasured. For every line
+        the rows sum to its cost, unless the plan says to leave lines out of which nothing was measured.
+
+        Raises:
+            AllocationError: the amounts of the day do not fit 38 digits.
+            DimensionCollision: two dimensions of the day have the same id.
+        """
+        marked = _marked(_included(evidence, self._plan))
+        clusters = lines["resource_id"].unique()
+        marked = marked.filter(pc.is_in(marked["resource_id"], value_set=clusters.cast(pa.string())))
+        measured = marked.filter(pc.not_equal(marked["measure"], EXISTED))
+        calculated = self._calculator.calculate(Evidence(day, lines, measured, _members(marked)))
+        return self._rows(calculated.rows, lines)
+
+    def failed(self, day: date, lines: pa.Table) -> pa.Table:
+        """One row of the full cost for each line that costs something: the metrics could not be had."""
+        charged = lines.filter(pc.not_equal(lines["total_cost"], Decimal(0)))
+        return self._ordered(
+            f"SELECT date, timestamp, line_id, ecosystem, tenant_id, environment_id AS env_id,"
+            f" resource_id AS cluster_resource_id, '{UNATTRIBUTED}' AS topic_name, product_category, product_type,"
+            f" '{ATTRIBUTION_FAILED}' AS attribution_method, total_cost AS amount,"
+            f" NULL AS topic_usage, NULL AS total_usage FROM given",
+            given=charged,
+        )
+
+    def _rows(self, shares: pa.Table, lines: pa.Table) -> pa.Table:
+        """Chargeback rows, whose identities are topics, as topic rows."""
+        types = lines["product_type"].unique().to_pylist()
+        methods = pa.table({"product_type": types, "named": [self._method_name(each) for each in types]})
+        kept = "true" if self._plan.spreads_missing else f"identity_id <> '{UNALLOCATED}'"
+        return self._ordered(
+            f"SELECT date, timestamp, line_id, ecosystem, tenant_id, environment_id AS env_id,"
+            f" resource_id AS cluster_resource_id,"
+            f" CASE WHEN identity_id = '{UNALLOCATED}' THEN '{UNATTRIBUTED}' ELSE identity_id[2:] END AS topic_name,"
+            f" product_category, product_type,"
+            f" CASE WHEN allocation_method = '{words.USAGE_RATIO}' THEN named ELSE '{EVEN_SPLIT}' END"
+            f" AS attribution_method, amount, identity_usage AS topic_usage, total_usage"
+            f" FROM given JOIN methods USING (product_type) WHERE {kept}",
+            given=shares,
+            methods=methods.cast(pa.schema([("product_type", pa.string()), ("named", pa.string())])),
+        )
+
+    def _method_name(self, product_type: str) -> str:
+        method = self._plan.method_of(product_type)
+        return EVEN_SPLIT if method is None else method.method
+
+    def _ordered(self, query: str, **tables: pa.Table) -> pa.Table:
+        for name, table in tables.items():
+            self._db.register(name, table)
+        columns = ", ".join(
+            f"{TOPIC_DIMENSION_ID_SQL} AS dimension_id" if field.name == "dimension_id" else field.name
+            for field in TOPIC_ATTRIBUTIONS
+        )
+        rows = self._db.sql(f"SELECT {columns} FROM ({query}) ORDER BY {', '.join(TOPIC_ORDER)}").to_arrow_table()
+        self._refuse_collisions(rows)
+        for name in tables:
+            self._db.unregister(name)
+        return rows.cast(TOPIC_ATTRIBUTIONS)
+
+    def _refuse_collisions(self, rows: pa.Table) -> None:
+        self._db.register("rows_of_day", rows)
+        names = ", ".join(TOPIC_DIMENSION_COLUMNS)
+        twice = self._db.execute(
+            f"SELECT dimension_id FROM (SELECT DISTINCT dimension_id, {names} FROM rows_of_day)"
+            " GROUP BY dimension_id HAVING count(*) > 1"
+        ).fetchone()
+        self._db.unregister("rows_of_day")
+        if twice is not None:
+            raise DimensionCollision(f"different topic dimensions share the id {twice[0]}")
+
+
+def lines_of_clusters(billing: pa.Table, clusters: Collection[str], plan: TopicPlan | None = None) -> pa.Table:
+    """The lines billed to one of ``clusters``, in their order; with a plan, only those that it attributes."""
+    of_clusters = pc.is_in(billing["resource_id"], value_set=pa.array(sorted(clusters), pa.string()))
+    if plan is None:
+        return billing.filter(of_clusters)
+    types = [each for each in billing["product_type"].unique().to_pylist() if plan.method_of(each) is not None]
+    of_types = pc.is_in(billing["product_type"], value_set=pa.array(types, pa.string()))
+    return billing.filter(pc.and_(of_clusters, of_types))
+
+
+def _policy(method: TopicMethod, plan: TopicPlan) -> Policy:
+    by_usage = [Way(Kind.USAGE, method.measures)] if method.measures else []
+    evenly = [Way(Kind.EVEN, ("active",))] if plan.spreads_missing or not by_usage else []
+    return Policy((Portion(Decimal(1), (*by_usage, *evenly, Way(Kind.UNALLOCATED))),))
+
+
+def _included(evidence: pa.Table, plan: TopicPlan) -> pa.Table:
+    excluded = [topic for topic in evidence["subject"].unique().to_pylist() if plan.excludes(topic)]
+    if not excluded:
+        return evidence
+    return evidence.filter(pc.invert(pc.is_in(evidence["subject"], value_set=pa.array(excluded, pa.string()))))
+
+
+def _marked(evidence: pa.Table) -> pa.Table:
+    marked = pc.binary_join_element_wise(_MARK, evidence["subject"], "")
+    return evidence.set_column(USAGE.get_field_index("subject"), USAGE.field("subject"), marked)
+
+
+def _members(evidence: pa.Table) -> pa.Table:
+    """Every topic of the evidence, as active on its cluster."""
+    topics = (
+        evidence.select(["date", "resource_id", "subject"]).group_by(["date", "resource_id", "subject"]).aggregate([])
+    )
+    relation = pa.array([ACTIVE] * topics.num_rows, pa.string())
+    return (
+        topics.rename_columns(["date", "resource_id", "identity_id"]).append_column("relation", relation).cast(MEMBERS)
+    )

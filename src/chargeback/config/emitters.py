@@ -1,0 +1,121 @@
+"""The emitters of a tenant, as its ``plugin_settings.emitters`` name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from chargeback.config.document import Document, Place
+from chargeback.config.problems import hide_values, problems_of, suggestion
+from chargeback.config.settings import TenantSettings
+from chargeback.ecosystems.settings import EmitterSettings
+from chargeback.emitters.contract import FOLDER, HOURLY, EmitterContext, EmitterParams, EmitterType
+from chargeback.emitters.discovery import discover_emitters
+from chargeback.errors import Problem
+
+
+@dataclass(frozen=True)
+class ConfiguredEmitter:
+    """One emitter of one tenant. ``params`` is an instance of its type's ``params_model``, with absolute paths."""
+
+    settings: EmitterSettings
+    params: EmitterParams = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name, unique within the tenant."""
+        return self.settings.name
+
+    @property
+    def kind(self) -> EmitterType:
+        """What kind of emitter it is."""
+        return discover_emitters().types[self.settings.type]
+
+    def context(self, tenant_name: str, tenant: TenantSettings) -> EmitterContext:
+        """What it may know of its tenant."""
+        return EmitterContext(
+            name=self.name,
+            tenant_name=tenant_name,
+            tenant_id=tenant.tenant_id,
+            ecosystem=tenant.ecosystem,
+            currency=tenant.currency,
+            aggregation=self.settings.aggregation,
+        )
+
+
+class EmitterReader:
+    """Reads the emitters of one tenant and collects what is wrong with them.
+
+    What is wrong with the keys that every emitter has is left to the ecosystem's own model.
+    """
+
+    def __init__(self, document: Document, folder: Path) -> None:
+        self._document = document
+        self._folder = folder
+        self.problems: list[Problem] = []
+
+    def read(self, place: Place, plugin_settings: Any) -> tuple[ConfiguredEmitter, ...]:
+        """The emitters at ``place``, of a tenant with these ``plugin_settings`` (as written)."""
+        written = plugin_settings.get("emitters") if isinstance(plugin_settings, Mapping) else None
+        if not isinstance(written, list):
+            return ()
+        hourly = plugin_settings.get("chargeback_granularity") == HOURLY
+        found: list[ConfiguredEmitter] = []
+        for position, value in enumerate(written):
+            try:
+                settings = EmitterSettings.model_validate(value)
+            except ValidationError:
+                continue
+            here: Place = (*place, position)
+            if settings.name in {each.name for each in found}:
+                self._wrong((*here, "name"), "another emitter of this tenant has this name; give each its own")
+            found.extend(self._configured(here, settings, hourly=hourly))
+        return tuple(found)
+
+    def _configured(self, place: Place, settings: EmitterSettings, *, hourly: bool) -> Iterator[ConfiguredEmitter]:
+        discovered = discover_emitters()
+        kind = discovered.types.get(settings.type)
+        if kind is None:
+            if failure := discovered.failures.get(settings.type):
+                self._wrong((*place, "type"), f"this emitter cannot be used: {failure}")
+            else:
+                known = sorted(discovered.types)
+                hint = suggestion(settings.type, known) or f"; there are {', '.join(known)}"
+                self._wrong((*place, "type"), f"there is no such emitter{hint}")
+            return
+        if settings.aggregation not in kind.aggregations:
+            listed = ", ".join(sorted(kind.aggregations))
+            self._wrong((*place, "aggregation"), f"this emitter cannot do that; it can do {listed}")
+        elif settings.aggregation == HOURLY and not hourly:
+            self._wrong(
+                (*place, "aggregation"),
+                "finer than the data: rows are hourly only where chargeback_granularity is hourly",
+            )
+        try:
+            params = kind.params_model.model_validate(settings.params, context={FOLDER: self._folder})
+        except ValidationError as error:
+            at = (*place, "params")
+            self.problems.extend(problems_of(error, self._document, at, kind.params_model, settings.params))
+            return
+        yield ConfiguredEmitter(settings, params)
+
+    def apart(self, tenants: Mapping[str, tuple[TenantSettings, tuple[ConfiguredEmitter, ...]]]) -> None:
+        """No two emitters of all tenants may write to the same place."""
+        taken: dict[str, str] = {}
+        for name, (tenant, emitters) in tenants.items():
+            for position, each in enumerate(emitters):
+                whose = f"{each.name} of tenant {name}"
+                for destination in each.kind.destinations(each.context(name, tenant), each.params):
+                    if destination in taken:
+                        self._wrong(
+                            ("tenants", name, "plugin_settings", "emitters", position),
+                            f"{taken[destination]} and {whose} would write to the same place",
+                        )
+                    taken.setdefault(destination, whose)
+
+    def _wrong(self, place: Place, message: str) -> None:
+        self.problems.append(self._document.problem(place, hide_values(message, place, self._document)))

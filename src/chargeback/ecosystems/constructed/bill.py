@@ -1,0 +1,170 @@
+"""From quantities and rates to billing lines.
+
+The cost of a product type on one day is ``quantity × rate``, calculated as an exact fraction and rounded once,
+half-even, to twelve decimals; ``original_text`` keeps the exact value where that rounding changed it. Hourly lines are
+that rounded cost split over the 24 hours by largest remainder, so that they add up to the daily one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from chargeback.allocation.split import split_exactly
+from chargeback.ecosystems.constructed.meter import Reading
+from chargeback.ecosystems.contract import GatheredDay
+from chargeback.errors import SourceDataError, SourceTooLarge
+from chargeback.model.billing import BillingLine
+from chargeback.model.days import DayRange, start_of_day
+from chargeback.model.money import PLACES, from_units, to_amount
+
+HOURS = 24
+GIB = 2**30
+_HOUR_NAMES = tuple(f"{hour:02d}" for hour in range(HOURS))
+_ONE = 10**PLACES
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one product type costs on one day: ``quantity`` of ``unit`` at ``rate`` each."""
+
+    product_category: str
+    product_type: str
+    quantity: Fraction
+    unit: str
+    rate: Decimal
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What every line of a tenant has in common."""
+
+    resource_id: str
+    resource_type: str
+    resource_name: str | None
+    currency: str
+    granularity: str
+
+
+def for_hours(count: int) -> Fraction:
+    """The unit-hours of a fixed number of things over a day."""
+    return Fraction(count * HOURS)
+
+
+def gib_hours(mean_bytes: Reading) -> Fraction:
+    """The GiB-hours of what lay there on average over a day."""
+    return mean_bytes.value * HOURS / GIB
+
+
+def gib(total_bytes: Reading) -> Fraction:
+    """The GiB of what went through in a day."""
+    return total_bytes.value / GIB
+
+
+def measured(reading: Reading | None, what: str) -> Reading:
+    """The reading, if there is one.
+
+    Raises:
+        SourceDataError: the day has no sample of it; that is no quantity of zero.
+    """
+    if reading is None:
+        raise SourceDataError(
+            f"no sample of {what} on this day, so its cost is not known (is lookback_days too long?)",
+            source="metrics",
+        )
+    return reading
+
+
+def coverage(reading: Reading) -> str | None:
+    """How much of the day was seen, where it was not all of it."""
+    if reading.steps == reading.expected:
+        return None
+    return f"measured at {reading.steps} of {reading.expected} steps"
+
+
+def gather(days: DayRange, charges: Callable[[date], Sequence[Charge]], account: Account) -> Iterator[GatheredDay]:
+    """The bill of each day. A day that cannot be measured, or not be trusted, is that day's error.
+
+    Raises:
+        SourceError: the metrics source cannot be reached, or refuses a query for good.
+    """
+    for day in days:
+        try:
+            lines = [line for charge in charges(day) for line in billing_lines(charge, account, day)]
+        except (SourceDataError, SourceTooLarge) as error:
+            yield GatheredDay(day, error=str(error))
+        else:
+            yield GatheredDay(day, lines)
+
+
+def billing_lines(charge: Charge, account: Account, day: date) -> list[BillingLine]:
+    """The line of a charge, or its 24 hourly ones.
+
+    Raises:
+        SourceDataError: the cost does not fit 26 digits before the point.
+    """
+    exact_cost = charge.quantity * Fraction(charge.rate)
+    cost, quantity = _units(exact_cost), _units(charge.quantity)
+    exact = (("total_cost", exact_cost, cost), ("quantity", charge.quantity, quantity))
+    original = ";".join(f"{name}={spell(value)}" for name, value, units in exact if value * _ONE != units) or None
+    if account.granularity == "hourly":
+        parts = list(enumerate(zip(_hourly(cost), _hourly(quantity), strict=True)))
+    else:
+        parts = [(0, (cost, quantity))]
+    return [
+        BillingLine(
+            day=day,
+            timestamp=start_of_day(day) + timedelta(hours=hour),
+            resource_id=account.resource_id,
+            resource_type=account.resource_type,
+            resource_name=account.resource_name,
+            product_category=charge.product_category,
+            product_type=charge.product_type,
+            quantity=from_units(its_quantity),
+            unit=charge.unit,
+            unit_price=to_amount(charge.rate),
+            total_cost=from_units(its_cost),
+            currency=account.currency,
+            granularity=account.granularity,
+            description=charge.description,
+            original_text=original,
+        )
+        for hour, (its_cost, its_quantity) in parts
+    ]
+
+
+def spell(value: Fraction) -> str:
+    """A fraction without loss: as a decimal where that ends, else as ``numerator/denominator``.
+
+    >>> spell(Fraction(1, 8)), spell(Fraction(1, 3))
+    ('0.125', '1/3')
+    """
+    rest, places = value.denominator, 0
+    for factor in (2, 5):
+        count = 0
+        while rest % factor == 0:
+            rest //= factor
+            count += 1
+        places = max(places, count)
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    digits = f"{value.numerator * 10**places // value.denominator:0{places + 1}d}"
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+
+
+def _units(value: Fraction) -> int:
+    """Units of 10⁻¹², rounded half-even."""
+    units: int = round(value * _ONE)
+    try:
+        to_amount(from_units(units))
+    except ValueError as error:
+        raise SourceDataError(f"a quantity or cost is beyond reason: {error}") from None
+    return units
+
+
+def _hourly(units: int) -> list[int]:
+    return [share for _, share in split_exactly(units, [(hour, 1) for hour in _HOUR_NAMES])]

@@ -1,0 +1,222 @@
+"""Reads quantities of one UTC day from the metrics source, for bills and for splits.
+
+A query is evaluated at the end of each step less one millisecond, so that windows as long as the step tile the day:
+under Prometheus 2, whose ranges are closed on both sides, and 3, whose are open on the left. All arithmetic is exact,
+on the source's own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from threading import Lock
+from typing import TypeVar
+
+from chargeback.errors import SourceDataError, SourceTooLarge
+from chargeback.model.days import ONE_DAY, start_of_day
+from chargeback.model.usage import parse_quantity
+from chargeback.sources.prometheus import PrometheusClient, render_duration
+
+_MILLISECOND = timedelta(milliseconds=1)
+_MINUTE = timedelta(minutes=1)
+#: Prometheus refuses more than 11,000 points a series.
+_MOST_POINTS = 10_000
+_MOST_DIGITS = 400
+
+_Answer = TypeVar("_Answer")
+
+#: One value: where it stands in time, its labels, its text.
+Point = tuple[datetime, Mapping[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A quantity of one day, exactly; ``steps`` of ``expected`` steps had a value."""
+
+    value: Fraction
+    steps: int
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A quantity of one day by label value; under the empty one, what has no such label. ``dropped`` counts values
+    that were NaN, infinite or negative."""
+
+    values: Mapping[str, Decimal]
+    dropped: int = 0
+
+
+class Meter:
+    """Asks one metrics source at one step. A question that is too large is asked in halves, and what size went well
+    is remembered per kind of question. Threads may share one object."""
+
+    def __init__(self, client: PrometheusClient, step: timedelta) -> None:
+        self._client = client
+        self.step = step
+        self._accepted: dict[str, int] = {}
+        self._lock = Lock()
+
+    def mean(self, query: str, day: date) -> Reading | None:
+        """A gauge over the day: its values of one step added up, averaged over the steps that have one.
+
+        A step without a value does not count: what was not seen is taken to have been as it was otherwise. None when
+        the whole day has no value.
+
+        Raises:
+            SourceDataError: a value is infinite or negative.
+            SourceError: as for :meth:`PrometheusClient.range`.
+        """
+        reading = self.total(query, day)
+        return None if reading is None else Reading(reading.value / reading.steps, reading.steps, reading.expected)
+
+    def total(self, query: str, day: date) -> Reading | None:
+        """A query that says what each step brought, summed over the day; otherwise as :meth:`mean`."""
+        per_step: dict[datetime, Fraction] = {}
+        for at, _, text in self.points(query, day):
+            value = billable(text)
+            if value is not None:
+                per_step[at] = per_step.get(at, Fraction(0)) + value
+        if not per_step:
+            return None
+        return Reading(sum(per_step.values(), Fraction(0)), len(per_step), ONE_DAY // self.step)
+
+    def increase(self, selector: str, day: date) -> Reading | None:
+        """By how much the selected counters rose over the day, their resets made good.
+
+        One window as long as the day: a gap in it costs nothing, since the counter went on meanwhile. None when no
+        counter has two samples.
+        """
+        values = [billable(text) for _, text in self._increases(selector, None, day)]
+        known = [value for value in values if value is not None]
+        return Reading(sum(known, Fraction(0)), 1, 1) if known else None
+
+    def increase_by(self, selector: str, label: str, day: date) -> Shares:
+        """The same by the values of a label."""
+        return _shared((labels.get(label, ""), text) for labels, text in self._increases(selector, label, day))
+
+    def total_by(self, query: str, label: str, day: date) -> Shares:
+        """A query that says what each step brought, summed over the day by the values of a label."""
+        return _shared((labels.get(label, ""), text) for _, labels, text in self.points(query, day))
+
+    def presence(self, query: str, label: str, day: date) -> Shares:
+        """At how many steps of the day the query named each value of a label, whatever it said of it."""
+        seen = {(at, labels[label]) for at, labels, _ in self.points(query, day) if labels.get(label)}
+        counts: dict[str, Decimal] = {}
+        for _, name in seen:
+            counts[name] = counts.get(name, Decimal(0)) + 1
+        return Shares(counts)
+
+    def points(self, query: str, day: date) -> Iterator[Point]:
+        """Every value of the query at the steps of the day.
+
+        Raises:
+            SourceDataError: the source evaluates at other times than it was asked to.
+        """
+
+        def ask(start: datetime, steps: int) -> list[Point]:
+            first = start + self.step - _MILLISECOND
+            last = first + (steps - 1) * self.step
+            return [
+                (at, series.labels, text)
+                for series in self._client.range(query, first, last, self.step)
+                for at, text in series.points
+                if _is_on_step(at, first, self.step)
+            ]
+
+        return self._in_pieces(query, start_of_day(day), self.step, ask)
+
+    def _increases(self, selector: str, label: str | None, day: date) -> Iterator[tuple[Mapping[str, str], str]]:
+        by = f" by ({label})" if label else ""
+
+        def ask(start: datetime, minutes: int) -> list[tuple[Mapping[str, str], str]]:
+            length = minutes * _MINUTE
+            query = f"sum{by} (increase({selector}[{render_duration(length)}]))"
+            return [(each.labels, each.value) for each in self._client.instant(query, start + length - _MILLISECOND)]
+
+        return self._in_pieces(f"{selector} {by}", start_of_day(day), _MINUTE, ask)
+
+    def _in_pieces(
+        self, kind: str, start: datetime, unit: timedelta, ask: Callable[[datetime, int], list[_Answer]]
+    ) -> Iterator[_Answer]:
+        """What ``ask(start, units)`` answers for the day, asked in as many pieces as the source needs."""
+        pending = [(start, ONE_DAY // unit)]
+        while pending:
+            at, count = pending.pop()
+            with self._lock:
+                most = self._accepted.get(kind, _MOST_POINTS)
+            if count > most:
+                pending += _halves(at, count, unit)
+                continue
+            try:
+                answers = ask(at, count)
+            except SourceTooLarge:
+                if count == 1:
+                    raise
+                with self._lock:
+                    self._accepted[kind] = (count + 1) // 2
+                pending += _halves(at, count, unit)
+                continue
+            yield from answers
+
+
+def billable(text: str) -> Fraction | None:
+    """A measured value as a bill needs it: exactly, or none where it is not a number (``0 / 0``).
+
+    Raises:
+        SourceDataError: it is infinite, negative or beyond reason; nobody could bill that.
+    """
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise SourceDataError(f"{text[:40]!r} is no number", source="metrics") from None
+    if value.is_nan():
+        return None
+    if value.is_infinite() or value < 0 or value.adjusted() > _MOST_DIGITS or value.adjusted() < -_MOST_DIGITS:
+        raise SourceDataError(f"a quantity of {text[:40]} cannot be billed", source="metrics")
+    return Fraction(value)
+
+
+def _halves(start: datetime, count: int, unit: timedelta) -> list[tuple[datetime, int]]:
+    """The later half first: the earlier one is taken next."""
+    first = (count + 1) // 2
+    return [(start + first * unit, count - first), (start, first)]
+
+
+def _is_on_step(at: datetime, first: datetime, step: timedelta) -> bool:
+    if (at - first) % step:
+        raise SourceDataError(
+            "the metrics source evaluates at other times than asked for: a query front end that aligns ranges with the"
+            " step must be told not to, or left out",
+            source="metrics",
+        )
+    return True
+
+
+def _shared(values: Iterator[tuple[str, str]]) -> Shares:
+    totals: dict[str, Fraction] = {}
+    dropped = 0
+    for name, text in values:
+        try:
+            value = billable(text)
+        except SourceDataError:
+            value = None
+        if value is None:
+            dropped += 1
+            continue
+        totals[name] = totals.get(name, Fraction(0)) + value
+    quantities = {name: parse_quantity(_plain(total)) for name, total in totals.items()}
+    kept = {name: quantity for name, quantity in quantities.items() if quantity is not None}
+    return Shares(kept, dropped + len(quantities) - len(kept))
+
+
+def _plain(value: Fraction) -> str:
+    """A sum of decimals, written out; its denominator has no other factors than 2 and 5."""
+    places = 0
+    while value.denominator != 1:
+        value *= 10
+        places += 1
+    return f"{value.numerator}e-{places}"

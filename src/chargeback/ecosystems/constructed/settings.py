@@ -1,0 +1,147 @@
+"""Settings that ecosystems with constructed costs share: rates, queries, and who pays."""
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+
+from chargeback.allocation.policies import parse_policies
+from chargeback.ecosystems.settings import ExactDecimal, PluginSettings, Settings
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import PLACES
+
+SECONDS_OF_A_DAY = 86_400
+_LARGEST_RATE = Decimal(10) ** 9
+_MATCHER = r'\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
+_MATCHERS = rf"{_MATCHER}(?:,{_MATCHER})*"
+_SERIES = re.compile(rf"[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{{(?:{_MATCHERS},?)?\s*\}})?")
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+#: What a static identity may be. All of them pay.
+IdentityType = Literal[
+    "principal", "service_account", "user", "application", "service", "team", "group", "department", "cost_center"
+]
+PRINCIPAL = "principal"
+#: The measure of having been there: at how many steps of the day the discovery query saw an identity.
+PRESENCE = "presence"
+
+
+def _rate(value: Decimal) -> Decimal:
+    if not 0 <= value < _LARGEST_RATE or value != round(value, PLACES):
+        raise ValueError(f"a rate is at least 0, below {_LARGEST_RATE} and has at most {PLACES} decimals")
+    return value
+
+
+def _series(value: str) -> str:
+    if not _SERIES.fullmatch(value):
+        raise ValueError('write the name of a metric, with matchers if need be: name or name{job="x"}')
+    return value
+
+
+def _matchers(value: str) -> str:
+    if value and not re.fullmatch(_MATCHERS, value):
+        raise ValueError('write label matchers without braces: job="kafka", env=~"prod.*"')
+    return value
+
+
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        raise ValueError("write the name of a label")
+    return value
+
+
+def _payer(value: str) -> str:
+    if value == UNALLOCATED:
+        raise ValueError(f"{UNALLOCATED} is the one who pays for what belongs to nobody")
+    return value
+
+
+def _divides_the_day(value: int) -> int:
+    if SECONDS_OF_A_DAY % value:
+        raise ValueError("costs are measured day by day: write a step that divides a day, such as 300, 900 or 3600")
+    return value
+
+
+#: Money per unit, written in quotes.
+Rate = Annotated[ExactDecimal, AfterValidator(_rate)]
+#: The name of a metric, optionally with label matchers: ``name`` or ``name{job="x"}``.
+SeriesName = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_series)]
+#: Label matchers without braces, or nothing.
+Matchers = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_matchers)]
+LabelName = Annotated[str, AfterValidator(_label)]
+#: PromQL of the user; ``{step}`` stands for the step.
+Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+
+
+class StaticIdentity(Settings):
+    """Somebody who pays because the configuration says so."""
+
+    identity_id: Annotated[Text, AfterValidator(_payer)]
+    identity_type: IdentityType = "principal"
+    display_name: Text | None = None
+    team: Text | None = None
+
+
+class IdentitySource(Settings):
+    """Where the identities come from.
+
+    ``label`` is the label of the metrics that names an identity; none means what is usual for those metrics.
+    ``principal_to_team`` describes an identity, it does not replace it.
+    """
+
+    source: Literal["prometheus", "static", "both"] = "prometheus"
+    label: LabelName | None = None
+    discovery_query: Query | None = None
+    discovery_window_hours: Annotated[int, Field(ge=1, le=168)] = 1
+    principal_to_team: dict[str, Text] = Field(default_factory=dict)
+    default_team: Text = "UNASSIGNED"
+    static_identities: tuple[StaticIdentity, ...] = ()
+
+    @model_validator(mode="after")
+    def _static_identities_fit(self) -> Self:
+        ids = [each.identity_id for each in self.static_identities]
+        if len(ids) != len(set(ids)):
+            raise ValueError("an identity stands twice in static_identities")
+        if self.source == "static" and not ids:
+            raise ValueError("static_identities required when the identity source is static")
+        if self.source == "prometheus" and ids:
+            raise ValueError("static_identities only count when the identity source is static or both")
+        return self
+
+    @property
+    def uses_metrics(self) -> bool:
+        """Whether the metrics source names identities."""
+        return self.source != "static"
+
+    def team_of(self, identity_id: str) -> str:
+        """The team that an identity belongs to."""
+        return self.principal_to_team.get(identity_id, self.default_team)
+
+
+class ConstructedSettings(PluginSettings):
+    """The keys that every ecosystem with constructed costs has.
+
+    ``cluster_id`` is the id of the resource that everything is billed for.
+    """
+
+    cluster_id: Text
+    display_name: Text | None = None
+    identity_source: IdentitySource = IdentitySource()
+
+    @field_validator("metrics_step_seconds")
+    @classmethod
+    def _whole_steps(cls, value: int) -> int:
+        return _divides_the_day(value)
+
+
+def refuse_unknown_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
+    """Check what ``allocation_policies`` asks for.
+
+    Raises:
+        ValueError: a policy names a measure that is not in ``known``.
+    """
+    asked = {measure for policy in parse_policies(policies, "").values() for measure in policy.measures}
+    if unknown := sorted(asked - known):
+        raise ValueError(f"no such measure: {', '.join(unknown)}; there are {', '.join(sorted(known))}")

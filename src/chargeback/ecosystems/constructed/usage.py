@@ -1,0 +1,40 @@
+"""Usage of one UTC day on the one resource that everything is billed for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+
+from chargeback.ecosystems.constructed.meter import Shares
+from chargeback.ecosystems.contract import MeasuredUsage
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.usage import USAGE
+
+
+def measured_usage(day: date, resource_id: str, measures: Mapping[str, Shares]) -> MeasuredUsage:
+    """Shares by measure as the day's usage, in the order (measure, subject).
+
+    What has no label keeps its weight and is ``UNALLOCATED``'s, provided that something else has it: where nothing
+    has the label, the metric does not tell who, and nothing was measured.
+    """
+    rows = [
+        (day, measure, resource_id, subject, value)
+        for measure, shares in sorted(measures.items())
+        for subject, value in sorted(_subjects(shares).items())
+    ]
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(USAGE)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, USAGE, strict=True)]
+    return MeasuredUsage(pa.Table.from_arrays(arrays, schema=USAGE), sum(each.dropped for each in measures.values()))
+
+
+def _subjects(shares: Shares) -> dict[str, Decimal]:
+    if not any(shares.values.keys()):
+        return {}
+    subjects: dict[str, Decimal] = {}
+    for name, value in shares.values.items():
+        subject = name or UNALLOCATED
+        subjects[subject] = subjects.get(subject, Decimal(0)) + value
+    return subjects

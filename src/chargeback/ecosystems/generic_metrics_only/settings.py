@@ -1,0 +1,145 @@
+"""``plugin_settings`` of a system that is known by its metrics only."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, StringConstraints, Tag, field_validator, model_validator
+
+from chargeback.ecosystems.constructed.settings import (
+    PRESENCE,
+    ConstructedSettings,
+    LabelName,
+    Query,
+    Rate,
+    Text,
+    refuse_unknown_measures,
+)
+from chargeback.ecosystems.settings import Settings
+
+_NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
+
+
+class Fixed(Settings):
+    """So many things all day: ``count × 24 h × rate``."""
+
+    type: Literal["fixed"]
+    count: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class StorageGib(Settings):
+    """A gauge of bytes: its mean over the day in GiB ``× 24 h × rate``."""
+
+    type: Literal["storage_gib"]
+    query: Query
+
+
+class NetworkGib(Settings):
+    """The bytes that each step brought, summed over the day in GiB ``× rate``."""
+
+    type: Literal["network_gib"]
+    query: Query
+
+
+def _kind(value: Any) -> Any:
+    return value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+
+
+CostQuantity = Annotated[
+    Annotated[Fixed, Tag("fixed")]
+    | Annotated[StorageGib, Tag("storage_gib")]
+    | Annotated[NetworkGib, Tag("network_gib")],
+    Discriminator(
+        _kind,
+        custom_error_type="cost_quantity_type",
+        custom_error_message="`type` should be fixed, storage_gib or network_gib",
+    ),
+]
+
+
+class CostType(Settings):
+    """One line of the bill. ``name`` is its product type.
+
+    With ``usage_ratio`` it is split by what ``allocation_query`` gives for each value of ``allocation_label`` (by
+    default the label of the identity source), summed over the steps of the day.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=_NAME)]
+    product_category: Text
+    rate: Rate
+    cost_quantity: CostQuantity
+    allocation_strategy: Literal["even_split", "usage_ratio"] = "even_split"
+    allocation_query: Query | None = None
+    allocation_label: LabelName | None = None
+
+    @model_validator(mode="after")
+    def _strategy_is_complete(self) -> Self:
+        if self.allocation_strategy == "usage_ratio" and self.allocation_query is None:
+            raise ValueError("allocation_query required when allocation_strategy is usage_ratio")
+        if self.allocation_strategy == "even_split" and (self.allocation_query or self.allocation_label):
+            raise ValueError("allocation_query and allocation_label only count when allocation_strategy is usage_ratio")
+        return self
+
+    @property
+    def measure(self) -> str:
+        """The measure that its usage is kept under."""
+        return self.name.lower()
+
+
+class GenericMetricsSettings(ConstructedSettings):
+    """Everything under ``plugin_settings``."""
+
+    cost_types: tuple[CostType, ...]
+
+    @field_validator("cost_types")
+    @classmethod
+    def _names_differ(cls, value: tuple[CostType, ...]) -> tuple[CostType, ...]:
+        if not value:
+            raise ValueError("should list at least one cost type")
+        measures = [each.measure for each in value]
+        if len(measures) != len(set(measures)):
+            raise ValueError("two cost types have the same name")
+        if PRESENCE in measures:
+            raise ValueError(f"{PRESENCE} is the name of a measure of our own; choose another for the cost type")
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> Self:
+        source = self.identity_source
+        if source.uses_metrics and source.discovery_query is None:
+            raise ValueError(
+                "discovery_query required when an identity source is the metrics source:"
+                " identity_source.discovery_query is missing"
+            )
+        if self.metrics is None and (reasons := list(self._needs_for_metrics())):
+            raise ValueError(f"metrics required: {', '.join(reasons)}")
+        refuse_unknown_measures(self.allocation_policies, self.measures)
+        return self
+
+    def _needs_for_metrics(self) -> Iterator[str]:
+        if self.identity_source.uses_metrics:
+            yield "identity_source takes identities from it"
+        for each in self.cost_types:
+            if each.cost_quantity.type != "fixed" or each.allocation_query is not None:
+                yield f"{each.name} is measured"
+
+    @property
+    def measures(self) -> frozenset[str]:
+        """What a policy's ``usage(…)`` may name."""
+        used = {each.measure for each in self.cost_types if each.allocation_query is not None}
+        return frozenset(used | {PRESENCE})
+
+    @property
+    def identity_label(self) -> str:
+        """The label that names an identity."""
+        return self.identity_source.label or "principal"
+
+
+def summed_queries(settings: GenericMetricsSettings) -> dict[str, str]:
+    """Every query of the user that is summed over the steps of the day, by what it is for."""
+    queries: dict[str, Any] = {}
+    for each in settings.cost_types:
+        if each.cost_quantity.type == "network_gib":
+            queries[f"{each.name} cost_quantity"] = each.cost_quantity.query
+        if each.allocation_query is not None:
+            queries[f"{each.name} allocation_query"] = each.allocation_query
+    return queries

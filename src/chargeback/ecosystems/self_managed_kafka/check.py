@@ -1,0 +1,67 @@
+"""``chargeback check --online`` for a self-managed cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from chargeback.ecosystems.constructed.check import attempt, series_of
+from chargeback.ecosystems.constructed.identities import seen_lately
+from chargeback.ecosystems.contract import Finding
+from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
+from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
+from chargeback.errors import SourceDataError
+from chargeback.model.days import utc_now
+from chargeback.sources.kafka_admin import KafkaAdmin
+from chargeback.sources.prometheus import PrometheusClient
+
+
+class Checks:
+    """Asks one small question of each kind."""
+
+    def __init__(
+        self,
+        settings: SelfManagedKafkaSettings,
+        metrics: BrokerMetrics,
+        client: PrometheusClient,
+        admin: KafkaAdmin | None,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._client = client
+        self._admin = admin
+
+    def run(self) -> Iterator[Finding]:
+        """One finding per metric and source."""
+        for name in ("bytes_in", "bytes_out"):
+            yield attempt(f"metric {name}", partial(series_of, self._client, self._metrics.traffic(name)))
+        yield attempt("metric log_size", partial(series_of, self._client, self._metrics.log_size()))
+        yield attempt("brokers", self._brokers)
+        if self._settings.identity_source.uses_metrics:
+            yield attempt("principals", self._principals)
+        if self._admin is not None:
+            yield attempt("admin API", partial(_describe, self._admin))
+
+    def _brokers(self) -> str:
+        found = len(self._client.instant(self._metrics.brokers("1h"), utc_now()))
+        configured = self._settings.broker_count
+        if found != configured:
+            raise SourceDataError(f"the metrics know {found} brokers, broker_count says {configured}")
+        return f"{found} brokers, as broker_count says"
+
+    def _principals(self) -> str:
+        source, label = self._settings.identity_source, self._metrics.principal_label
+        query = source.discovery_query or self._metrics.principals("{step}")
+        hours = source.discovery_window_hours
+        found = seen_lately(self._client, query, label, hours)
+        if not found:
+            raise SourceDataError(
+                f"no series with the label {label} within {hours} h: the rule files of the JMX exporter give byte"
+                " counters no principal; with quotas, metric_names.principals: quotas takes the gauges per user"
+            )
+        return f"{len(found)} within {hours} h"
+
+
+def _describe(admin: KafkaAdmin) -> str:
+    described = admin.describe()
+    return f"cluster {described.cluster_id}: {len(described.brokers)} brokers, {len(described.topics)} topics"

@@ -1,0 +1,103 @@
+"""The inventory of one cluster: itself, its brokers, its topics, and who uses it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chargeback.ecosystems.constructed.identities import Listing, list_discovered, list_static
+from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
+from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
+from chargeback.model.days import utc_now
+from chargeback.model.inventory import ListedInventory, Resource
+from chargeback.sources.kafka_admin import KafkaAdmin, KafkaConnection
+from chargeback.sources.prometheus import PrometheusClient
+
+KAFKA_CLUSTER: Final = "kafka_cluster"
+KAFKA_BROKER: Final = "kafka_broker"
+KAFKA_TOPIC: Final = "kafka_topic"
+
+
+class ClusterInventory:
+    """Lists one cluster; ``admin`` is its admin API where that is the source of brokers and topics."""
+
+    def __init__(
+        self,
+        settings: SelfManagedKafkaSettings,
+        metrics: BrokerMetrics,
+        client: PrometheusClient,
+        admin: KafkaAdmin | None,
+    ) -> None:
+        self._settings = settings
+        self._cluster_id = settings.cluster_id
+        self._metrics = metrics
+        self._client = client
+        self._admin = admin
+
+    def gather(self) -> ListedInventory:
+        """Everything there is now. Brokers and topics that cannot be listed stay as they were known."""
+        settings, listing = self._settings, Listing()
+        listing.resources.append(self._cluster())
+        listing.complete.add(KAFKA_CLUSTER)
+        listing.attempt([KAFKA_BROKER, KAFKA_TOPIC], lambda: self._parts(listing))
+        source = settings.identity_source
+        if source.static_identities:
+            list_static(listing, source, self._cluster_id)
+        if source.uses_metrics:
+            query = source.discovery_query or self._metrics.principals("{step}")
+            list_discovered(listing, source, self._client, query, settings.principal_label)
+        return listing.listed(required=[KAFKA_CLUSTER])
+
+    def _cluster(self) -> Resource:
+        settings = self._settings
+        name = settings.display_name or settings.cluster_id
+        metadata = {"region": settings.region, "broker_count": settings.broker_count}
+        return Resource(self._cluster_id, KAFKA_CLUSTER, name, metadata=metadata)
+
+    def _parts(self, listing: Listing) -> None:
+        if self._admin is None:
+            self._by_metrics(listing)
+        else:
+            self._by_admin(listing, self._admin)
+
+    def _by_metrics(self, listing: Listing) -> None:
+        hours = f"{self._settings.identity_source.discovery_window_hours}h"
+        labels = self._settings.label_names
+        brokers = self._values(self._metrics.brokers(hours), labels.broker)
+        topics = self._values(self._metrics.topics(hours), labels.topic)
+        listing.resources += [self._part(KAFKA_BROKER, "broker", name) for name in brokers]
+        listing.resources += [self._part(KAFKA_TOPIC, "topic", name) for name in topics]
+
+    def _values(self, query: str, label: str) -> list[str]:
+        found = (sample.labels.get(label) for sample in self._client.instant(query, utc_now()))
+        return sorted({name for name in found if name})
+
+    def _by_admin(self, listing: Listing, admin: KafkaAdmin) -> None:
+        described = admin.describe()
+        listing.resources += [
+            self._part(KAFKA_BROKER, "broker", str(broker.id), host=broker.host, port=broker.port)
+            for broker in described.brokers
+        ]
+        listing.resources += [
+            self._part(KAFKA_TOPIC, "topic", topic.name, partitions=topic.partitions, replication_factor=topic.replicas)
+            for topic in described.topics
+        ]
+
+    def _part(self, kind: str, word: str, name: str, **metadata: str | int) -> Resource:
+        parent = self._cluster_id
+        return Resource(f"{parent}:{word}:{name}", kind, name, parent_id=parent, metadata=metadata)
+
+
+def connection(source: ResourceSource) -> KafkaConnection:
+    """How the cluster's admin API is reached."""
+    password, key_password = source.sasl_password, source.ssl_key_password
+    return KafkaConnection(
+        bootstrap_servers=source.bootstrap_servers or "",
+        security_protocol=source.security_protocol,
+        sasl_mechanism=source.sasl_mechanism,
+        sasl_username=source.sasl_username,
+        sasl_password=password.get_secret_value() if password else None,
+        ssl_ca_location=source.ssl_ca_location,
+        ssl_certificate_location=source.ssl_certificate_location,
+        ssl_key_location=source.ssl_key_location,
+        ssl_key_password=key_password.get_secret_value() if key_password else None,
+    )

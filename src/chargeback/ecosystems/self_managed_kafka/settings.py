@@ -1,0 +1,171 @@
+"""``plugin_settings`` of a self-managed Kafka cluster."""
+
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from chargeback.ecosystems.constructed.settings import (
+    PRESENCE,
+    ConstructedSettings,
+    LabelName,
+    Matchers,
+    Rate,
+    SeriesName,
+    Text,
+    refuse_unknown_measures,
+)
+from chargeback.ecosystems.settings import MetricsSettings, Settings
+
+#: What a policy's ``usage(…)`` may name.
+MEASURES = frozenset({"bytes_in", "bytes_out", PRESENCE})
+
+
+class Names(NamedTuple):
+    """The metrics of a rule file of the JMX exporter.
+
+    ``quota_in`` and ``quota_out`` are gauges of bytes per second and user, which exist where a quota is configured.
+    """
+
+    bytes_in: str
+    bytes_out: str
+    log_size: str
+    quota_in: str
+    quota_out: str
+
+
+#: prometheus/jmx_exporter ``examples/kafka-2_0_0.yml``; confluentinc/jmx-monitoring-stacks ``kafka_broker.yml``.
+PRESETS = {
+    "jmx_exporter": Names(
+        bytes_in="kafka_server_brokertopicmetrics_bytesin_total",
+        bytes_out="kafka_server_brokertopicmetrics_bytesout_total",
+        log_size="kafka_log_log_size",
+        quota_in='kafka_server_quota_byte_rate{resource="Produce"}',
+        quota_out='kafka_server_quota_byte_rate{resource="Fetch"}',
+    ),
+    "confluent_jmx": Names(
+        bytes_in="kafka_server_brokertopicmetrics_bytesinpersec",
+        bytes_out="kafka_server_brokertopicmetrics_bytesoutpersec",
+        log_size="kafka_log_log_size",
+        quota_in="kafka_server_produce_byte_rate",
+        quota_out="kafka_server_fetch_byte_rate",
+    ),
+}
+
+
+class RegionRates(Settings):
+    """The rates that differ in a region; the others stay."""
+
+    compute_hourly_rate: Rate | None = None
+    storage_per_gib_hourly: Rate | None = None
+    network_ingress_per_gib: Rate | None = None
+    network_egress_per_gib: Rate | None = None
+
+
+class CostModel(Settings):
+    """What things cost: a broker per hour, a GiB on disk per hour, a GiB in, a GiB out. In quotes, to be exact."""
+
+    compute_hourly_rate: Rate
+    storage_per_gib_hourly: Rate
+    network_ingress_per_gib: Rate
+    network_egress_per_gib: Rate
+    region_overrides: dict[str, RegionRates] = Field(default_factory=dict)
+
+    def of_region(self, region: str | None) -> "CostModel":
+        """The rates of a region."""
+        own = self.region_overrides.get(region or "")
+        return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
+
+
+class MetricNames(Settings):
+    """Under which names the metrics source keeps the brokers' metrics; each may bring matchers of its own.
+
+    ``preset`` names a rule file of the JMX exporter; a name of one's own replaces the preset's. ``matchers`` narrow
+    every metric to this cluster, where the metrics source knows several. ``principals`` tells which metrics know who:
+    the byte counters (``counters``) or the gauges per user that the brokers have where quotas are configured
+    (``quotas``).
+    """
+
+    preset: Literal["jmx_exporter", "confluent_jmx"] = "jmx_exporter"
+    matchers: Matchers | None = None
+    bytes_in: SeriesName | None = None
+    bytes_out: SeriesName | None = None
+    log_size: SeriesName | None = None
+    principals: Literal["counters", "quotas"] = "counters"
+    quota_in: SeriesName | None = None
+    quota_out: SeriesName | None = None
+
+    def name(self, metric: str) -> str:
+        """The configured name of a metric, else the preset's."""
+        own: str | None = getattr(self, metric)
+        return own or str(getattr(PRESETS[self.preset], metric))
+
+
+class LabelNames(Settings):
+    """Under which names the metrics source keeps the labels of topics and brokers."""
+
+    topic: LabelName = "topic"
+    broker: LabelName = "instance"
+
+
+class ResourceSource(Settings):
+    """Where brokers and topics are listed: in the metrics, or by the cluster itself (``admin_api``)."""
+
+    source: Literal["prometheus", "admin_api"] = "prometheus"
+    bootstrap_servers: Text | None = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: Text | None = None
+    sasl_password: SecretStr | None = None
+    ssl_ca_location: Text | None = None
+    ssl_certificate_location: Text | None = None
+    ssl_key_location: Text | None = None
+    ssl_key_password: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _is_usable(self) -> Self:
+        if self.source == "prometheus":
+            return self
+        if not self.bootstrap_servers:
+            raise ValueError(
+                "bootstrap servers required when resource source is the admin API: bootstrap_servers is missing"
+            )
+        uses_sasl = self.security_protocol.startswith("SASL_")
+        if uses_sasl and not (self.sasl_mechanism and self.sasl_username and self.sasl_password):
+            raise ValueError(f"sasl_mechanism, sasl_username and sasl_password required with {self.security_protocol}")
+        if not uses_sasl and (self.sasl_mechanism or self.sasl_username or self.sasl_password):
+            raise ValueError(
+                f"the sasl_ keys have no effect with {self.security_protocol}; write SASL_PLAINTEXT or SASL_SSL"
+            )
+        if find_spec("confluent_kafka") is None:
+            raise ValueError("the admin API needs the package confluent-kafka: install chargeback[kafka]")
+        return self
+
+
+class SelfManagedKafkaSettings(ConstructedSettings):
+    """Everything under ``plugin_settings``."""
+
+    metrics: MetricsSettings
+    broker_count: Annotated[int, Field(ge=1, le=10_000)]
+    region: Text | None = None
+    cost_model: CostModel
+    resource_source: ResourceSource = ResourceSource()
+    metric_names: MetricNames = MetricNames()
+    label_names: LabelNames = LabelNames()
+
+    @field_validator("allocation_policies")
+    @classmethod
+    def _known_measures(cls, value: dict[str, Any]) -> dict[str, Any]:
+        refuse_unknown_measures(value, MEASURES)
+        return value
+
+    @property
+    def rates(self) -> CostModel:
+        """The rates that hold in this cluster's region."""
+        return self.cost_model.of_region(self.region)
+
+    @property
+    def principal_label(self) -> str:
+        """The label that names a principal."""
+        usual = "user" if self.metric_names.principals == "quotas" else "principal"
+        return self.identity_source.label or usual

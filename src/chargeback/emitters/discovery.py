@@ -1,0 +1,62 @@
+"""Finds emitters: those that are installed, under the entry-point group ``chargeback.emitters``.
+
+One that cannot be used is no reason not to start, as long as no tenant is configured for it: it is remembered with its
+reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from chargeback.emitters.contract import AGGREGATIONS, EmitterParams, EmitterType
+
+log = logging.getLogger(__name__)
+
+GROUP: Final = "chargeback.emitters"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredEmitters:
+    """Kinds of emitters by the name that ``type:`` takes, and why others cannot be used."""
+
+    types: Mapping[str, EmitterType] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def discover_emitters() -> DiscoveredEmitters:
+    """Every kind of emitter there is; looked for once in a process."""
+    types: dict[str, EmitterType] = {}
+    failures: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        found = _load(entry)
+        if isinstance(found, str):
+            log.warning("emitter %s (entry point %s) cannot be used: %s", entry.name, entry.value, found)
+            failures[entry.name] = f"entry point {entry.value}: {found}"
+        elif origins.get(entry.name, entry.value) != entry.value:
+            failures[entry.name] = f"two emitters have this name: {origins[entry.name]} and {entry.value}"
+        else:
+            types[entry.name], origins[entry.name] = found, entry.value
+    return DiscoveredEmitters({name: kind for name, kind in types.items() if name not in failures}, failures)
+
+
+def _load(entry: EntryPoint) -> EmitterType | str:
+    """The kind of emitter, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
+    try:
+        found = entry.load()
+        if not isinstance(found, EmitterType):
+            return "it is no object of a class that extends chargeback.emitters.contract.EmitterType"
+        model: object = found.params_model
+        if not (isinstance(model, type) and issubclass(model, EmitterParams)):
+            return "its params_model does not extend chargeback.emitters.contract.EmitterParams"
+        if not found.aggregations or set(found.aggregations) - set(AGGREGATIONS):
+            return f"its aggregations are not among {', '.join(AGGREGATIONS)}"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+        return f"{type(error).__name__}: {error}"
+    return found

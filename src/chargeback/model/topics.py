@@ -1,0 +1,122 @@
+"""Topics: what of a cluster's cost each of its topics accounts for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+import pyarrow as pa
+
+from chargeback.model.billing import INSTANT, MONEY
+from chargeback.model.usage import QUANTITY
+
+# attribution_method
+BYTES_RATIO: Final = "bytes_ratio"
+RETAINED_BYTES_RATIO: Final = "retained_bytes_ratio"
+EVEN_SPLIT: Final = "even_split"
+ATTRIBUTION_FAILED: Final = "ATTRIBUTION_FAILED"
+
+#: Stands for all topics where none is known, and where the metrics could not be had.
+UNATTRIBUTED: Final = "__UNATTRIBUTED__"
+
+#: The measure under which a topic is kept that existed on a day without being measured; its value is 1.
+EXISTED: Final = "topic_existed"
+
+#: The columns that make a dimension, in the order in which they are hashed. ``env_id`` may be null and then counts as
+#: empty.
+TOPIC_DIMENSION_COLUMNS: Final = (
+    "ecosystem",
+    "tenant_id",
+    "env_id",
+    "cluster_resource_id",
+    "topic_name",
+    "product_category",
+    "product_type",
+    "attribution_method",
+)
+
+#: One row is one topic's share of one billing line; its key is (line_id, topic_name). ``topic_usage`` and
+#: ``total_usage`` are what the share follows; null in an even split.
+TOPIC_ATTRIBUTIONS = pa.schema(
+    [
+        pa.field("date", pa.date32(), nullable=False),
+        pa.field("timestamp", INSTANT, nullable=False),
+        pa.field("line_id", pa.string(), nullable=False),
+        pa.field("dimension_id", pa.int64(), nullable=False),
+        pa.field("ecosystem", pa.string(), nullable=False),
+        pa.field("tenant_id", pa.string(), nullable=False),
+        pa.field("env_id", pa.string()),
+        pa.field("cluster_resource_id", pa.string(), nullable=False),
+        pa.field("topic_name", pa.string(), nullable=False),
+        pa.field("product_category", pa.string(), nullable=False),
+        pa.field("product_type", pa.string(), nullable=False),
+        pa.field("attribution_method", pa.string(), nullable=False),
+        pa.field("amount", MONEY, nullable=False),
+        pa.field("topic_usage", QUANTITY),
+        pa.field("total_usage", QUANTITY),
+    ]
+)
+
+#: The order of rows in a day's file and in every list: time first, then ids.
+TOPIC_ORDER: Final = ("timestamp", "cluster_resource_id", "topic_name", "product_type", "line_id")
+
+#: The dimension's id in DuckDB's SQL, over columns of these names: below 2⁵³, the same on every machine.
+TOPIC_DIMENSION_ID_SQL: Final = (
+    "((md5_number(concat_ws(chr(31), "
+    + ", ".join(f"coalesce({name}, '')" for name in TOPIC_DIMENSION_COLUMNS)
+    + f")) >> 64)::UBIGINT % {2**53 - 1} + 1)::BIGINT"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMethod:
+    """How a line is attributed to the topics of its cluster: by the sum of ``measures``, or evenly (none)."""
+
+    method: str
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """What the overlay needs to know of a tenant; its ecosystem makes it from the tenant's settings.
+
+    Attributes:
+        methods: product type → how its lines are attributed; lines of other types are not.
+        aliases: other spellings of product types → the name used in ``methods``.
+        cluster_type: the resource type of what has topics; only lines billed to such a resource are attributed.
+        topic_type: the resource type of a topic.
+        exclude_patterns: topics that are left out, in the style of a shell; case matters.
+        spreads_missing: whether a cluster without measures is split evenly; else its lines are left out.
+        retention_days: how many days back rows are kept.
+    """
+
+    methods: Mapping[str, TopicMethod]
+    aliases: Mapping[str, str]
+    cluster_type: str
+    topic_type: str
+    exclude_patterns: tuple[str, ...] = ()
+    spreads_missing: bool = True
+    retention_days: int = 90
+
+    def method_of(self, product_type: str) -> TopicMethod | None:
+        """How lines of a type, as billed, are attributed; none if they are not."""
+        return self.methods.get(self.aliases.get(product_type, product_type))
+
+    def excludes(self, topic: str) -> bool:
+        """Whether one of the patterns leaves the topic out."""
+        return any(fnmatchcase(topic, pattern) for pattern in self.exclude_patterns)
+
+
+def topic_resource_id(cluster_id: str, topic: str) -> str:
+    """The id of a topic in the inventory.
+
+    >>> topic_resource_id("lkc-1", "orders")
+    'lkc-1:topic:orders'
+    """
+    return f"{cluster_id}:topic:{topic}"
+
+
+#: The same in DuckDB's SQL, over the columns of topic rows.
+TOPIC_RESOURCE_SQL: Final = "concat(cluster_resource_id, ':topic:', topic_name)"

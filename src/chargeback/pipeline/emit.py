@@ -1,0 +1,164 @@
+"""Emit: what is calculated is handed to the tenant's emitters, each with a state of its own for every date.
+
+A period (a day, a week, a month) is due when its facts or the emitter's settings are not those that were emitted last,
+or when it failed then. What goes wrong is that emitter's and that period's error: nothing else is held up by it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from chargeback.config.emitters import ConfiguredEmitter
+from chargeback.emitters.contract import Emitter
+from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.pipeline.emit_facts import StoredFacts, facts_for
+from chargeback.pipeline.emit_plan import Due, Wishes, plan
+from chargeback.pipeline.events import Stage
+from chargeback.pipeline.job import Job
+from chargeback.store.control import days as states
+from chargeback.store.control.emissions import Emission, EmissionState, read_emissions, save_emission
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+
+log = logging.getLogger(__name__)
+
+
+def emit(job: Job) -> None:
+    """Let every emitter write what is due; none stops another.
+
+    Raises:
+        Stopped: the run was asked to stop; what is not written is due in the next one.
+        LeaseLost: somebody else has taken over.
+        StorageError: the tenant's storage cannot be used.
+    """
+    if not job.tenant.emitters:
+        return
+    stage = _Stage.of(job)
+    due = [(emitter, stage.due_of(emitter)) for emitter in job.tenant.emitters]
+    stage.total = sum(len(periods) for _, periods in due)
+    if not stage.total:
+        return
+    job.enter(Stage.EMITTING, total=stage.total)
+    with facts_for(job) as facts:
+        for emitter, periods in due:
+            if periods:
+                facts.days = [day for day in stage.calculated if day >= stage.oldest(emitter)]
+                stage.work(emitter, periods, facts)
+
+
+@dataclass
+class _Stage:
+    """The emitting stage of one run: the ``calculated`` days, and the names of each day's ``files``."""
+
+    job: Job
+    calculated: Sequence[date]
+    files: Mapping[date, str]
+    done: int = 0
+    total: int = 0
+
+    @classmethod
+    def of(cls, job: Job) -> _Stage:
+        """The facts as they are now; nobody else changes them during the run."""
+        files: dict[date, str] = defaultdict(str)
+        for file in job.store.facts.snapshot(CHARGEBACKS_TABLE).files:
+            if file.day is not None and file.rows:
+                files[file.day] += Path(file.path).name
+        with job.store.control.read() as connection:
+            calculated = [state.tracking_date for state in states.read_days(connection) if state.chargeback_calculated]
+        return cls(job, calculated, dict(files))
+
+    def oldest(self, emitter: ConfiguredEmitter) -> date:
+        """The first day within the emitter's lookback."""
+        lookback = emitter.settings.lookback_days
+        return date.min if lookback is None else self.job.today - timedelta(days=lookback)
+
+    def due_of(self, emitter: ConfiguredEmitter) -> list[Due]:
+        """What an emitter is to write, oldest first; what it leaves out is recorded."""
+        job, settings = self.job, emitter.settings
+        wishes = Wishes(
+            name=emitter.name,
+            aggregation=settings.aggregation,
+            # Secrets are masked in it.
+            settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
+            oldest=self.oldest(emitter),
+            kept_from=job.today - timedelta(days=job.tenant.settings.retention_days),
+            newest_only=emitter.kind.wants_newest_only(emitter.params),
+        )
+        with job.store.control.read() as connection:
+            known = read_emissions(connection, emitter.name)
+        planned = plan(wishes, self.calculated, self.files, known)
+        if planned.skipped:
+            with job.lease.write() as connection:
+                for emission in planned.skipped:
+                    save_emission(connection, emission)
+        return [due for due in planned.due if any(job.wants(day) for day in due.period.days)]
+
+    def work(self, emitter: ConfiguredEmitter, due: Sequence[Due], facts: StoredFacts) -> None:
+        """Let one emitter write its periods, as many at once as it wants."""
+        opened = self._opened(emitter)
+        if isinstance(opened, str):
+            self._record(emitter, due, f"it cannot start: {opened}")
+            return
+        size = opened.batch or len(due)
+        try:
+            for start in range(0, len(due), size):
+                self.job.check()
+                some = due[start : start + size]
+                self._record(emitter, some, self._attempt(opened, some, facts))
+        finally:
+            _close(opened, emitter.name)
+
+    def _opened(self, emitter: ConfiguredEmitter) -> Emitter | str:
+        """The emitter at work, or why it cannot work."""
+        context = emitter.context(self.job.tenant.name, self.job.tenant.settings)
+        try:
+            return emitter.kind.open(context, emitter.params, self.job.stop)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+            self.job.check()
+            return _reason(error)
+
+    def _attempt(self, emitter: Emitter, due: Sequence[Due], facts: StoredFacts) -> str | None:
+        """Why the periods could not be written, if they could not."""
+        try:
+            emitter.emit([each.period for each in due], facts)
+        except (Stopped, LeaseLost):
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+            self.job.check()  # who is asked to stop may fail in any way
+            return _reason(error)
+        return None
+
+    def _record(self, emitter: ConfiguredEmitter, due: Sequence[Due], error: str | None) -> None:
+        """Remember what became of some periods."""
+        first, last = due[0].period.start, due[-1].period.start
+        if error is not None:
+            when = f"{first}" if first == last else f"{first} to {last}"
+            self.job.trouble(f"emitter {emitter.name}: {when}: {error}")
+        state = EmissionState.EMITTED if error is None else EmissionState.FAILED
+        with self.job.lease.write() as connection:
+            for each in due:
+                emission = Emission(emitter.name, each.period.start, state, each.version, each.attempts + 1, error)
+                save_emission(connection, emission)
+        self.done += len(due)
+        self.job.enter(Stage.EMITTING, last, self.done, self.total)
+
+
+def _close(emitter: Emitter, name: str) -> None:
+    try:
+        emitter.close()
+    except (Exception, SystemExit):  # the edge of a plugin
+        log.exception("emitter %s could not be closed", name)
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in words that may be shown; the log has the rest of what nobody foresaw."""
+    if isinstance(error, ChargebackError):
+        return str(error)
+    log.error("an emitter failed", exc_info=error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"internal error: {type(error).__name__}"

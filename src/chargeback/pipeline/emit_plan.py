@@ -1,0 +1,86 @@
+"""What of a tenant's days an emitter has to write, and what it leaves out. No input or output here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from chargeback.emitters.contract import Period
+from chargeback.store.control.emissions import Emission, EmissionState
+
+_VERSION_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A period to emit: which version of it, and how often that one was tried before."""
+
+    period: Period
+    version: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How one emitter is configured.
+
+    ``settings`` is a text that changes with the settings; ``oldest`` the first day within its lookback, ``kept_from``
+    the first day of which the tenant keeps facts.
+    """
+
+    name: str
+    aggregation: str
+    settings: str
+    oldest: date
+    kept_from: date
+    newest_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is due, oldest first, and what is newly skipped."""
+
+    due: Sequence[Due]
+    skipped: Sequence[Emission]
+
+
+def plan(wishes: Wishes, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]) -> Plan:
+    """Compare what there is (the ``calculated`` days, ascending, and the files of each day) with what is ``known`` to
+    be emitted."""
+    last_days = {Period.containing(day, wishes.aggregation): day for day in calculated}
+    newest = max(last_days, default=None)
+    due: list[Due] = []
+    skipped: list[Emission] = []
+    for period, last_day in last_days.items():
+        if period.start < wishes.kept_from:
+            continue  # what was written while all of it was there is better than what could be written now
+        version = version_of(wishes.settings, period, files)
+        before = known.get(period.start)
+        same = before if before is not None and before.version == version else None
+        reason = _why_skipped(wishes, last_day, is_newest=period == newest)
+        if reason is None:
+            if same is None or same.state != EmissionState.EMITTED:
+                due.append(Due(period, version, same.attempts if same else 0))
+        elif same is None or same.state == EmissionState.FAILED:
+            skipped.append(Emission(wishes.name, period.start, EmissionState.SKIPPED, version, error=reason))
+    return Plan(due, skipped)
+
+
+def _why_skipped(wishes: Wishes, last_day: date, *, is_newest: bool) -> str | None:
+    if last_day < wishes.oldest:
+        return "older than lookback_days"
+    if wishes.newest_only and not is_newest:
+        return "only the newest day is shown"
+    return None
+
+
+def version_of(settings: str, period: Period, files: Mapping[date, str]) -> str:
+    """A text that stands for the content of a period: it changes when a day of it is calculated (again), and when the
+    emitter is configured otherwise. Every calculation of a day writes a file of a new name."""
+    return _digest([settings, *(f"{day}={files[day]}" for day in period.days if day in files)])
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(texts).encode(), digest_size=_VERSION_BYTES).hexdigest()

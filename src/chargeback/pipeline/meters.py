@@ -1,0 +1,106 @@
+"""The metrics of runs. A run is a child process: what it tells on its way is added up here, in its parent.
+
+The numbers grow while a run is under way, and what a run told before it was killed counts.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from chargeback.pipeline.events import Account, Outcome, Progress, RunResult, Stage
+
+_DURATIONS: Final = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
+_COUNTS: Final = {
+    "dates_gathered": ("chargeback_days_gathered", "Days whose bill was gathered."),
+    "dates_calculated": ("chargeback_days_calculated", "Days whose chargebacks were calculated."),
+    "lines": ("chargeback_billing_lines_gathered", "Billing lines that were gathered."),
+    "rows": ("chargeback_rows_written", "Chargeback rows that were written."),
+}
+
+
+class RunMeters:
+    """Counters of the runs of these tenants, in a registry of their own. Safe for use by several threads."""
+
+    def __init__(self, tenants: Iterable[str], *, in_progress: Callable[[], float]) -> None:
+        self.registry = CollectorRegistry()
+        self._lock = threading.Lock()
+        self._heard: dict[str, Account] = {}
+        self._began: dict[str, float] = {}
+        self._runs = Counter(
+            "chargeback_runs", "Runs that ended, by how.", ("tenant", "outcome"), registry=self.registry
+        )
+        self._durations = Histogram(
+            "chargeback_run_duration_seconds",
+            "How long runs took.",
+            ("tenant",),
+            buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self._counts = {
+            field: Counter(name, text, ("tenant",), registry=self.registry) for field, (name, text) in _COUNTS.items()
+        }
+        self._stages = Counter(
+            "chargeback_stage_seconds",
+            "Time that runs spent in each stage.",
+            ("tenant", "stage"),
+            registry=self.registry,
+        )
+        self._calls = Counter(
+            "chargeback_provider_requests",
+            "Requests to providers and metrics sources, by HTTP status (none: no answer).",
+            ("tenant", "source", "status"),
+            registry=self.registry,
+        )
+        running = Gauge("chargeback_runs_in_progress", "Runs that this process has under way.", registry=self.registry)
+        running.set_function(in_progress)
+        for tenant in tenants:
+            self._start_at_zero(tenant)
+
+    def _start_at_zero(self, tenant: str) -> None:
+        """A first failure is an increase only of a counter that was there before."""
+        for outcome in Outcome:
+            if outcome is not Outcome.RUNNING:
+                self._runs.labels(tenant, outcome)
+        for stage in Stage:
+            self._stages.labels(tenant, stage)
+        for counter in self._counts.values():
+            counter.labels(tenant)
+        self._durations.labels(tenant)
+
+    def begin(self, tenant: str) -> None:
+        """A run of the tenant begins."""
+        with self._lock:
+            self._heard[tenant] = Account()
+            self._began[tenant] = time.monotonic()
+
+    def hear(self, progress: Progress) -> None:
+        """A run told how far it is."""
+        self._add(progress.tenant, progress.account)
+
+    def end(self, result: RunResult) -> None:
+        """A run has ended; one that could tell nothing at its end counts with what was heard before."""
+        self._add(result.tenant, result.account)
+        self._runs.labels(result.tenant, result.outcome).inc()
+        with self._lock:
+            began = self._began.pop(result.tenant, None)
+        if began is not None:
+            self._durations.labels(result.tenant).observe(time.monotonic() - began)
+
+    def _add(self, tenant: str, now: Account) -> None:
+        """Add what is more than was heard before."""
+        with self._lock:
+            before = self._heard.get(tenant, Account())
+            if now == Account():
+                return
+            self._heard[tenant] = now
+            for field, counter in self._counts.items():
+                counter.labels(tenant).inc(max(0, getattr(now, field) - getattr(before, field)))
+            for stage, seconds in now.stage_seconds.items():
+                self._stages.labels(tenant, stage).inc(max(0.0, seconds - before.stage_seconds.get(stage, 0.0)))
+            for key, count in now.calls.items():
+                self._calls.labels(tenant, *key).inc(max(0, count - before.calls.get(key, 0)))

@@ -1,0 +1,86 @@
+"""Retain: days past the tenant's retention are forgotten, and what nobody can need any more leaves the disk.
+
+A day goes in this order: its state, then its facts, one commit a table. A crash in between leaves rows that no state
+knows; the next run removes them. The upkeep of the tables follows at most once a day.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import date, timedelta
+from typing import Final
+
+from chargeback.errors import LeaseLost, StorageError
+from chargeback.model.days import utc_now
+from chargeback.pipeline.events import Stage
+from chargeback.pipeline.job import Job
+from chargeback.store.control.retention import forget_days, oldest_day
+from chargeback.store.facts.tables import SCHEMAS
+from chargeback.store.facts.upkeep import Upkept, last_upkeep, note_upkeep, rewrite_dimensions, tidy_table
+
+log = logging.getLogger(__name__)
+
+UPKEEP_EVERY: Final = timedelta(hours=24)
+
+
+def oldest_kept(today: date, retention_days: int) -> date:
+    """The oldest UTC day that is kept."""
+    return today - timedelta(days=retention_days)
+
+
+def retain(job: Job) -> None:
+    """Forget what is past retention, and see to the tables where that is due.
+
+    Trouble with the storage is recorded and survived: the next run tries again.
+
+    Raises:
+        LeaseLost: somebody else has taken over.
+        Stopped: the run was asked to stop.
+    """
+    try:
+        _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
+        _upkeep(job)
+    except LeaseLost:
+        raise
+    except StorageError as error:
+        job.trouble(f"retention is not complete and is tried again in the next run: {error}")
+
+
+def _forget(job: Job, oldest: date) -> None:
+    with job.store.control.read() as connection:
+        oldest_state = oldest_day(connection)
+    expired = [name for name in _by_day() if any(day < oldest for day in job.store.facts.snapshot(name).days)]
+    if not expired and (oldest_state is None or oldest_state >= oldest):
+        return
+    job.enter(Stage.RETENTION, oldest, total=len(expired))
+    with job.lease.write() as connection:
+        forgotten = forget_days(connection, oldest)
+    for number, name in enumerate(expired, start=1):
+        job.check()
+        job.store.facts.delete_before(name, oldest, epoch=job.lease.epoch)
+        job.report(Stage.RETENTION, oldest, number, len(expired))
+    log.info("tenant %s: %d days before %s are past their retention and gone", job.tenant.name, forgotten, oldest)
+
+
+def _by_day() -> list[str]:
+    return [name for name, schema in SCHEMAS.items() if "date" in schema.names]
+
+
+def _upkeep(job: Job) -> None:
+    facts, epoch = job.store.facts, job.lease.epoch
+    last = last_upkeep(facts.root)
+    if last is not None and utc_now() - last < UPKEEP_EVERY:
+        return
+    job.enter(Stage.RETENTION, total=len(SCHEMAS))
+    rewrite_dimensions(facts, epoch=epoch)
+    removed = Upkept()
+    for number, name in enumerate(SCHEMAS, start=1):
+        job.check()
+        removed += tidy_table(facts, name, epoch=epoch)
+        job.report(Stage.RETENTION, None, number, len(SCHEMAS))
+    note_upkeep(facts.root)
+    if removed:
+        log.info(
+            "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",
+            *(job.tenant.name, removed.files, removed.leftovers, removed.folders),
+        )

@@ -1,0 +1,164 @@
+"""A copy of one tenant's whole storage, at one point in time, and the way back.
+
+A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the fact
+tables (``facts/``), and ``backup.json``, which says whose it is. It is made under the tenant's lease: nothing is
+written meanwhile, so both parts tell the same story. Readers go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import make_url, update
+from sqlalchemy.engine import URL
+
+from chargeback.errors import StorageError
+from chargeback.model.days import render_instant, utc_now
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.schema import tenant as tenant_table
+from chargeback.store.tenant import TenantStore
+
+LABEL: Final = "backup.json"
+FACTS: Final = "facts"
+_SQLITE, _POSTGRESQL = "control.db", "control.dump"
+_UNFINISHED = ".partial"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Whose backup it is, when it was made, and at which revision its control database is."""
+
+    tenant_name: str
+    tenant_id: str
+    ecosystem: str
+    made_at: str
+    revision: str
+
+
+def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
+    """Copy the storage of a tenant into a new folder below ``folder``, and tell which. It appears when it is whole.
+
+    Raises:
+        LeaseHeld: a run is in progress.
+        StorageError: something cannot be read or written.
+    """
+    made_at = utc_now()
+    target = folder / f"{store.tenant_name}-{made_at:%Y%m%dT%H%M%SZ}"
+    unfinished = target.with_name(target.name + _UNFINISHED)
+    lease = acquire(store.control, Owner.this_process())
+    try:
+        with lease.kept_alive(), _reporting(f"{target} cannot be written"):
+            unfinished.mkdir(parents=True)
+            revision = str(store.control.revisions().stamped)
+            _copy_control(make_url(connection_string), unfinished)
+            if store.facts.root.is_dir():
+                shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*"))
+            label = Label(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
+            (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
+            unfinished.rename(target)
+    finally:
+        lease.release()
+    return target
+
+
+def read_label(backup: Path) -> Label:
+    """What a backup says of itself.
+
+    Raises:
+        StorageError: the folder is no whole backup.
+    """
+    try:
+        return Label(**json.loads((backup / LABEL).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        raise StorageError(f"{backup} is no backup: it has no readable {LABEL}") from None
+
+
+def restore(backup: Path, store: TenantStore, connection_string: str) -> Label:
+    """Make the storage of a tenant what it was; the tenant's own must be empty.
+
+    Raises:
+        SchemaError: the backup was made by a newer version.
+        StorageError: there is storage already, the backup is another tenant's or another kind's, or is not whole.
+    """
+    label = read_label(backup)
+    if (label.tenant_id, label.ecosystem) != (store.tenant_id, store.ecosystem):
+        raise StorageError(f"the backup is of tenant_id {label.tenant_id} ({label.ecosystem}), not of this tenant")
+    url = make_url(connection_string)
+    _refuse_to_overwrite(url, store)
+    with _reporting(f"{backup} cannot be restored"):
+        if (backup / FACTS).is_dir():
+            shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
+        _restore_control(url, backup)  # last: as long as it is missing, the storage does not count as there
+    store.control.upgrade()
+    with store.control.write() as connection:
+        connection.execute(update(tenant_table).values(lease_owner=None, lease_expires_at=None, stage=None))
+    return label
+
+
+def _refuse_to_overwrite(url: URL, store: TenantStore) -> None:
+    if store.facts.root.is_dir() and any(store.facts.root.iterdir()):
+        raise StorageError(f"{store.facts.root} is not empty; move it away first")
+    if url.get_backend_name() == "sqlite":
+        if url.database and Path(url.database).exists():
+            raise StorageError(f"{url.database} exists; move it away first, with its -wal and -shm files")
+        return
+    with ControlDatabase(url.render_as_string(hide_password=False)) as database:
+        if database.revisions().stamped is not None:
+            raise StorageError("the database has the tables of a tenant already; restore into an empty one")
+
+
+def _copy_control(url: URL, target: Path) -> None:
+    if url.get_backend_name() == "sqlite":
+        with closing(sqlite3.connect(str(url.database))) as source, closing(sqlite3.connect(target / _SQLITE)) as copy:
+            source.backup(copy)
+        return
+    _run_client(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={target / _POSTGRESQL}")
+
+
+def _restore_control(url: URL, backup: Path) -> None:
+    is_sqlite = url.get_backend_name() == "sqlite"
+    saved = backup / (_SQLITE if is_sqlite else _POSTGRESQL)
+    if not saved.is_file():
+        raise StorageError(f"{backup} has no {saved.name}: it is of a tenant with another kind of database")
+    if is_sqlite:
+        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(saved, str(url.database))
+        return
+    _run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", str(saved))
+
+
+def _run_client(url: URL, program: str, *words: str) -> None:
+    """Run a program of PostgreSQL's; the password goes through its environment, where no list of processes shows it."""
+    address = url.set(drivername="postgresql", password=None).render_as_string()
+    environment = os.environ | ({"PGPASSWORD": str(url.password)} if url.password else {})
+    try:
+        done = subprocess.run(  # noqa: S603 - the words are ours
+            [program, *words, f"--dbname={address}"], env=environment, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
+    if done.returncode != 0:
+        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
+
+
+class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`
+    """Turns errors of the operating system and of SQLite into ours."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError | sqlite3.Error):
+            raise StorageError(f"{self._what}: {error}") from error

@@ -1,0 +1,101 @@
+"""What each emitter has made of each date, and the inventory of past days that emitters tell of."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from itertools import accumulate
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from chargeback.model.days import ONE_DAY, start_of_day, utc_now
+from chargeback.store.control.inventory_lists import Kind
+from chargeback.store.control.schema import days, emissions
+
+
+class EmissionState(StrEnum):
+    """What became of a date. Failed ones are tried again in every run; skipped ones are not wanted as configured."""
+
+    EMITTED = "emitted"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """One row of the ``emissions`` table. ``tracking_date`` is the first day of the period that was emitted.
+
+    ``version`` stands for the facts and the settings it was made from; ``attempts`` counts how often that version was
+    tried. ``error`` says, in a sentence, why it failed or was skipped.
+    """
+
+    emitter: str
+    tracking_date: date
+    state: str
+    version: str
+    attempts: int = 0
+    error: str | None = None
+    changed_at: datetime | None = None
+
+
+def read_emissions(connection: Connection, emitter: str) -> dict[date, Emission]:
+    """Everything known of one emitter, by date."""
+    query = select(emissions).where(emissions.c.emitter == emitter).order_by(emissions.c.tracking_date)
+    return {row.tracking_date: Emission(**row._mapping) for row in connection.execute(query)}
+
+
+def save_emission(connection: Connection, emission: Emission) -> None:
+    """Write the row of one emitter and date; ``changed_at`` becomes now."""
+    values = {
+        "state": emission.state,
+        "version": emission.version,
+        "attempts": emission.attempts,
+        "error": emission.error,
+        "changed_at": utc_now(),
+    }
+    here = (emissions.c.emitter == emission.emitter) & (emissions.c.tracking_date == emission.tracking_date)
+    if connection.execute(update(emissions).where(here).values(**values)).rowcount == 0:
+        key = {"emitter": emission.emitter, "tracking_date": emission.tracking_date}
+        connection.execute(insert(emissions).values(**key, **values))
+
+
+def newest_calculated(connection: Connection) -> date | None:
+    """The newest day that has been calculated; one that is just being calculated again still counts, because its rows
+    are there until the new ones are."""
+    query = select(func.max(days.c.tracking_date)).where(days.c.calculated_fingerprint.is_not(None))
+    newest: date | None = connection.execute(query).scalar()
+    return newest
+
+
+def existing_on(connection: Connection, kind: Kind, wanted: Sequence[date]) -> dict[date, Mapping[str, int]]:
+    """How many of one half of the inventory existed at some moment of each day (``wanted`` is ascending), by type."""
+    created, deleted = kind.table.c.created_at, kind.table.c.deleted_at
+    grouped = select(kind.type, created, deleted, func.count()).group_by(kind.type, created, deleted)
+    return count_lives(
+        ((name, since, until, count) for name, since, until, count in connection.execute(grouped)), wanted
+    )
+
+
+def count_lives(
+    lives: Iterable[tuple[str, datetime | None, datetime | None, int]], wanted: Sequence[date]
+) -> dict[date, Mapping[str, int]]:
+    """How many of each type lived at some moment of each day; ``lives`` are (type, created, deleted, how many).
+
+    An unknown creation counts as always there. One pass, however many days: each entry is added on its first day and
+    taken away after its last.
+    """
+    starts = [start_of_day(day) for day in wanted]
+    ends = [start_of_day(day + ONE_DAY) for day in wanted]
+    changes: dict[str, list[int]] = defaultdict(lambda: [0] * (len(wanted) + 1))
+    for name, since, until, count in lives:
+        first = 0 if since is None else bisect_right(ends, since)
+        after = len(wanted) if until is None else bisect_left(starts, until)
+        if first < after:
+            changes[name][first] += count
+            changes[name][after] -= count
+    totals = {name: list(accumulate(of_type)) for name, of_type in sorted(changes.items())}
+    return {day: {name: counts[at] for name, counts in totals.items()} for at, day in enumerate(wanted)}

@@ -1,0 +1,149 @@
+"""Lists and counts of the inventory, as the API shows them. The same answers on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, case, collate, func, or_, select
+
+from chargeback.store.control.schema import identities, resources, tags
+
+ACTIVE: Final = "active"
+DELETED: Final = "deleted"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One half of the inventory: its table, and what its id and type columns are called."""
+
+    entity_type: str
+    table: Table
+
+    @property
+    def id(self) -> ColumnElement[str]:
+        """The id column."""
+        return self.table.c[f"{self.entity_type}_id"]
+
+    @property
+    def type(self) -> ColumnElement[str]:
+        """The type column."""
+        return self.table.c[f"{self.entity_type}_type"]
+
+    @property
+    def status(self) -> ColumnElement[str]:
+        """``active``, or ``deleted`` once a deletion is known."""
+        return case((self.table.c.deleted_at.is_(None), ACTIVE), else_=DELETED)
+
+
+RESOURCES: Final = Kind("resource", resources)
+IDENTITIES: Final = Kind("identity", identities)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of the inventory is asked for.
+
+    ``period`` is (start, end): what existed at some moment of it, or at that moment where both are the same. Beside it
+    ``search``, the order and the tags are ignored.
+    """
+
+    type: str | None = None
+    status: str | None = None
+    period: tuple[datetime, datetime] | None = None
+    search: str | None = None
+    sort_by: str | None = None
+    descending: bool = False
+    tag_key: str | None = None
+    tag_value: str | None = None
+
+
+def listed(
+    connection: Connection, kind: Kind, asked: Asked, *, offset: int, limit: int
+) -> tuple[list[RowMapping], int]:
+    """One page of a list, as (rows, how many there are in all). Rows have the table's columns and ``status``."""
+    where = _where(connection, kind, asked)
+    total = connection.execute(select(func.count()).select_from(kind.table).where(where)).scalar_one()
+    if offset >= total:
+        return [], total
+    page = select(kind.table, kind.status.label("status")).where(where)
+    page = page.order_by(*_order(connection, kind, asked)).offset(offset).limit(limit)
+    return list(connection.execute(page).mappings()), total
+
+
+def counts(connection: Connection, kind: Kind) -> dict[str, dict[str, int]]:
+    """How many there are of each type: type → ``total``, ``active``, ``deleted``."""
+    deleted = func.count(kind.table.c.deleted_at)
+    rows = connection.execute(select(kind.type, func.count(), deleted).group_by(kind.type))
+    return {
+        name: {"total": total, "active": total - gone, "deleted": gone}
+        for name, total, gone in sorted(rows, key=lambda row: row[0])
+    }
+
+
+def _where(connection: Connection, kind: Kind, asked: Asked) -> ColumnElement[bool]:
+    clauses: list[ColumnElement[bool]] = []
+    if asked.type is not None:
+        clauses.append(kind.type == asked.type)
+    if asked.status is not None:
+        clauses.append(kind.status == asked.status)
+    if asked.period is not None:
+        clauses.append(_existed(kind.table, *asked.period))
+    else:
+        if asked.search:
+            found = [contains(connection, column, asked.search) for column in (kind.id, kind.table.c.display_name)]
+            clauses.append(or_(*found))
+        if asked.tag_key is not None:
+            clauses.append(_tagged(kind, asked.tag_key, asked.tag_value))
+    return and_(True, *clauses)
+
+
+def _existed(table: Table, start: datetime, end: datetime) -> ColumnElement[bool]:
+    """Existed at some instant of ``[start, end)``; at ``start`` where both are the same."""
+    created, deleted = table.c.created_at, table.c.deleted_at
+    before_end = created <= start if start == end else created < end
+    return and_(or_(created.is_(None), before_end), or_(deleted.is_(None), deleted > start))
+
+
+def _tagged(kind: Kind, key: str, value: str | None) -> ColumnElement[bool]:
+    tag = select(tags.c.tag_id).where(
+        tags.c.entity_type == kind.entity_type, tags.c.entity_id == kind.id, tags.c.tag_key == key
+    )
+    return (tag if value is None else tag.where(tags.c.tag_value == value)).exists()
+
+
+def _order(connection: Connection, kind: Kind, asked: Asked) -> list[ColumnElement[Any]]:
+    """By the column asked for, then by id; nothing without a value comes last, either way."""
+    by_id = bytewise(connection, kind.id)
+    if asked.period is not None:
+        return [by_id]
+    sortable = {
+        "display_name": kind.table.c.display_name,
+        f"{kind.entity_type}_type": kind.type,
+        "status": kind.status,
+        f"{kind.entity_type}_id": kind.id,
+    }
+    if kind is IDENTITIES:
+        del sortable["status"]
+    column = bytewise(connection, sortable.get(asked.sort_by or "", kind.id))
+    return [(column.desc() if asked.descending else column.asc()).nulls_last(), by_id]
+
+
+def bytewise(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """``column`` in the order of its bytes, whatever the collation of the database."""
+    return column if connection.dialect.name == "sqlite" else collate(column, "C")
+
+
+def contains(connection: Connection, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    """Whether ``column`` contains ``text``, upper and lower case being the same in every script."""
+    if connection.dialect.name != "sqlite":
+        return func.strpos(func.lower(column), func.lower(text)) > 0
+    # SQLite itself only knows the cases of ASCII.
+    driver: Any = connection.connection.dbapi_connection
+    driver.create_function("lower_case", 1, _lower, deterministic=True)
+    return func.instr(func.lower_case(column), text.lower()) > 0
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()

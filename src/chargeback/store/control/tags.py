@@ -1,0 +1,233 @@
+"""Tags of resources and identities, in the control database.
+
+Every write first raises the tenant's ``tags_revision``: readers notice that what they remember is old, and on
+PostgreSQL the row's lock makes writers take turns, so that the counts they answer are exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Subquery,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    not_,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import Text as TextType
+from sqlalchemy.dialects.postgresql import JSONB
+
+from chargeback.model.days import utc_now
+from chargeback.store.control.inventory_lists import bytewise, contains
+from chargeback.store.control.schema import Instant, identities, resources, tags, tenant
+
+RESOURCE: Final = "resource"
+IDENTITY: Final = "identity"
+
+_PLACE: Final = ("entity_type", "entity_id", "tag_key")
+_Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class TagWrite:
+    """A tag that an entity shall have."""
+
+    entity_type: str
+    entity_id: str
+    tag_key: str
+    tag_value: str
+
+    @property
+    def place(self) -> _Place:
+        """What a tag is unique by."""
+        return self.entity_type, self.entity_id, self.tag_key
+
+
+@dataclass(frozen=True)
+class BulkCounts:
+    """What a bulk write did, entry by entry."""
+
+    created: int = 0
+    updated: int = 0
+    skipped: int = 0
+
+
+def revision(connection: Connection) -> int:
+    """How often the tenant's tags were written; 0 where the tenant has no row yet."""
+    return connection.execute(select(tenant.c.tags_revision)).scalar() or 0
+
+
+def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, str]]:
+    """(entity_type, entity_id, tag_key, tag_value) of all tags."""
+    columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, tags.c.tag_value)
+    for row in connection.execute(select(*columns)):
+        yield row[0], row[1], row[2], row[3]
+
+
+def unknown(connection: Connection, wanted: Collection[TagWrite]) -> list[tuple[str, str]]:
+    """(entity_type, entity_id) of those that the inventory does not have, in order."""
+    given = _given(connection, wanted)
+    in_inventory = [
+        and_(given.c.entity_type == kind, exists().where(column == given.c.entity_id))
+        for kind, column in ((RESOURCE, resources.c.resource_id), (IDENTITY, identities.c.identity_id))
+    ]
+    asked = select(given.c.entity_type, given.c.entity_id).distinct().where(not_(or_(*in_inventory)))
+    return sorted((entity_type, entity_id) for entity_type, entity_id in connection.execute(asked))
+
+
+def of_entity(connection: Connection, entity_type: str, entity_id: str) -> list[RowMapping]:
+    """The tags of one entity, by key."""
+    asked = select(tags).where(tags.c.entity_type == entity_type, tags.c.entity_id == entity_id)
+    return list(connection.execute(asked.order_by(bytewise(connection, tags.c.tag_key))).mappings())
+
+
+def listed(
+    connection: Connection, *, entity_type: str | None, tag_key: str | None, offset: int, limit: int
+) -> tuple[list[RowMapping], int]:
+    """One page of all tags, by entity and key, as (rows, how many there are in all)."""
+    where = and_(
+        True,
+        *([tags.c.entity_type == entity_type] if entity_type is not None else []),
+        *([tags.c.tag_key == tag_key] if tag_key is not None else []),
+    )
+    total = connection.execute(select(func.count()).select_from(tags).where(where)).scalar_one()
+    if offset >= total:
+        return [], total
+    order = [bytewise(connection, tags.c[name]) for name in _PLACE]
+    page = select(tags).where(where).order_by(*order).offset(offset).limit(limit)
+    return list(connection.execute(page).mappings()), total
+
+
+def keys(connection: Connection) -> list[str]:
+    """Every tag key in use."""
+    return sorted(connection.execute(select(tags.c.tag_key).distinct()).scalars())
+
+
+def values(connection: Connection, key: str, search: str | None = None) -> list[str]:
+    """Every value in use of one key; only those that contain ``search``, in whatever case, where it is given."""
+    asked = select(tags.c.tag_value).where(tags.c.tag_key == key).distinct()
+    if search:
+        asked = asked.where(contains(connection, tags.c.tag_value, search))
+    return sorted(connection.execute(asked).scalars())
+
+
+def create(connection: Connection, tenant_id: str, tag: TagWrite, created_by: str) -> RowMapping | None:
+    """The new tag; None when the entity already has that key."""
+    _raise_revision(connection)
+    if connection.execute(select(tags.c.tag_id).where(_at(tag.place))).first() is not None:
+        return None
+    row = {
+        "tenant_id": tenant_id,
+        "entity_type": tag.entity_type,
+        "entity_id": tag.entity_id,
+        "tag_key": tag.tag_key,
+        "tag_value": tag.tag_value,
+        "created_by": created_by,
+        "created_at": utc_now(),
+    }
+    return connection.execute(insert(tags).values(row).returning(tags)).mappings().one()
+
+
+def change(connection: Connection, tag: TagWrite) -> RowMapping | None:
+    """The tag with its new value; None when the entity has no such key."""
+    _raise_revision(connection)
+    statement = update(tags).where(_at(tag.place)).values(tag_value=tag.tag_value).returning(tags)
+    return connection.execute(statement).mappings().first()
+
+
+def remove(connection: Connection, place: _Place) -> bool:
+    """Whether there was such a tag; there is none now."""
+    _raise_revision(connection)
+    return connection.execute(delete(tags).where(_at(place))).rowcount > 0
+
+
+def write_many(
+    connection: Connection, tenant_id: str, wanted: Sequence[TagWrite], *, created_by: str, override: bool
+) -> BulkCounts:
+    """Write tags as if one after the other, in three statements however many they are.
+
+    A key that an entity already has, from before or from an earlier entry, is updated with ``override`` and skipped
+    without. Nothing is written unless everything is.
+    """
+    _raise_revision(connection)
+    known = _existing(connection, wanted)
+    created: dict[_Place, TagWrite] = {}
+    updated: dict[_Place, TagWrite] = {}
+    updates = skips = 0
+    for tag in wanted:
+        if tag.place not in known and tag.place not in created:
+            created[tag.place] = tag
+        elif override:
+            updates += 1
+            (updated if tag.place in known else created)[tag.place] = tag
+        else:
+            skips += 1
+    _insert(connection, tenant_id, created.values(), created_by)
+    _update(connection, updated.values())
+    return BulkCounts(len(created), updates, skips)
+
+
+def _raise_revision(connection: Connection) -> None:
+    connection.execute(update(tenant).values(tags_revision=tenant.c.tags_revision + 1))
+
+
+def _at(place: _Place) -> ColumnElement[bool]:
+    return and_(*(tags.c[name] == value for name, value in zip(_PLACE, place, strict=True)))
+
+
+def _given(connection: Connection, wanted: Collection[TagWrite]) -> Subquery:
+    """``wanted`` as a relation, sent as one value: neither database limits how many entries that may be."""
+    document = json.dumps([[*tag.place, tag.tag_value] for tag in wanted])
+    names = (*_PLACE, "tag_value")
+    if connection.dialect.name == "sqlite":
+        entry = func.json_each(document).table_valued("value").c.value
+        fields = [func.json_extract(entry, f"$[{index}]") for index in range(len(names))]
+    else:
+        entry = func.jsonb_array_elements(cast(literal(document, TextType), JSONB)).table_valued("value").c.value
+        fields = [func.jsonb_extract_path_text(entry, str(index)) for index in range(len(names))]
+    return select(*(field.label(name) for field, name in zip(fields, names, strict=True))).subquery()
+
+
+def _same_place(given: Subquery) -> ColumnElement[bool]:
+    return and_(*(tags.c[name] == given.c[name] for name in _PLACE))
+
+
+def _existing(connection: Connection, wanted: Collection[TagWrite]) -> set[_Place]:
+    given = _given(connection, wanted)
+    rows = connection.execute(select(*(tags.c[name] for name in _PLACE)).join(given, _same_place(given)))
+    return {(entity_type, entity_id, key) for entity_type, entity_id, key in rows}
+
+
+def _insert(connection: Connection, tenant_id: str, new: Collection[TagWrite], created_by: str) -> None:
+    if not new:
+        return
+    given = _given(connection, new)
+    names = ("tenant_id", *_PLACE, "tag_value", "created_by", "created_at")
+    rows = select(
+        literal(tenant_id, TextType),
+        *(given.c[name] for name in (*_PLACE, "tag_value")),
+        literal(created_by, TextType),
+        literal(utc_now(), Instant),
+    )
+    connection.execute(insert(tags).from_select(names, rows))
+
+
+def _update(connection: Connection, changed: Collection[TagWrite]) -> None:
+    if not changed:
+        return
+    given = _given(connection, changed)
+    connection.execute(update(tags).where(_same_place(given)).values(tag_value=given.c.tag_value))

@@ -1,0 +1,188 @@
+"""What the topic overlay keeps in the control database: its queue, its failures, and the topics it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from chargeback.model.days import ONE_DAY, start_of_day
+from chargeback.model.topics import topic_resource_id
+from chargeback.store.control.schema import days, resources, topic_failures, topic_sightings
+
+_AT_ONCE = 500
+
+
+def queue_topics(connection: Connection, queued: Collection[date]) -> None:
+    """Let the topics of days be attributed (again), with failures counted from the start."""
+    for some in _batches(queued):
+        connection.execute(
+            update(days)
+            .where(days.c.tracking_date.in_(some))
+            .values(topic_due=True, topic_attribution_calculated=False)
+        )
+        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
+
+
+def reconsider_topics(connection: Connection, affected: Collection[date]) -> None:
+    """Queue days that count as calculated until there is something better."""
+    for some in _batches(affected):
+        connection.execute(update(days).where(days.c.tracking_date.in_(some)).values(topic_due=True))
+        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
+
+
+def finish_topics(connection: Connection, day: date, *, fingerprint: str | None, rows: int, gathered: bool) -> None:
+    """A day is attributed: from which bill, in how many rows, and whether its measurements are stored."""
+    connection.execute(
+        update(days)
+        .where(days.c.tracking_date == day)
+        .values(
+            topic_due=False,
+            topic_overlay_gathered=gathered,
+            topic_attribution_calculated=True,
+            topic_fingerprint=fingerprint,
+            topic_rows=rows,
+        )
+    )
+    connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date == day))
+
+
+def forget_topics(connection: Connection, forgotten: Collection[date]) -> None:
+    """Days whose topic rows are removed."""
+    for some in _batches(forgotten):
+        connection.execute(
+            update(days)
+            .where(days.c.tracking_date.in_(some))
+            .values(topic_due=False, topic_overlay_gathered=False, topic_attribution_calculated=False, topic_rows=0)
+        )
+        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
+
+
+def _batches(dates: Collection[date]) -> Iterator[list[date]]:
+    ordered = sorted(dates)
+    for start in range(0, len(ordered), _AT_ONCE):
+        yield ordered[start : start + _AT_ONCE]
+
+
+def count_topic_failures(connection: Connection, day: date, clusters: Iterable[str]) -> dict[str, int]:
+    """One more failure for each of the clusters on that day; how many there are now."""
+    query = select(topic_failures).where(topic_failures.c.tracking_date == day)
+    known: dict[str, int] = {row.cluster_id: row.failures for row in connection.execute(query)}
+    counted = {cluster: known.get(cluster, 0) + 1 for cluster in clusters}
+    for cluster, failures in counted.items():
+        row = {"tracking_date": day, "cluster_id": cluster, "failures": failures}
+        if cluster in known:
+            here = (topic_failures.c.tracking_date == day) & (topic_failures.c.cluster_id == cluster)
+            connection.execute(update(topic_failures).where(here).values(failures=failures))
+        else:
+            connection.execute(insert(topic_failures).values(row))
+    return counted
+
+
+def resource_ids(connection: Connection, resource_type: str) -> frozenset[str]:
+    """The ids of every resource of a type, the deleted included."""
+    return frozenset(
+        connection.execute(select(resources.c.resource_id).where(resources.c.resource_type == resource_type)).scalars()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLife:
+    """From when to when a topic existed; an unknown beginning counts as always there."""
+
+    created_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+
+#: Cluster → topic → its life.
+TopicLives = dict[str, dict[str, TopicLife]]
+#: Cluster → the first and the last day on which any topic of it was seen.
+Sightings = dict[str, tuple[date, date]]
+
+
+def read_topic_lives(connection: Connection, topic_type: str) -> TopicLives:
+    """Every topic of the inventory, the deleted included."""
+    columns = (resources.c.parent_id, resources.c.display_name, resources.c.created_at, resources.c.deleted_at)
+    lives: TopicLives = {}
+    for cluster, topic, created_at, deleted_at in connection.execute(
+        select(*columns).where(resources.c.resource_type == topic_type)
+    ):
+        lives.setdefault(cluster, {})[topic] = TopicLife(created_at, deleted_at)
+    return lives
+
+
+def read_sightings(connection: Connection) -> Sightings:
+    """When topics were seen, per cluster."""
+    return {cluster: (first, last) for cluster, first, last in connection.execute(select(topic_sightings))}
+
+
+def save_topic_lives(
+    connection: Connection, topic_type: str, new: TopicLives, changed: TopicLives, *, seen_at: datetime
+) -> None:
+    """Add new topics to the inventory, and change the lives of known ones."""
+    rows: list[dict[str, Any]] = [
+        {
+            "resource_id": topic_resource_id(cluster, topic),
+            "resource_type": topic_type,
+            "parent_id": cluster,
+            "owner_id": None,
+            "active_as": None,
+            "display_name": topic,
+            "created_at": life.created_at,
+            "deleted_at": life.deleted_at,
+            "last_seen_at": seen_at,
+            "metadata": {},
+        }
+        for cluster, topics in new.items()
+        for topic, life in topics.items()
+    ]
+    if rows:
+        connection.execute(insert(resources), rows)
+    lives = [
+        {"key": topic_resource_id(cluster, topic), "created": life.created_at, "deleted": life.deleted_at}
+        for cluster, topics in changed.items()
+        for topic, life in topics.items()
+    ]
+    if lives:
+        connection.execute(
+            update(resources)
+            .where(resources.c.resource_id == bindparam("key"))
+            .values(created_at=bindparam("created"), deleted_at=bindparam("deleted")),
+            lives,
+        )
+
+
+def save_sightings(connection: Connection, sightings: Mapping[str, tuple[date, date]]) -> None:
+    """Replace what is known of these clusters."""
+    connection.execute(delete(topic_sightings).where(topic_sightings.c.cluster_id.in_(sightings)))
+    rows = [
+        {"cluster_id": cluster, "first_day": first, "last_day": last} for cluster, (first, last) in sightings.items()
+    ]
+    if rows:
+        connection.execute(insert(topic_sightings), rows)
+
+
+def touch_topics(connection: Connection, topic_type: str, clusters: Sequence[str]) -> None:
+    """Topics that live were last seen at the end of their cluster's last day; those of a deleted cluster are deleted
+    with it."""
+    of_type = resources.c.resource_type == topic_type
+    for cluster, (_, last) in read_sightings(connection).items():
+        if cluster in clusters:
+            alive = (resources.c.parent_id == cluster) & resources.c.deleted_at.is_(None)
+            seen_at = start_of_day(last + ONE_DAY)
+            connection.execute(update(resources).where(of_type, alive).values(last_seen_at=seen_at))
+    parents = resources.alias("parents")
+    gone = connection.execute(
+        select(parents.c.resource_id, parents.c.deleted_at).where(
+            parents.c.deleted_at.is_not(None),
+            parents.c.resource_id.in_(
+                select(func.distinct(resources.c.parent_id)).where(of_type, resources.c.deleted_at.is_(None))
+            ),
+        )
+    ).all()
+    for cluster, deleted_at in gone:
+        alive = (resources.c.parent_id == cluster) & resources.c.deleted_at.is_(None)
+        connection.execute(update(resources).where(of_type, alive).values(deleted_at=deleted_at))

@@ -1,0 +1,195 @@
+"""Upkeep of the fact tables: what no reader can need any more is taken off the disk.
+
+Delta never deletes a file by itself: what a commit replaces is only marked as removed, and a killed writer leaves files
+that nothing refers to. A file goes when it has been out of the table for longer than the table's own limit (Delta's
+default: 168 hours), because readers hold lists of files. Whoever calls this holds the tenant's lease.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from chargeback.model.chargeback import DIMENSIONS
+from chargeback.model.days import utc_now
+from chargeback.store.facts.tables import (
+    CHARGEBACKS_TABLE,
+    DIMENSIONS_TABLE,
+    LEASE,
+    SCHEMAS,
+    FactTables,
+    naming,
+)
+
+#: Delta's default for files that were removed; nothing younger is ever touched.
+LEFTOVER_AGE: Final = timedelta(hours=168)
+#: The register of dimensions is read whole by every run: more files than this are made one.
+MOST_DIMENSION_FILES: Final = 32
+#: The file, beside the tables, that says when upkeep was last done.
+STAMP: Final = ".upkeep"
+
+_PARTITION = "date="
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Upkept:
+    """What was taken off the disk: data files, leftovers of killed writers, empty folders of days."""
+
+    files: int = 0
+    leftovers: int = 0
+    folders: int = 0
+
+    def __add__(self, other: Upkept) -> Upkept:
+        return Upkept(self.files + other.files, self.leftovers + other.leftovers, self.folders + other.folders)
+
+    def __bool__(self) -> bool:
+        return self != Upkept()
+
+
+def last_upkeep(root: Path) -> datetime | None:
+    """When the tables below ``root`` were last seen to; none if never."""
+    try:
+        return datetime.fromisoformat((root / STAMP).read_text(encoding="utf-8").strip())
+    except (OSError, ValueError):
+        return None
+
+
+def note_upkeep(root: Path) -> None:
+    """Note that upkeep was done now.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    with naming("upkeep"):
+        (root / STAMP).write_text(utc_now().isoformat() + "\n", encoding="utf-8")
+
+
+def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> Upkept:
+    """Vacuum one table, shorten its log, and remove what Delta itself does not see.
+
+    Raises:
+        StorageBusy: other writers were in the way all the time.
+        StorageError: the table cannot be read or written.
+    """
+    root = facts.root / name
+    if not (root / "_delta_log").is_dir():
+        return Upkept()
+    with naming(name):
+        files = _vacuum(root, epoch)
+        _shorten_log(root)
+        return Upkept(files, _remove_leftovers(root, leftover_age), _remove_empty_days(facts, name, leftover_age))
+
+
+def _vacuum(root: Path, epoch: int) -> int:
+    """Delete the files that were removed, or never added, longer ago than the table keeps them; how many there were.
+
+    The whole folder is compared with the table (a *full* vacuum): what was removed so long ago that the log has
+    forgotten it would otherwise stay for ever.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception_type(CommitFailedError),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.05, max=2),
+        reraise=True,
+    )
+    how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
+    there: list[str] = []
+    for attempt in retrying:
+        with attempt:
+            table = DeltaTable(str(root))
+            there = [path for path in table.vacuum(dry_run=True, full=True) if (root / path).exists()]
+            # A vacuum is two commits, also where every file that it names is gone already.
+            if there:
+                table.vacuum(dry_run=False, full=True, commit_properties=how)
+    return len(there)
+
+
+def _shorten_log(root: Path) -> None:
+    """Write a checkpoint where there is anything new, and drop what it makes superfluous and the table's limit for
+    logs (Delta's default: 30 days) does not keep."""
+    table = DeltaTable(str(root))
+    if table.version() > _last_checkpoint(root):
+        table.create_checkpoint()
+        table.cleanup_metadata()
+
+
+def _last_checkpoint(root: Path) -> int:
+    try:
+        return int(json.loads((root / "_delta_log" / "_last_checkpoint").read_text(encoding="utf-8"))["version"])
+    except (OSError, ValueError, KeyError):
+        return -1
+
+
+def _remove_leftovers(root: Path, age: timedelta) -> int:
+    """Delete the half-written files (``…#1``) of killed writers: no vacuum sees them."""
+    oldest = time.time() - age.total_seconds()
+    removed = 0
+    for path in _leftovers(root):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _leftovers(root: Path) -> Iterator[Path]:
+    for path in root.rglob("*#*"):
+        if path.name.rpartition("#")[2].isdigit() and path.is_file():
+            yield path
+
+
+def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
+    """Remove the empty folders of days that are not in the table and have not changed for long."""
+    if "date" not in SCHEMAS[name].names:
+        return 0
+    kept = {file.day for file in facts.snapshot(name).files}
+    oldest = time.time() - age.total_seconds()
+    removed = 0
+    for folder in (facts.root / name).glob(f"{_PARTITION}*"):
+        with suppress(ValueError, OSError):  # not a day of ours, or not empty after all
+            if date.fromisoformat(folder.name.removeprefix(_PARTITION)) in kept or folder.stat().st_mtime > oldest:
+                continue
+            folder.rmdir()
+            removed += 1
+    return removed
+
+
+def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MOST_DIMENSION_FILES) -> bool:
+    """Make the register of dimensions one file when it has many, without those that no stored day has any more;
+    whether that was done.
+
+    Raises:
+        StorageError: a file is missing or corrupt, or the register cannot be written.
+    """
+    files = facts.snapshot(DIMENSIONS_TABLE).files
+    if len(files) <= most_files:
+        return False
+    with naming(DIMENSIONS_TABLE):
+        known = pa.concat_tables([pq.read_table(file.path).cast(DIMENSIONS) for file in files])
+    kept = known.filter(pc.is_in(known["dimension_id"], value_set=_charged(facts))).sort_by("dimension_id")
+    facts.rewrite(DIMENSIONS_TABLE, kept, epoch=epoch)
+    return True
+
+
+def _charged(facts: FactTables) -> pa.Array:
+    """The ids of all dimensions that the stored days have."""
+    with naming(CHARGEBACKS_TABLE):
+        of_days = [
+            pc.unique(pq.read_table(file.path, columns=["dimension_id"], partitioning=None)["dimension_id"])
+            for file in facts.snapshot(CHARGEBACKS_TABLE).files
+        ]
+    return pc.unique(pa.chunked_array(of_days, pa.int64()))

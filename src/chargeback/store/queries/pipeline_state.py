@@ -1,0 +1,68 @@
+"""What the control database says about a tenant's runs, for those who only watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, select
+
+from chargeback.model.days import utc_now
+from chargeback.store.control.lease import is_held
+from chargeback.store.control.schema import runs, tenant
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """Where a tenant's pipeline is.
+
+    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` are those of the present
+    run, where there is one, else of that one.
+    """
+
+    is_running: bool
+    stage: str | None
+    stage_date: date | None
+    suspended_because: str | None
+    last_ended: RowMapping | None
+    last_outcome: str | None
+    last_at: datetime | None
+
+
+def pipeline_state(connection: Connection) -> PipelineState:
+    """The state of the tenant whose control database this is.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    row: Mapping[str, Any] = dict(connection.execute(select(tenant)).mappings().first() or {})
+    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), _now(connection))
+    ended = (
+        connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.ended_at.desc()).limit(1))
+        .mappings()
+        .first()
+    )
+    started = (
+        connection.execute(select(runs.c.started_at).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()))
+        .scalars()
+        .first()
+    )
+    last_at = None if ended is None else ended["ended_at"]
+    return PipelineState(
+        is_running=running,
+        stage=row.get("stage") if running else None,
+        stage_date=row.get("stage_date") if running else None,
+        suspended_because=row.get("suspended_because"),
+        last_ended=ended,
+        last_outcome="running" if running else (None if ended is None else ended["outcome"]),
+        last_at=started if running and started is not None else last_at,
+    )
+
+
+def _now(connection: Connection) -> datetime:
+    """The clock that leases are written by: the server's, or, with an embedded database, the host's."""
+    if connection.dialect.name == "sqlite":
+        return utc_now()
+    return connection.execute(select(func.now())).scalar_one()

@@ -1,0 +1,92 @@
+"""Which files a question reads, and which of their rows are meant.
+
+A question asks about a half-open range of instants. Whole UTC days of it are whole files; where the range begins or
+ends inside a UTC day, because a zone's midnight lies there, the rows of that day's file are filtered by their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
+from chargeback.store.facts.tables import DayFile, Snapshot
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+#: The relation all queries read. ``date`` comes from the folder a file lies in.
+SOURCE = "read_parquet($files, hive_partitioning = true, hive_types = {'date': DATE}, file_row_number = true)"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The files that hold rows of ``window``, ordered by day; days without rows have none."""
+
+    window: InstantRange
+    files: tuple[DayFile, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, window: InstantRange) -> Scan:
+        """The part of a table that lies in ``window``."""
+        if window.start >= window.end:
+            return cls(window, ())
+        return cls(window, snapshot.within(window.days()))
+
+    @property
+    def paths(self) -> list[str]:
+        """Where the files lie."""
+        return [file.path for file in self.files]
+
+    @cached_property
+    def partial_days(self) -> frozenset[date]:
+        """The UTC days of which only a part is inside the window: none, or those at its ends."""
+        ends = {file.day for file in (*self.files[:1], *self.files[-1:]) if file.day is not None}
+        return frozenset(
+            day
+            for day in ends
+            if start_of_day(day) < self.window.start or self.window.end < start_of_day(day + ONE_DAY)
+        )
+
+    def only(self, days: Collection[date]) -> Scan:
+        """The same window, but only the files of ``days``."""
+        wanted = set(days)
+        return Scan(self.window, tuple(file for file in self.files if file.day in wanted))
+
+    def days(self) -> DayRange | None:
+        """The smallest range of UTC days that contains all files; none where there is no file."""
+        days = [file.day for file in self.files if file.day is not None]
+        return DayRange.spanning(days) if days else None
+
+    def condition(self) -> Condition:
+        """The rows of the window: no condition where every file lies inside it whole."""
+        whole = Condition(parameters={"files": self.paths})
+        if not self.partial_days:
+            return whole
+        return whole & Condition(
+            ("timestamp >= make_timestamptz($window_start)", "timestamp < make_timestamptz($window_end)"),
+            {"window_start": microseconds(self.window.start), "window_end": microseconds(self.window.end)},
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Clauses that must all hold, and the values they name."""
+
+    clauses: tuple[str, ...] = ()
+    parameters: dict[str, object] = field(default_factory=dict)
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(self.clauses + other.clauses, self.parameters | other.parameters)
+
+    @property
+    def sql(self) -> str:
+        """A boolean expression."""
+        return " AND ".join(self.clauses) or "TRUE"
+
+
+def microseconds(instant: datetime) -> int:
+    """Microseconds since 1970, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND

@@ -1,0 +1,56 @@
+"""What a monitoring system wants to know of a tenant, as its control database says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy import Connection, func, select
+
+from chargeback.store.control.days import count_days
+from chargeback.store.control.schema import days, tenant
+from chargeback.store.queries.pipeline_state import pipeline_state
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """The state of a tenant: its days, its lease, its failures, its last run.
+
+    ``topics_due`` days wait for the topic overlay; ``lease_epoch`` is how often the lease was taken.
+    """
+
+    pending: int
+    calculated: int
+    last_calculated: date | None
+    topics_due: int
+    is_running: bool
+    lease_epoch: int
+    gather_failures: int
+    is_suspended: bool
+    last_outcome: str | None
+    last_ended_at: datetime | None
+
+
+def read_vitals(connection: Connection) -> Vitals:
+    """The vitals of the tenant whose control database this is.
+
+    Raises:
+        StorageError: the database cannot be read, or is not set up yet.
+    """
+    counts = count_days(connection)
+    state = pipeline_state(connection)
+    topics_due: int = connection.execute(select(func.count()).where(days.c.topic_due)).scalar_one()
+    epoch, failures = connection.execute(select(tenant.c.lease_epoch, tenant.c.gather_failures)).one()
+    ended = state.last_ended
+    return Vitals(
+        pending=counts.pending,
+        calculated=counts.calculated,
+        last_calculated=counts.last_calculated,
+        topics_due=topics_due,
+        is_running=state.is_running,
+        lease_epoch=epoch,
+        gather_failures=failures,
+        is_suspended=state.suspended_because is not None,
+        last_outcome=None if ended is None else ended["outcome"],
+        last_ended_at=None if ended is None else ended["ended_at"],
+    )

@@ -1,0 +1,43 @@
+"""Decimals become integers and integers decimals, to the last digit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated, spell, spelt
+from chargeback.model.billing import MONEY
+
+_LARGEST = 10**38 - 1
+
+
+@given(st.lists(st.integers(-_LARGEST, _LARGEST)))
+def test_every_integer_survives(integers: list[int]) -> None:
+    """Whatever 38 digits hold goes into a column and comes back, whichever sign it has."""
+    column = decimals_of(integers, MONEY)
+    column.validate(full=True)
+    assert integers_of(column) == integers
+    assert spelt([spell(value) for value in integers], MONEY).equals(column)
+
+
+@given(st.lists(st.integers(-_LARGEST, _LARGEST), min_size=3))
+def test_a_part_of_a_column_is_read_alone(integers: list[int]) -> None:
+    """A slice gives its own values, not those before it."""
+    column = decimals_of(integers, MONEY)
+    assert integers_of(column.slice(1, 2)) == integers[1:3]
+    assert integers_of(reinterpret(column.slice(2), INTEGER)) == integers[2:]
+
+
+def test_a_value_under_another_scale() -> None:
+    """An amount is so many of its last place."""
+    amounts = pa.array([Decimal("1.5"), Decimal("-0.000000000001")], MONEY)
+    assert reinterpret(amounts, INTEGER).to_pylist() == [Decimal(1500000000000), Decimal(-1)]
+
+
+def test_values_are_repeated() -> None:
+    """Each value comes as often as its count says, which may be never."""
+    assert repeated([7, 8, 300000], [2, 0, 1]).to_pylist() == [7, 7, 300000]
+    assert len(repeated([], [])) == 0

@@ -1,0 +1,107 @@
+"""Who pays where there is no directory to ask."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from threading import Event
+from typing import Any
+
+import pytest
+
+from chargeback.ecosystems.constructed.identities import (
+    PAYER_TIERS,
+    Listing,
+    list_discovered,
+    list_static,
+    seen_lately,
+)
+from chargeback.ecosystems.constructed.settings import IdentitySource
+from chargeback.ecosystems.settings import MetricsSettings
+from chargeback.errors import SourceRejected
+from chargeback.model.days import utc_now, utc_today
+from chargeback.sources.prometheus import PrometheusClient
+from tests.sources.loopback import Answer, Loopback
+from tests.support.openmetrics import Scrapes
+from tests.support.prometheus import RealPrometheus
+
+REFUSAL = Answer('{"status":"error","errorType":"bad_data","error":"parse error"}', status=400)
+
+
+def source(**keys: Any) -> IdentitySource:
+    """An identity source."""
+    return IdentitySource.model_validate(keys)
+
+
+def client_of(url: str) -> PrometheusClient:
+    """A client of a metrics source."""
+    return PrometheusClient(MetricsSettings(url=url), stop=Event())
+
+
+def test_static_identities_are_active_on_the_resource() -> None:
+    """Whom the configuration names is in the inventory with its team, and holds a grant on the resource."""
+    listing = Listing()
+    given = [
+        {"identity_id": "alice", "identity_type": "user", "display_name": "Alice", "team": "payments"},
+        {"identity_id": "batch"},
+    ]
+    list_static(listing, source(source="static", static_identities=given, principal_to_team={"batch": "data"}), "c-1")
+    found = [
+        (each.identity_id, each.identity_type, each.display_name, each.metadata["team"]) for each in listing.identities
+    ]
+    assert found == [("alice", "user", "Alice", "payments"), ("batch", "principal", "batch", "data")]
+    assert [(each.resource_id, each.identity_id) for each in listing.grants] == [("c-1", "alice"), ("c-1", "batch")]
+    assert listing.listed([]).complete == {"user", "principal", "grant"}
+
+
+def test_every_type_of_identity_pays() -> None:
+    """No static identity can be of a type that never pays."""
+    (tier,) = PAYER_TIERS
+    assert {"principal", "team", "user", "service_account"} <= tier
+    assert "system" not in tier
+
+
+def test_who_was_seen_lately() -> None:
+    """Everybody whom the query named within the window is found, also who is gone by now; others are not."""
+    now = utc_now()
+    seen = Scrapes(utc_today() - timedelta(days=1), utc_today())
+    minute = (now - seen.start) // timedelta(minutes=1)
+    spans = {"here": (minute - 200, minute), "gone": (minute - 50, minute - 30), "long_gone": (0, minute - 300)}
+    for name, (first, last) in spans.items():
+        seen.counter("sent_total", {"principal": name}, lambda m, a=first, b=last: m if a <= m <= b else None)  # type: ignore[misc]
+    seen.counter("sent_total", {}, lambda m: m if m <= minute else None)
+    with RealPrometheus(seen.text()) as server, client_of(server.url) as client:
+        assert seen_lately(client, "sent_total", "principal", 1) == {"here", "gone"}
+        assert seen_lately(client, "last_over_time(sent_total[{step}])", "principal", 1) == {"here", "gone"}
+        listing = Listing()
+        team = source(principal_to_team={"here": "payments"})
+        list_discovered(listing, team, client, "sent_total", "principal")
+    assert [(each.identity_id, each.metadata["team"]) for each in listing.identities] == [
+        ("gone", "UNASSIGNED"),
+        ("here", "payments"),
+    ]
+    assert listing.listed([]).complete == {"principal"}
+
+
+def test_a_static_identity_wins_over_a_discovered_one() -> None:
+    """Named by both, an identity is listed once, as the configuration describes it."""
+    answer = '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"p":"a"},"values":[[1,"1"]]}]}}'
+    both = source(source="both", static_identities=[{"identity_id": "a", "identity_type": "team"}])
+    listing = Listing()
+    with Loopback(lambda _: Answer(answer)) as server, client_of(server.url) as client:
+        list_static(listing, both, "c-1")
+        list_discovered(listing, both, client, "x", "p")
+    assert [(each.identity_id, each.identity_type) for each in listing.identities] == [("a", "team")]
+
+
+def test_a_part_that_cannot_be_listed_is_a_failure() -> None:
+    """A refused query leaves its type incomplete and says why; the rest is listed."""
+    listing = Listing()
+    with Loopback(lambda _: REFUSAL) as server, client_of(server.url) as client:
+        with pytest.raises(SourceRejected):
+            seen_lately(client, "x", "p", 1)
+        list_static(listing, source(source="both", static_identities=[{"identity_id": "a"}]), "c-1")
+        list_discovered(listing, source(), client, "x", "p")
+    listed = listing.listed(["kafka_cluster"])
+    assert "parse error" in listed.failures["principal"]
+    assert listed.complete == {"grant"}
+    assert listed.required == {"kafka_cluster"}

@@ -1,0 +1,1 @@
+"""Tests of `chargeback.ecosystems.generic_metrics_only`."""

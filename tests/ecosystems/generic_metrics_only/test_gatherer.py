@@ -1,0 +1,87 @@
+"""A system known by its metrics: inventory, granularity, and what ``check`` finds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+from chargeback.ecosystems.contract import TenantContext
+from chargeback.model.days import DayRange
+from chargeback.model.money import total
+from tests.ecosystems.generic_metrics_only.conftest import DAY, DISCOVERED, NETWORK, STATIC, gatherer
+from tests.support.kafka import closed_port
+from tests.support.prometheus import RealPrometheus
+
+
+def test_the_inventory(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """One resource, and the identities that the discovery query names."""
+    with gatherer(context, prometheus.url, display_name="Orders database") as opened:
+        found = opened.inventory()
+    (resource,) = found.inventory.resources
+    assert (resource.resource_id, resource.resource_type, resource.display_name) == (
+        "pg-main",
+        "metrics_system",
+        "Orders database",
+    )
+    assert [(each.identity_id, each.metadata["team"]) for each in found.inventory.identities] == [
+        ("crm", "UNASSIGNED"),
+        ("shop", "UNASSIGNED"),
+    ]
+    assert found.complete == {"metrics_system", "principal"}
+    assert found.failures == {}
+
+
+def test_static_identities_need_no_metrics(context: TenantContext) -> None:
+    """Whom the configuration names is listed without asking anybody."""
+    url = f"http://127.0.0.1:{closed_port()}"
+    with gatherer(context, url, identity_source=STATIC) as opened:
+        found = opened.inventory()
+    assert [each.identity_id for each in found.inventory.identities] == ["team-a"]
+    assert found.failures == {}
+
+
+def test_hourly_lines(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """With ``chargeback_granularity: hourly`` each line becomes 24 that add up to it."""
+    day = DayRange(DAY, DAY + timedelta(days=1))
+    with (
+        gatherer(context, prometheus.url) as daily,
+        gatherer(context, prometheus.url, chargeback_granularity="hourly") as hourly,
+    ):
+        (whole,), (parts,) = daily.billing(day), hourly.billing(day)
+    assert len(parts.lines) == 24 * len(whole.lines)
+    for line in whole.lines:
+        costs = [part.total_cost for part in parts.lines if part.product_type == line.product_type]
+        assert total(costs) == line.total_cost
+
+
+def test_no_topics(context: TenantContext) -> None:
+    """There are no topics to attribute cost to."""
+    with gatherer(context, "http://unused") as opened:
+        assert opened.topics(DAY).table.num_rows == 0
+
+
+def test_check(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """Every query is tried once; a range that differs from the step, and a discovery that finds nobody, are told."""
+    with gatherer(context, prometheus.url) as opened:
+        right = list(opened.check())
+    assert [finding.subject for finding in right] == [
+        "PG_STORAGE cost_quantity",
+        "PG_NETWORK cost_quantity",
+        "PG_NETWORK allocation_query",
+        "identities",
+    ]
+    assert all(finding.ok for finding in right)
+    wrong = NETWORK | {"allocation_query": "sum by (datname) (increase(pg_bytes_sent_total[5m]))"}
+    nobody = DISCOVERED | {"label": "usename"}
+    with gatherer(context, prometheus.url, cost_types=[wrong], identity_source=nobody) as opened:
+        failed = {finding.subject: finding.detail for finding in opened.check() if not finding.ok}
+    assert "[5m] differs from metrics_step_seconds (3600)" in failed["PG_NETWORK allocation_query"]
+    assert "no series with the label usename" in failed["identities"]
+
+
+def test_the_bill_is_in_the_tenants_currency(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """Rates have no currency of their own."""
+    with gatherer(context, prometheus.url) as opened:
+        (found,) = opened.billing(DayRange(DAY, DAY + timedelta(days=1)))
+    assert {line.currency for line in found.lines} == {"EUR"}
+    assert sum((line.total_cost for line in found.lines), Decimal(0)) > 5

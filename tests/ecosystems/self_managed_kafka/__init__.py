@@ -1,0 +1,1 @@
+"""Tests of `chargeback.ecosystems.self_managed_kafka`."""

@@ -1,0 +1,51 @@
+"""The queries that ask a cluster's metrics."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
+from tests.ecosystems.self_managed_kafka.conftest import settings_for
+
+
+def metrics(**more: Any) -> BrokerMetrics:
+    """The queries of a tenant."""
+    return BrokerMetrics(settings_for("http://p", **more))
+
+
+def test_traffic_leaves_the_sum_of_all_topics_out() -> None:
+    """Only series that have a topic count, in this cluster only."""
+    assert metrics().traffic("bytes_in") == (
+        'kafka_server_brokertopicmetrics_bytesin_total{job="kafka-prod",topic!=""}'
+    )
+
+
+def test_a_matcher_on_the_topic_is_the_users_own_decision() -> None:
+    """Whoever says which topics count is not corrected."""
+    own = metrics(metric_names={"bytes_in": 'bytes_in{topic=""}'})
+    assert own.traffic("bytes_in") == 'bytes_in{topic=""}'
+    renamed = metrics(metric_names={"bytes_in": "bytes_in"}, label_names={"topic": "t"})
+    assert renamed.traffic("bytes_in") == 'bytes_in{t!=""}'
+
+
+def test_storage_counts_every_replica() -> None:
+    """All logs of all brokers are added up, each by its mean over the step."""
+    assert metrics().mean_log_size() == 'sum(avg_over_time(kafka_log_log_size{job="kafka-prod"}[{step}]))'
+
+
+def test_principals_by_quota() -> None:
+    """Rates per user become bytes per step; the preset knows their names."""
+    quotas = metrics(metric_names={"preset": "confluent_jmx", "principals": "quotas"})
+    assert not quotas.counts_principals
+    assert quotas.principal_bytes("bytes_out", timedelta(hours=1)) == (
+        'sum by (user) (sum_over_time(kafka_server_fetch_byte_rate{user!=""}[3600s:60s])) * 60'
+    )
+
+
+def test_the_built_in_discovery() -> None:
+    """Whoever wrote or read is a principal."""
+    assert metrics(metric_names={}).principals("1h") == (
+        'group by (principal) (last_over_time(kafka_server_brokertopicmetrics_bytesin_total{principal!=""}[1h])'
+        ' or last_over_time(kafka_server_brokertopicmetrics_bytesout_total{principal!=""}[1h]))'
+    )

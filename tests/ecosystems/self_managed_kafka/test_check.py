@@ -1,0 +1,49 @@
+"""``chargeback check --online`` for a self-managed cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chargeback.ecosystems.contract import TenantContext
+from tests.ecosystems.self_managed_kafka.conftest import gatherer
+from tests.support.kafka import MockCluster, closed_port
+from tests.support.prometheus import RealPrometheus
+
+
+def findings(context: TenantContext, url: str, **more: Any) -> dict[str, tuple[bool, str]]:
+    """Whether each thing works, and what was seen."""
+    with gatherer(context, url, **more) as opened:
+        return {finding.subject: (finding.ok, finding.detail) for finding in opened.check()}
+
+
+def test_a_cluster_that_works(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """Every metric has series, the brokers are as many as are billed, and there are principals."""
+    cluster = MockCluster("orders")
+    source = {"source": "admin_api", "bootstrap_servers": cluster.bootstrap_servers}
+    found = findings(context, prometheus.url, resource_source=source)
+    assert all(ok for ok, _ in found.values()), found
+    assert found["metric bytes_in"][1] == "2 series now"
+    assert found["brokers"][1] == "2 brokers, as broker_count says"
+    assert found["principals"][1] == "3 within 1 h"
+    assert found["admin API"][1].endswith("3 brokers, 1 topics")
+
+
+def test_what_does_not_work_says_why(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """A wrong count of brokers, counters without principals and a cluster that is away are three findings."""
+    source = {"source": "admin_api", "bootstrap_servers": f"127.0.0.1:{closed_port()}"}
+    names = {"preset": "confluent_jmx", "matchers": 'job="kafka-quota"', "log_size": "no_such_metric"}
+    found = findings(context, prometheus.url, broker_count=9, metric_names=names, resource_source=source)
+    assert {subject for subject, (ok, _) in found.items() if not ok} == {
+        "metric log_size",
+        "brokers",
+        "principals",
+        "admin API",
+    }
+    assert "broker_count says 9" in found["brokers"][1]
+    assert "metric_names.principals: quotas" in found["principals"][1]
+
+
+def test_a_source_that_is_away(context: TenantContext) -> None:
+    """Without a metrics source every finding fails, and none waits for long."""
+    found = findings(context, f"http://127.0.0.1:{closed_port()}")
+    assert not any(ok for ok, _ in found.values())

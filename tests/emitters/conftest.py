@@ -1,0 +1,34 @@
+"""A tenant's facts, as emitters are given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chargeback.pipeline.emit_facts import StoredFacts
+from chargeback.store.queries.engine import QueryEngine, Question
+from chargeback.store.tenant import TenantStore
+from tests.support.facts import tenant_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[TenantStore]:
+    """The empty storage of tenant acme."""
+    with tenant_store(tmp_path / "storage") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[QueryEngine]:
+    """The query engine of a process."""
+    engine = QueryEngine(threads=2)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def facts(store: TenantStore, engine: QueryEngine) -> StoredFacts:
+    """The facts of acme; nobody asks to stop."""
+    return StoredFacts(store, engine, Question(), lambda: None)

@@ -1,0 +1,159 @@
+"""The example configurations: valid, and the constructed ones run as they stand against a real Prometheus."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.config import load_configuration
+from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.model.days import utc_now, utc_today
+from chargeback.pipeline.events import Outcome
+from tests.support.kafka import closed_port
+from tests.support.openmetrics import Scrapes, Value, steady
+from tests.support.pipeline import run_pipeline
+from tests.support.prometheus import RealPrometheus
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TODAY = utc_today()
+LOOKBACK_DAYS = 3
+GIB, MIB = 2**30, 2**20
+
+
+def copied(name: str, folder: Path) -> Path:
+    """An example in a folder of its own, where what it stores lands; it looks back less far, to be quick."""
+    text = (EXAMPLES / name).read_text(encoding="utf-8")
+    assert "lookback_days: 14" in text
+    (folder / name).write_text(text.replace("lookback_days: 14", f"lookback_days: {LOOKBACK_DAYS}"), encoding="utf-8")
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def prometheus() -> Iterator[RealPrometheus]:
+    """What the exporters of the examples give, from the first day that the examples look at until now."""
+    seen = Scrapes(TODAY - timedelta(days=LOOKBACK_DAYS), TODAY, every=4)
+    last = (utc_now() - seen.start) // timedelta(minutes=1)
+
+    def until_now(value: Value) -> Value:
+        return lambda minute: value(minute) if minute <= last else None
+
+    topic = {"job": "kafka-prod", "instance": "b1:7071", "topic": "orders"}
+    for name, who in (("bytesin", "User:checkout"), ("bytesout", "User:warehouse")):
+        labels = {**topic, "principal": who}
+        seen.counter(f"kafka_server_brokertopicmetrics_{name}_total", labels, until_now(steady(MIB)))
+    seen.gauge("kafka_log_log_size", {**topic, "partition": "0"}, until_now(lambda _: 10 * GIB))
+    seen.gauge("pg_database_size_bytes", {"datname": "shop"}, until_now(lambda _: 10 * GIB))
+    interface = {"device": "eth0", "instance": "pg-main:9100"}
+    seen.counter("node_network_transmit_bytes_total", interface, until_now(steady(MIB)))
+    # postgres_exporter calls some counters by names without _total.
+    seen.gauge("pg_stat_database_tup_returned", {"datname": "shop"}, until_now(steady(1000)))
+    with RealPrometheus(seen.text()) as server:
+        yield server
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
+def test_every_example_is_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as its variables are set, an example can be used; its comments say which ones."""
+    text = file.read_text(encoding="utf-8")
+    active = "\n".join(line.partition("#")[0] for line in text.splitlines())
+    for name in set(re.findall(r"\$\{(\w+)\}", active)):
+        assert name in text.partition("\ntenants:")[0], f"the head of {file.name} does not speak of {name}"
+        monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
+    assert load_configuration(file).tenants
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
+def test_what_is_commented_out_is_valid_too(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key that an example offers in a comment may be used as it stands there."""
+    lines = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        offered = re.match(r"^( *)# ((?:- |  )*[a-z_A-Z]+:(?: .*)?|  +.*)$", line)
+        lines.append(f"{offered[1]}{offered[2]}" if offered and "chargeback " not in line else line)
+    text = "\n".join(lines)
+    for name in set(re.findall(r"\$\{(\w+)\}", text)):
+        monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
+    written = tmp_path / file.name
+    written.write_text(re.sub(r"(?m)^ +(connection_string: postgresql|facts_path).*\n", "", text), encoding="utf-8")
+    assert load_configuration(written).tenants
+
+
+@pytest.mark.parametrize(
+    ("name", "tenant", "payers"),
+    [
+        ("self-managed-kafka.yaml", "kafka-prod", {"User:checkout", "User:warehouse"}),
+        ("generic-metrics.yaml", "databases", {"shop"}),
+    ],
+)
+def test_an_example_runs(
+    name: str,
+    tenant: str,
+    payers: set[str],
+    prometheus: RealPrometheus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it stands, with nothing but the address of its metrics, it bills and allocates every day of its window."""
+    monkeypatch.setenv("METRICS_URL", prometheus.url)
+    with run_pipeline(copied(name, tmp_path), tenant) as ran:
+        assert ran.result.outcome is Outcome.COMPLETED, ran.result.errors
+        checks = ran.checks()
+        assert len(checks) == LOOKBACK_DAYS - 1
+        assert all(check.state == "calculated" and check.difference == 0 and check.billing > 0 for check in checks)
+        assert {row["identity_id"] for row in ran.chargebacks(checks[1].day)} == payers
+
+
+@pytest.mark.parametrize(
+    ("name", "tenant", "failing"),
+    [("self-managed-kafka.yaml", "kafka-prod", {"brokers"}), ("generic-metrics.yaml", "databases", set())],
+)
+def test_an_example_is_checked_online(
+    name: str,
+    tenant: str,
+    failing: set[str],
+    prometheus: RealPrometheus,
+    tmp_path: Path,
+    context: TenantContext,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything that the example names is found (of its three brokers, only one is served here)."""
+    monkeypatch.setenv("METRICS_URL", prometheus.url)
+    configured = load_configuration(copied(name, tmp_path)).tenants[tenant]
+    with configured.ecosystem.open(context, configured.plugin_settings) as gatherer:
+        found: list[Finding] = list(gatherer.check())
+    assert {finding.subject for finding in found if not finding.ok} == failing
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
+def test_an_example_is_served(file: Path, tmp_path: Path) -> None:
+    """The service starts with it, answers, and ends when it is asked to."""
+    port = closed_port()
+    text = file.read_text(encoding="utf-8").replace("port: 8080", f"port: {port}")
+    written = tmp_path / file.name
+    written.write_text(text if str(port) in text else f"api: {{port: {port}}}\n{text}", encoding="utf-8")
+    variables = {"METRICS_URL": "http://127.0.0.1:9", "CONFLUENT_CLOUD_API_KEY": "K", "CONFLUENT_CLOUD_API_SECRET": "S"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chargeback", "serve", "--config", str(written), "--mode", "api"],
+        env=os.environ | variables,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "listening on" in line:
+                break
+        assert httpx.get(f"http://127.0.0.1:{port}/health", timeout=30).json()["status"] == "ok"
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 0, said

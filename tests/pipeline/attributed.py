@@ -1,0 +1,77 @@
+"""A tenant whose topics are attributed, run against a served organisation of a few days."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa
+import yaml
+from sqlalchemy import select
+
+from chargeback.config import load_configuration
+from chargeback.ecosystems.contract import TopicEcosystem
+from chargeback.model.days import utc_today
+from chargeback.model.money import total
+from chargeback.model.topics import TopicPlan
+from chargeback.store.control.schema import topic_failures
+from chargeback.store.facts.tables import BILLING_TABLE, TOPICS_TABLE, read_day
+from tests.pipeline.conftest import Deployment
+
+DAYS = 9
+CUTOFF = 5
+WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+DAY = WINDOW[1]
+
+
+class Attributed(Deployment):
+    """A tenant whose topics are attributed."""
+
+    @property
+    def plan(self) -> TopicPlan:
+        """What the overlay does."""
+        ecosystem = self.tenant.ecosystem
+        assert isinstance(ecosystem, TopicEcosystem)
+        plan = ecosystem.topic_plan(self.tenant.plugin_settings)
+        assert plan is not None
+        return plan
+
+    def reload(self, **topics: Any) -> None:
+        """Change the topic settings for the runs that follow."""
+        document = yaml.safe_load(self.config_file.read_text())
+        acme = document["tenants"]["acme"]
+        acme["plugin_settings"]["topic_attribution"] |= topics
+        self.config_file.write_text(yaml.safe_dump(document))
+        self.tenant = load_configuration(self.config_file).tenants["acme"]
+
+    def topics(self, day: date = DAY) -> pa.Table:
+        """The topic rows of a day."""
+        return read_day(self.store.facts, TOPICS_TABLE, day)
+
+    def methods(self, day: date = DAY) -> set[str]:
+        """The attribution methods of a day's rows."""
+        return set(self.topics(day)["attribution_method"].to_pylist())
+
+    def flags(self, day: date = DAY) -> tuple[bool, bool]:
+        """(overlay gathered, attribution calculated)."""
+        state = self.state(day)
+        return state.topic_overlay_gathered, state.topic_attribution_calculated
+
+    def lines(self, day: date = DAY) -> dict[str, Any]:
+        """The cost of every line of the day that the overlay attributes, by line id."""
+        return {
+            row["line_id"]: row["total_cost"]
+            for row in read_day(self.store.facts, BILLING_TABLE, day).to_pylist()
+            if row["resource_id"].startswith("lkc-") and self.plan.method_of(row["product_type"]) and row["total_cost"]
+        }
+
+    def sums(self, day: date = DAY) -> dict[str, Any]:
+        """What was attributed of each line of a day."""
+        rows = self.topics(day).to_pylist()
+        ids = {row["line_id"] for row in rows}
+        return {each: total(row["amount"] for row in rows if row["line_id"] == each) for each in ids}
+
+    def failures(self) -> set[int]:
+        """The failure counts there are."""
+        with self.store.control.read() as connection:
+            return set(connection.execute(select(topic_failures.c.failures)).scalars())

@@ -1,0 +1,293 @@
+"""The emitting stage of a run, against a served organisation."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chargeback.config import load_configuration
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import ONE_DAY, DayRange, utc_today
+from chargeback.model.money import total
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.store.control.emissions import Emission, read_emissions
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from tests.emitters.plugins import installed
+from tests.pipeline.conftest import DAYS, Deployment
+
+CUTOFF = 5
+WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+DAY = WINDOW[3]
+
+
+class Emitting(Deployment):
+    """A tenant with emitters; its overlay is off, for speed."""
+
+    def emitters(self, *emitters: dict[str, Any]) -> None:
+        """Configure these emitters for the runs that follow."""
+        document = yaml.safe_load(self.config_file.read_text())
+        settings = document["tenants"]["acme"]["plugin_settings"]
+        settings["topic_attribution"] = {"enabled": False}
+        settings["emitters"] = list(emitters)
+        self.config_file.write_text(yaml.safe_dump(document))
+        self.tenant = load_configuration(self.config_file).tenants["acme"]
+
+    def emissions(self, name: str = "finance") -> dict[date, Emission]:
+        """What became of each date."""
+        with self.store.control.read() as connection:
+            return read_emissions(connection, name)
+
+    def ended(self, name: str = "finance") -> dict[date, str]:
+        """The state of each date of an emitter."""
+        return {day: each.state for day, each in self.emissions(name).items()}
+
+    @property
+    def out(self) -> Path:
+        """Where files go."""
+        return self.config_file.parent / "out"
+
+    def changed(self) -> set[str]:
+        """The files that were written since this was asked last."""
+        now = {path.name: path.stat().st_ino for path in self.out.glob("*")}
+        seen, self._seen = getattr(self, "_seen", {}), now
+        return {name for name, inode in now.items() if seen.get(name) != inode}
+
+
+def finance(**more: Any) -> dict[str, Any]:
+    """A CSV emitter."""
+    return {"type": "csv", "name": "finance", "params": {"output_dir": "out"}} | more
+
+
+def amounts_of(path: Path) -> list[Decimal]:
+    """The amounts in a CSV file."""
+    with path.open(newline="") as file:
+        return [Decimal(row["amount"]) for row in csv.DictReader(file)]
+
+
+def tiny(deployment: Emitting, name: str = "tiny", **params: Any) -> dict[str, Any]:
+    """The third-party emitter."""
+    return {"type": "tiny", "name": name, "params": {"file": str(deployment.config_file.parent / name)} | params}
+
+
+@pytest.fixture
+def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
+    """A tenant that has never run."""
+    deployment = Emitting(server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture
+def emitted(deployment: Emitting) -> Emitting:
+    """A tenant whose first run has written its files."""
+    deployment.emitters(finance())
+    assert deployment.run().outcome is Outcome.COMPLETED
+    deployment.changed()
+    return deployment
+
+
+def test_a_first_run_writes_every_day_to_the_last_digit(emitted: Emitting) -> None:
+    """One file per calculated day; together they are the chargebacks."""
+    assert emitted.ended() == dict.fromkeys(WINDOW, "emitted")
+    assert sorted(path.name for path in emitted.out.iterdir()) == [f"acme_{day}.csv" for day in WINDOW]
+    for day in WINDOW:
+        assert total(amounts_of(emitted.out / f"acme_{day}.csv")) == total(emitted.rows(day)["amount"].to_pylist())
+    assert {each.attempts for each in emitted.emissions().values()} == {1}
+
+
+def test_the_stage_is_told(emitted: Emitting) -> None:
+    """The listener hears of the stage until all periods are done."""
+    heard = [progress for progress in emitted.progress if progress.stage is Stage.EMITTING]
+    assert (heard[0].done, heard[-1].done, heard[-1].total) == (0, len(WINDOW), len(WINDOW))
+
+
+def test_a_second_run_writes_nothing(emitted: Emitting) -> None:
+    """What has not changed is left alone."""
+    assert emitted.run().outcome is Outcome.COMPLETED
+    assert emitted.changed() == set()
+
+
+def test_a_recalculated_day_is_written_again(emitted: Emitting) -> None:
+    """By a correction of the bill, or because somebody asked; no other day is."""
+    changes = emitted.server.changes
+    changes.add_cost(DAY, {**changes.cost_rows(DAY)[0], "id": "late", "amount": Decimal("1.25")})
+    emitted.run()
+    assert emitted.changed() == {f"acme_{DAY}.csv"}
+    emitted.run(RunRequest(WINDOW[0], WINDOW[0], recalculate=True))
+    assert emitted.changed() == {f"acme_{WINDOW[0]}.csv"}
+
+
+def test_other_settings_write_everything_again(emitted: Emitting) -> None:
+    """A new name of the files is a new set of files."""
+    emitted.emitters(finance(params={"output_dir": "out", "filename_template": "new-{date}.csv"}))
+    emitted.run()
+    assert emitted.changed() == {f"new-{day}.csv" for day in WINDOW}
+
+
+def test_the_lookback_of_an_emitter(deployment: Emitting) -> None:
+    """Older days are skipped and have no file; emitters do not share their states."""
+    lookback = (utc_today() - DAY).days
+    deployment.emitters(finance(lookback_days=lookback), finance(name="all", params={"output_dir": "all"}))
+    deployment.run()
+    assert deployment.ended() == {day: "emitted" if day >= DAY else "skipped" for day in WINDOW}
+    assert deployment.changed() == {f"acme_{day}.csv" for day in WINDOW if day >= DAY}
+    assert deployment.ended("all") == dict.fromkeys(WINDOW, "emitted")
+
+
+def test_weeks_are_written_again_while_they_grow(deployment: Emitting) -> None:
+    """A day that comes later is in the file of its week."""
+    deployment.emitters(finance(aggregation="weekly"))
+    deployment.run(RunRequest(end=WINDOW[-2]))
+    before = deployment.changed()
+    assert before
+    deployment.run()
+    monday = WINDOW[-1] - timedelta(days=WINDOW[-1].weekday())
+    assert deployment.changed() == {f"acme_{monday}.csv"}
+    written = [amount for path in deployment.out.iterdir() for amount in amounts_of(path)]
+    assert total(written) == total(deployment.all_rows()["amount"].to_pylist())
+
+
+def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting, tmp_path: Path) -> None:
+    """The run goes on, so do the other dates and emitters; the next run does what failed, and only that."""
+    with installed(tmp_path):
+        deployment.emitters(tiny(deployment, broken_on=str(DAY)), finance())
+        for attempts in (1, 2):
+            result = deployment.run()
+            assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+            assert result.errors == (f"emitter tiny: {DAY}: the printer is on fire",)
+            failed = deployment.emissions("tiny")[DAY]
+            assert (failed.state, failed.attempts, failed.error) == ("failed", attempts, "the printer is on fire")
+        states = dict.fromkeys(WINDOW, "emitted")
+        assert deployment.ended("tiny") == states | {DAY: "failed"}
+        assert deployment.ended() == states
+        deployment.emitters(tiny(deployment, colour="red"), finance())
+        assert deployment.run().outcome is Outcome.COMPLETED
+        assert deployment.ended("tiny") == states
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [("ZeroDivisionError", "internal error: ZeroDivisionError"), ("SystemExit", "internal error: SystemExit")],
+)
+def test_a_plugin_may_fail_in_any_way(deployment: Emitting, tmp_path: Path, error: str, message: str) -> None:
+    """Whatever it raises is its date's error; what nobody foresaw does not show its message."""
+    with installed(tmp_path):
+        deployment.emitters(tiny(deployment, broken_on=str(DAY), error=error))
+        assert deployment.run().errors == (f"emitter tiny: {DAY}: {message}",)
+        assert set(deployment.ended("tiny").values()) == {"emitted", "failed"}
+
+
+def test_an_emitter_that_cannot_start(deployment: Emitting, tmp_path: Path) -> None:
+    """It is one error of the run, and all of its dates have failed; others work."""
+    with installed(tmp_path):
+        deployment.emitters(tiny(deployment, error="open"), finance())
+        result = deployment.run()
+    assert result.errors == (f"emitter tiny: {WINDOW[0]} to {WINDOW[-1]}: it cannot start: no ink",)
+    assert deployment.ended("tiny") == dict.fromkeys(WINDOW, "failed")
+    assert deployment.ended() == dict.fromkeys(WINDOW, "emitted")
+
+
+def test_a_place_that_cannot_be_written(deployment: Emitting) -> None:
+    """A file where the folder should be is an error of each date; once it is gone, all is written."""
+    deployment.emitters(finance())
+    deployment.out.write_text("")
+    result = deployment.run()
+    assert len(result.errors) == len(WINDOW)
+    assert all("cannot be written" in error for error in result.errors)
+    deployment.out.unlink()
+    assert deployment.run().outcome is Outcome.COMPLETED
+    assert len(deployment.changed()) == len(WINDOW)
+
+
+def test_a_stopped_run_keeps_what_is_written(deployment: Emitting) -> None:
+    """What was not reached is written by the next run, and nothing twice."""
+    deployment.emitters(finance())
+    stop = StopSignal()
+
+    def listen(progress: Progress) -> None:
+        if progress.stage is Stage.EMITTING and progress.done == 2:
+            stop.set()
+
+    assert deployment.run(stop=stop, listener=listen).outcome is Outcome.INTERRUPTED
+    assert deployment.ended() == dict.fromkeys(WINDOW[:2], "emitted")
+    assert len(deployment.changed()) == 2
+    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.changed() == {f"acme_{day}.csv" for day in WINDOW[2:]}
+
+
+def test_a_hanging_emitter_ends_with_the_run(deployment: Emitting, tmp_path: Path) -> None:
+    """Its wait ends when the run is asked to stop; that is no failure of the emitter."""
+    stop = StopSignal()
+
+    def listen(progress: Progress) -> None:
+        if progress.stage is Stage.EMITTING:
+            threading.Timer(0.3, stop.set).start()
+
+    with installed(tmp_path):
+        deployment.emitters(tiny(deployment, hangs=True))
+        began = time.monotonic()
+        assert deployment.run(stop=stop, listener=listen).outcome is Outcome.INTERRUPTED
+    assert time.monotonic() - began < 40
+    assert deployment.ended("tiny") == {}
+
+
+def test_facts_that_are_gone_are_the_dates_error(emitted: Emitting) -> None:
+    """A file of the store that is missing fails its date and no other."""
+    emitted.emitters(finance(name="again", params={"output_dir": "again"}))
+    (file,) = FactTables(emitted.store.facts.root).snapshot(CHARGEBACKS_TABLE).within(DayRange(DAY, DAY + ONE_DAY))
+    path = Path(file.path)
+    path.rename(path.with_suffix(".away"))
+    result = emitted.run()
+    path.with_suffix(".away").rename(path)
+    assert [error.startswith(f"emitter again: {DAY}: ") for error in result.errors] == [True]
+    assert emitted.ended("again") == dict.fromkeys(WINDOW, "emitted") | {DAY: "failed"}
+
+
+def test_only_the_newest_day_of_an_endpoint_counts(deployment: Emitting) -> None:
+    """Without a history the emitter prometheus has nothing to write for other days."""
+    deployment.emitters({"type": "prometheus", "name": "grafana"})
+    deployment.run()
+    assert deployment.ended("grafana") == dict.fromkeys(WINDOW[:-1], "skipped") | {WINDOW[-1]: "emitted"}
+
+
+def test_a_history_of_the_lookback(deployment: Emitting) -> None:
+    """The file has every day of the lookback, whenever one has changed."""
+    params = {"history_path": "out/history.om"}
+    lookback = (utc_today() - DAY).days
+    deployment.emitters({"type": "prometheus", "name": "grafana", "lookback_days": lookback, "params": params})
+    deployment.run()
+    lines = (deployment.out / "history.om").read_text().splitlines()
+    assert len({line.rsplit(" ", 1)[1] for line in lines if not line.startswith("#")}) == len(WINDOW) - 3
+    deployment.changed()
+    deployment.run()
+    assert deployment.changed() == set()
+    deployment.run(RunRequest(DAY, DAY, recalculate=True))
+    assert deployment.changed() == {"history.om"}
+
+
+def test_a_third_party_emitter_works_in_the_service(deployment: Emitting, tmp_path: Path) -> None:
+    """Installed as a distribution of its own, it is configured, checked and run by the command line, in its child."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    with installed(folder):
+        deployment.emitters(tiny(deployment, "printer", token="very-secret-7"))
+    command = [sys.executable, "-m", "chargeback", "run", "--config", str(deployment.config_file)]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "very-secret-7" not in done.stdout + done.stderr
+    written = (tmp_path / "printer").read_text().splitlines()
+    assert written == [f"printer {day} {deployment.rows(day).num_rows} blue" for day in WINDOW]

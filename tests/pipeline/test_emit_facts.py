@@ -1,0 +1,78 @@
+"""What emitters are told, and that it ends when the run is to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from chargeback.emitters.contract import Period
+from chargeback.errors import QueryTimeout, Stopped
+from chargeback.model.days import ONE_DAY, DayRange, utc_today
+from chargeback.pipeline.emit_facts import StoredFacts, facts_for
+from chargeback.pipeline.events import RunRequest, StopSignal
+from chargeback.pipeline.job import Job
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.queries.engine import QueryEngine, Question
+from tests.pipeline.conftest import Deployment
+from tests.support.facts import Share, write_shares
+from tests.support.serving import wait_until
+
+DAY = date(2026, 1, 26)
+PERIOD = Period.containing(DAY, "daily")
+ROWS = 20_000
+
+
+@pytest.fixture
+def job(deployment: Deployment) -> Job:
+    """A run of a tenant that has a day of many rows."""
+    deployment.store.facts.create()
+    write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
+    lease = acquire(deployment.store.control, Owner.this_process())
+    nobody: Callable[[object], None] = lambda _: None  # noqa: E731
+    return Job(deployment.tenant, deployment.store, lease, RunRequest(), utc_today(), StopSignal(), nobody)
+
+
+def test_everything_there_is_to_ask(job: Job) -> None:
+    """Rows, text, sums and inventory of one day."""
+    with facts_for(job) as facts:
+        facts.check()
+        assert sum(batch.num_rows for batch in facts.rows(PERIOD)) == ROWS
+        assert b"".join(facts.csv(PERIOD)).count(b"\r\n") == ROWS + 1
+        (total,) = facts.charged(DayRange(DAY, DAY + ONE_DAY), ())
+        assert (total.day, total.values, total.amount) == (DAY, (), Decimal(ROWS))
+        assert len(list(facts.charged(DayRange(DAY, DAY + ONE_DAY), ("identity_id",), 10))) == 11
+        assert list(facts.billed(DayRange(DAY, DAY + ONE_DAY), ("product_type",))) == []
+        assert facts.existing([DAY])[DAY].resources == {}
+
+
+def test_a_stream_ends_when_the_run_is_asked_to(job: Job) -> None:
+    """What is under way is interrupted, what has not begun does not begin, and it is told as a stop."""
+    with facts_for(job) as facts:
+        rows = facts.rows(PERIOD)
+        next(rows)
+        job.stop.set()
+        for ask in (facts.check, lambda: list(facts.rows(PERIOD)), lambda: facts.existing([DAY])):
+            with pytest.raises(Stopped):
+                ask()
+        rows.close()  # type: ignore[attr-defined]
+
+
+def test_a_question_is_called_off_in_the_background(job: Job) -> None:
+    """An emitter that never checks is interrupted in the middle of a query."""
+    with facts_for(job) as facts:
+        question: Question = facts._question
+        job.stop.set()
+        wait_until(lambda: question.cancelled)
+
+
+def test_a_question_that_is_called_off_without_a_stop_is_told_as_such(job: Job) -> None:
+    """Nobody asked the run to stop, so it is no stop."""
+    question, engine = Question(), QueryEngine()
+    facts = StoredFacts(job.store, engine, question, job.check)
+    question.cancel()
+    with pytest.raises(QueryTimeout):
+        list(facts.csv(PERIOD))
+    engine.close()

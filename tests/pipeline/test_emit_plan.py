@@ -1,0 +1,124 @@
+"""What is due for an emitter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from chargeback.pipeline.emit_plan import Plan, Wishes, plan
+from chargeback.store.control.emissions import Emission, EmissionState
+from tests.support.facts import days_from
+
+MONDAY = date(2026, 1, 26)
+DAYS = days_from(MONDAY, 9)
+FILES = {day: f"file-{day}" for day in DAYS}
+DAILY = Wishes("finance", "daily", "settings", date.min, date.min)
+WEEKLY = replace(DAILY, aggregation="weekly")
+
+
+def done(planned: Plan, state: EmissionState = EmissionState.EMITTED) -> dict[date, Emission]:
+    """What is known after everything that was due has ended in ``state``, and what was skipped is recorded."""
+    found = {
+        due.period.start: Emission("finance", due.period.start, state, due.version, due.attempts + 1)
+        for due in planned.due
+    }
+    return found | {emission.tracking_date: emission for emission in planned.skipped}
+
+
+def starts(planned: Plan) -> list[date]:
+    """The first days of what is due."""
+    return [due.period.start for due in planned.due]
+
+
+def test_everything_is_due_once_oldest_first() -> None:
+    """What is emitted is not due again."""
+    first = plan(DAILY, DAYS, FILES, {})
+    assert starts(first) == DAYS
+    assert plan(DAILY, DAYS, FILES, done(first)) == Plan([], [])
+
+
+def test_what_failed_is_due_again_and_its_attempts_are_counted() -> None:
+    """Every run tries again; a new version starts counting anew."""
+    failed = done(plan(DAILY, DAYS, FILES, {}), EmissionState.FAILED)
+    assert [due.attempts for due in plan(DAILY, DAYS, FILES, failed).due] == [1] * len(DAYS)
+    assert plan(DAILY, DAYS, FILES | {MONDAY: "new"}, failed).due[0].attempts == 0
+
+
+def test_a_day_that_was_calculated_again_is_due_again() -> None:
+    """No other day is; a day that lost its last row has changed, too."""
+    known = done(plan(DAILY, DAYS, FILES, {}))
+    assert starts(plan(DAILY, DAYS, FILES | {DAYS[2]: "new"}, known)) == [DAYS[2]]
+    assert starts(plan(DAILY, DAYS, {day: FILES[day] for day in DAYS[1:]}, known)) == [MONDAY]
+
+
+def test_other_settings_make_everything_due() -> None:
+    """Files that shall lie elsewhere are written there."""
+    known = done(plan(DAILY, DAYS, FILES, {}))
+    assert starts(plan(replace(DAILY, settings="other"), DAYS, FILES, known)) == DAYS
+
+
+def test_a_week_is_due_while_it_grows() -> None:
+    """The week of a new day is written again, the one before it is not."""
+    known = done(plan(WEEKLY, DAYS[:8], {day: FILES[day] for day in DAYS[:8]}, {}))
+    assert starts(plan(WEEKLY, DAYS, FILES, known)) == [DAYS[7]]
+
+
+def test_a_day_that_waits_for_its_calculation_is_not_due() -> None:
+    """It keeps what was emitted of it; its week is told from the rows that are there."""
+    known = done(plan(WEEKLY, DAYS, FILES, {}))
+    assert plan(WEEKLY, DAYS[:3] + DAYS[4:], FILES, known) == Plan([], [])
+    assert starts(plan(DAILY, DAYS[1:], FILES, {})) == DAYS[1:]
+
+
+def test_days_beyond_the_lookback_are_skipped() -> None:
+    """They are recorded once, with the reason; a longer lookback brings them back."""
+    short = replace(DAILY, oldest=DAYS[3])
+    planned = plan(short, DAYS, FILES, {})
+    assert starts(planned) == DAYS[3:]
+    assert [(each.tracking_date, each.state, each.error) for each in planned.skipped] == [
+        (day, "skipped", "older than lookback_days") for day in DAYS[:3]
+    ]
+    assert plan(short, DAYS, FILES, done(planned)) == Plan([], [])
+    assert starts(plan(DAILY, DAYS, FILES, done(planned))) == DAYS[:3]
+
+
+def test_a_failure_that_leaves_the_lookback_is_not_tried_any_more() -> None:
+    """It becomes skipped; what was emitted stays emitted until its day changes."""
+    later = replace(DAILY, oldest=DAYS[1])
+    everything = plan(DAILY, DAYS, FILES, {})
+    (skipped,) = plan(later, DAYS, FILES, done(everything, EmissionState.FAILED)).skipped
+    assert skipped.tracking_date == MONDAY
+    assert plan(later, DAYS, FILES, done(everything)) == Plan([], [])
+    (changed,) = plan(later, DAYS, FILES | {MONDAY: "new"}, done(everything)).skipped
+    assert changed.tracking_date == MONDAY
+
+
+def test_a_week_counts_as_long_as_one_of_its_days_does() -> None:
+    """It is then written whole."""
+    planned = plan(replace(WEEKLY, oldest=MONDAY + timedelta(days=6)), DAYS, FILES, {})
+    assert starts(planned) == [MONDAY, DAYS[7]]
+
+
+@pytest.mark.parametrize("known", [{}, {MONDAY: Emission("finance", MONDAY, EmissionState.EMITTED, "whole", 1)}])
+def test_a_week_that_retention_has_begun_to_remove_is_left_alone(known: dict[date, Emission]) -> None:
+    """What was written while it was whole is not replaced by less."""
+    planned = plan(replace(WEEKLY, kept_from=DAYS[2]), DAYS[2:], {day: FILES[day] for day in DAYS[2:]}, known)
+    assert starts(planned) == [DAYS[7]]
+    assert planned.skipped == []
+
+
+def test_only_the_newest() -> None:
+    """All others are skipped; yesterday's newest stays as it was."""
+    wishes = replace(DAILY, newest_only=True)
+    first = plan(wishes, DAYS[:-1], FILES, {})
+    assert starts(first) == [DAYS[-2]]
+    assert len(first.skipped) == len(DAYS) - 2
+    second = plan(wishes, DAYS, FILES, done(first))
+    assert (starts(second), second.skipped) == ([DAYS[-1]], [])
+
+
+def test_no_calculated_day_is_nothing() -> None:
+    """A tenant that has never been calculated has nothing to emit."""
+    assert plan(replace(DAILY, newest_only=True), [], {}, {}) == Plan([], [])

@@ -1,0 +1,129 @@
+"""What runs tell is added up in their parent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from chargeback.demo.faults import Fault
+from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, RunResult, Stage
+from chargeback.pipeline.meters import RunMeters
+from tests.pipeline.conftest import Deployment
+from tests.pipeline.test_engine import configuration, start
+
+__all__ = ["configuration", "start"]
+
+
+def value(meters: RunMeters | Engine, name: str, **labels: str) -> float | None:
+    """A metric of tenant acme."""
+    return meters.registry.get_sample_value(name, {"tenant": "acme", **labels})
+
+
+def account(rows: int, calls: Mapping[tuple[str, str], int]) -> Account:
+    """What a run has told."""
+    return Account(dates_calculated=rows // 10, rows=rows, stage_seconds={Stage.CALCULATING: rows / 100}, calls=calls)
+
+
+def progress(now: Account) -> Progress:
+    """A message of a run on its way."""
+    return Progress("acme", Stage.CALCULATING, account=now)
+
+
+@pytest.fixture
+def meters() -> RunMeters:
+    """The meters of tenant acme."""
+    return RunMeters(["acme"], in_progress=lambda: 3)
+
+
+def test_everything_begins_at_zero(meters: RunMeters) -> None:
+    """The counters of a tenant are there before its first run, so that its first failure is an increase."""
+    assert value(meters, "chargeback_runs_total", outcome="failed") == 0
+    assert value(meters, "chargeback_stage_seconds_total", stage="retention") == 0
+    assert value(meters, "chargeback_rows_written_total") == 0
+    assert value(meters, "chargeback_runs_total", outcome="running") is None
+
+
+def test_numbers_grow_while_a_run_is_under_way(meters: RunMeters) -> None:
+    """Each message adds what is new in it, and the result what the last message did not have yet."""
+    meters.begin("acme")
+    meters.hear(progress(account(100, {("metrics", "200"): 1})))
+    assert value(meters, "chargeback_rows_written_total") == 100
+    meters.hear(progress(account(250, {("metrics", "200"): 4, ("metrics", "429"): 1})))
+    meters.end(
+        RunResult("acme", Outcome.COMPLETED, account=account(300, {("metrics", "200"): 5, ("metrics", "429"): 1}))
+    )
+    assert value(meters, "chargeback_rows_written_total") == 300
+    assert value(meters, "chargeback_days_calculated_total") == 30
+    assert value(meters, "chargeback_stage_seconds_total", stage="calculating") == 3
+    assert value(meters, "chargeback_provider_requests_total", source="metrics", status="200") == 5
+    assert value(meters, "chargeback_provider_requests_total", source="metrics", status="429") == 1
+    assert value(meters, "chargeback_run_duration_seconds_count") == 1
+
+
+def test_a_second_run_adds_to_the_first(meters: RunMeters) -> None:
+    """Each run counts from zero again; the totals go on."""
+    for _ in range(2):
+        meters.begin("acme")
+        meters.hear(progress(account(100, {})))
+        meters.end(RunResult("acme", Outcome.FAILED, account=account(100, {})))
+    assert value(meters, "chargeback_rows_written_total") == 200
+    assert value(meters, "chargeback_runs_total", outcome="failed") == 2
+
+
+def test_a_run_that_was_killed_counts_with_what_it_told(meters: RunMeters) -> None:
+    """A result without an account takes nothing away."""
+    meters.begin("acme")
+    meters.hear(progress(account(100, {})))
+    meters.end(RunResult("acme", Outcome.TIMED_OUT))
+    assert value(meters, "chargeback_rows_written_total") == 100
+    assert value(meters, "chargeback_runs_total", outcome="timed_out") == 1
+    assert meters.registry.get_sample_value("chargeback_runs_in_progress") == 3
+
+
+def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:  # noqa: F811
+    """What a run in its own process did is in the metrics of the engine that started it."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=1))
+    engine = start()
+    (result,) = engine.run_once(["acme"], RunRequest())
+    assert value(engine, "chargeback_runs_total", outcome="completed") == 1
+    assert value(engine, "chargeback_rows_written_total") == result.chargeback_rows_written > 0
+    assert value(engine, "chargeback_days_calculated_total") == result.dates_calculated
+    assert value(engine, "chargeback_provider_requests_total", source="ccloud_api", status="429") == 1
+    assert engine.registry.get_sample_value("chargeback_runs_in_progress") == 0
+
+
+def test_every_line_about_a_run_names_it(
+    deployment: Deployment,
+    start: Callable[..., Engine],  # noqa: F811
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """With JSON logs every line of a run carries tenant and run, those about a day its date, whichever thread wrote."""
+    import json
+    from dataclasses import replace
+
+    from chargeback.config.settings import LoggingSettings
+    from chargeback.logs import configure_logging
+
+    deployment.server.faults.add("/prometheus/api/v1/query", Fault(status=503, times=3))
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    settings = LoggingSettings(level="DEBUG", format="json")
+    engine = start()
+    engine._configuration = replace(engine._configuration, logging=settings)
+    configure_logging(settings)
+    try:
+        engine.run_once(["acme"], RunRequest())
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.captureWarnings(capture=False)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    of_runs = [line for line in lines if line["logger"].startswith(("chargeback.pipeline", "chargeback.sources"))]
+    assert len(of_runs) > 10
+    assert {(line["tenant"], line["run"]) for line in of_runs} == {("acme", "1")}
+    queries = [line for line in of_runs if "/api/v1/query" in line["message"]]
+    assert queries
+    assert all(line["date"] for line in queries)

@@ -1,0 +1,298 @@
+"""The topic overlay of a run, against a served organisation and its metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+from sqlalchemy import select
+
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import utc_today
+from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
+from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.store.control.schema import resources
+from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE
+from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+
+QUERY = "/prometheus/api/v1/query"
+RECALCULATE = RunRequest(recalculate=True)
+
+
+@pytest.fixture(scope="module")
+def organisation() -> Organisation:
+    """A small organisation of fewer days than elsewhere."""
+    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+
+
+@pytest.fixture
+def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
+    """A tenant that has never run."""
+    deployment = Attributed(server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture
+def attributed(deployment: Attributed) -> Attributed:
+    """A tenant whose first run has attributed everything."""
+    result = deployment.run()
+    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    return deployment
+
+
+def test_a_first_run_attributes_every_cluster_line_to_the_last_digit(
+    attributed: Attributed, organisation: Organisation
+) -> None:
+    """For every line of the plan's types the topic rows sum to its cost; by bytes, by storage and evenly."""
+    for day in WINDOW:
+        assert attributed.flags(day) == (True, True)
+        assert attributed.sums(day) == attributed.lines(day)
+        measured = {"bytes_ratio", "retained_bytes_ratio"} if day != organisation.spec.day_without_metrics else set()
+        assert attributed.methods(day) == measured | {"even_split"}
+        assert attributed.state(day).topic_rows == attributed.topics(day).num_rows
+    assert all(attributed.topics()["amount"].to_pylist())
+    assert UNATTRIBUTED not in attributed.topics()["topic_name"].to_pylist()
+
+
+def test_topics_become_resources(attributed: Attributed) -> None:
+    """Every attributed topic is in the inventory, below its cluster."""
+    with attributed.store.control.read() as connection:
+        known = {
+            row.resource_id: row for row in connection.execute(select(resources)) if row.resource_type == "kafka_topic"
+        }
+    assert known
+    for row in attributed.topics().to_pylist():
+        topic = known[f"{row['cluster_resource_id']}:topic:{row['topic_name']}"]
+        assert (topic.parent_id, topic.display_name) == (row["cluster_resource_id"], row["topic_name"])
+        assert topic.created_at is None or topic.created_at.date() <= DAY
+
+
+def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, caplog: pytest.LogCaptureFixture) -> None:
+    """Both operational messages are logged at level INFO."""
+    with caplog.at_level(logging.INFO, "chargeback"):
+        deployment.run()
+    assert any("Topic discovery" in record.getMessage() for record in caplog.records)
+    assert any("Topic attribution backfill" in record.getMessage() for record in caplog.records)
+
+
+def test_progress_of_the_stage(attributed: Attributed) -> None:
+    """The listener hears of the overlay, until all of its days are done."""
+    heard = [progress for progress in attributed.progress if progress.stage is Stage.TOPIC_OVERLAY]
+    assert (heard[-1].done, heard[-1].total) == (len(WINDOW), len(WINDOW))
+
+
+def test_one_query_per_measure_and_day(deployment: Attributed) -> None:
+    """The three measures, and the number of samples to average the gauge, are asked for once for all clusters."""
+    deployment.reload(enabled=False)
+    deployment.run()
+    before = deployment.server.requests[QUERY]
+    deployment.reload(enabled=True)
+    deployment.run(RunRequest(DAY, DAY, recalculate=True))
+    asked_for_usage = before // len(WINDOW)
+    assert deployment.server.requests[QUERY] - before == asked_for_usage + 4
+
+
+def test_a_second_run_changes_nothing(attributed: Attributed) -> None:
+    """Nothing is fetched or written again."""
+    version, asked = attributed.store.facts.snapshot(TOPICS_TABLE).version, attributed.server.requests[QUERY]
+    assert attributed.run().outcome is Outcome.COMPLETED
+    assert attributed.store.facts.snapshot(TOPICS_TABLE).version == version
+    assert attributed.server.requests[QUERY] == asked
+
+
+def test_a_changed_bill_is_attributed_anew_from_kept_measurements(attributed: Attributed) -> None:
+    """A late line on a cluster is attributed without asking the metrics again; other days stay."""
+    asked, others = attributed.server.requests[QUERY], attributed.topics(WINDOW[0])
+    changes = attributed.server.changes
+    line = next(row for row in changes.cost_rows(DAY) if row["line_type"] == "KAFKA_NETWORK_WRITE")
+    changes.add_cost(DAY, {**line, "id": "late", "amount": Decimal("-1.25")})
+    assert attributed.run().outcome is Outcome.COMPLETED
+    assert attributed.server.requests[QUERY] == asked
+    assert attributed.sums() == attributed.lines()
+    assert attributed.flags() == (True, True)
+    assert attributed.topics(WINDOW[0]).equals(others)
+
+
+def test_recalculation_fetches_anew_and_gives_the_same(attributed: Attributed) -> None:
+    """The same inputs give the same rows, to the byte."""
+    before = attributed.topics()
+    attributed.run(RunRequest(DAY, DAY, recalculate=True))
+    assert attributed.topics().equals(before)
+    assert attributed.flags() == (True, True)
+
+
+def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> None:
+    """Days stay pending while the metrics are unreachable; in the third run each line has one sentinel row."""
+    deployment.server.stop_prometheus()
+    for failures in (1, 2):
+        assert deployment.run().outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert deployment.flags() == (False, False)
+        assert deployment.failures() == {failures}
+        assert deployment.topics().num_rows == 0
+    deployment.run()
+    for day in WINDOW:
+        assert deployment.flags(day) == (False, True)
+        assert deployment.methods(day) == {ATTRIBUTION_FAILED}
+        assert set(deployment.topics(day)["topic_name"].to_pylist()) == {UNATTRIBUTED}
+        assert deployment.topics(day).num_rows == len(deployment.lines(day))
+        assert deployment.sums(day) == deployment.lines(day)
+    assert deployment.failures() == set()
+
+
+def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> None:
+    """As its chargeback is calculated again by itself, so are the day's topics; nothing is doubled."""
+    deployment.configure(topic_attribution_retry_limit=1, allocation_retry_limit=1)
+    deployment.server.stop_prometheus()
+    deployment.run()
+    assert deployment.methods() == {ATTRIBUTION_FAILED}
+    deployment.server.start_prometheus()
+    assert deployment.run().outcome is Outcome.COMPLETED
+    assert ATTRIBUTION_FAILED not in deployment.methods()
+    assert deployment.sums() == deployment.lines()
+    assert deployment.flags() == (True, True)
+
+
+def test_sentinels_of_a_calculated_day_wait_for_a_recalculation(deployment: Attributed) -> None:
+    """Where only the topics failed, a recalculation starts the count again and replaces the sentinel."""
+    deployment.reload(enabled=False)
+    deployment.run()
+    deployment.reload(enabled=True)
+    deployment.configure(topic_attribution_retry_limit=2)
+    deployment.server.stop_prometheus()
+    deployment.run(RECALCULATE)
+    assert deployment.failures() == {1}
+    deployment.run(RECALCULATE)
+    assert deployment.failures() == {1}
+    deployment.run()
+    assert deployment.methods() == {ATTRIBUTION_FAILED}
+    deployment.server.start_prometheus()
+    deployment.run()
+    assert deployment.methods() == {ATTRIBUTION_FAILED}
+    assert deployment.run(RECALCULATE).outcome is Outcome.COMPLETED
+    assert deployment.sums() == deployment.lines()
+    assert ATTRIBUTION_FAILED not in deployment.methods()
+
+
+def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
+    """A day that failed once is attributed in the next run, and its count is forgotten."""
+    deployment.server.stop_prometheus()
+    deployment.run()
+    deployment.server.start_prometheus()
+    deployment.run()
+    assert deployment.sums() == deployment.lines()
+    assert deployment.failures() == set()
+
+
+def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attributed) -> None:
+    """A recalculation whose metrics are out of reach ends with the rows that the kept measurements give."""
+    before = attributed.topics()
+    attributed.configure(topic_attribution_retry_limit=1)
+    attributed.server.stop_prometheus()
+    attributed.run(RECALCULATE)
+    assert attributed.topics().equals(before)
+    assert attributed.flags() == (True, True)
+
+
+def test_days_from_before_the_overlay_wait_for_a_recalculation(deployment: Attributed) -> None:
+    """Switched on later, it attributes what is calculated from then on, and the rest when asked to."""
+    deployment.reload(enabled=False)
+    deployment.run()
+    assert deployment.flags() == (False, False)
+    deployment.reload(enabled=True)
+    deployment.run()
+    assert deployment.flags() == (False, False)
+    assert deployment.store.facts.snapshot(TOPICS_TABLE).days == []
+    deployment.run(RunRequest(DAY, DAY, recalculate=True))
+    assert deployment.store.facts.snapshot(TOPICS_TABLE).days == [DAY]
+    assert deployment.flags() == (True, True)
+
+
+def test_a_bill_that_changed_while_the_overlay_was_off(attributed: Attributed) -> None:
+    """Rows of an old bill are not shown as calculated, and are replaced once the overlay is on again."""
+    attributed.reload(enabled=False)
+    changes = attributed.server.changes
+    line = next(row for row in changes.cost_rows(DAY) if row["line_type"] == "KAFKA_STORAGE")
+    changes.add_cost(DAY, {**line, "id": "late", "amount": Decimal(7)})
+    attributed.run()
+    assert attributed.flags()[1] is False
+    attributed.reload(enabled=True)
+    attributed.run()
+    assert attributed.sums() == attributed.lines()
+
+
+def test_retention_empties_old_days_and_attributes_none(attributed: Attributed) -> None:
+    """Rows and measurements past the overlay's own retention are removed; a recalculation does not bring them back."""
+    oldest = WINDOW[-2]
+    attributed.reload(retention_days=(utc_today() - oldest).days)
+    for request in (RunRequest(), RECALCULATE):
+        attributed.run(request)
+        for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
+            assert attributed.store.facts.snapshot(table).days == WINDOW[-2:]
+        assert attributed.flags(WINDOW[0]) == (False, False)
+        assert attributed.flags(oldest) == (True, True)
+
+
+def test_skip_and_disabled_leave_lines_out(deployment: Attributed) -> None:
+    """A disabled type has no rows; without measures `skip` leaves the line out and the rest is attributed."""
+    deployment.reload(
+        missing_metrics_behavior="skip",
+        cost_mapping_overrides={"KAFKA_BASE": "disabled"},
+        metric_name_overrides={"topic_retained_bytes": "no_such_metric"},
+    )
+    deployment.run()
+    types = set(deployment.topics()["product_type"].to_pylist())
+    assert {"KAFKA_NETWORK_WRITE", "KAFKA_PARTITION"} <= types
+    assert not types & {"KAFKA_BASE", "KAFKA_STORAGE"}
+    left_out = deployment.lines().keys() - deployment.sums().keys()
+    assert left_out
+    assert all(deployment.sums()[each] == deployment.lines()[each] for each in deployment.sums())
+
+
+def test_a_metric_of_another_name_is_missing_and_spread_evenly(deployment: Attributed) -> None:
+    """With `even_split` a cluster without a measure is spread over its topics."""
+    deployment.reload(metric_name_overrides={"topic_retained_bytes": "no_such_metric"})
+    deployment.run()
+    storage = deployment.topics().filter(pc.equal(deployment.topics()["product_type"], "KAFKA_STORAGE"))
+    assert set(storage["attribution_method"].to_pylist()) == {"even_split"}
+    assert deployment.sums() == deployment.lines()
+
+
+def test_excluded_topics_are_neither_discovered_nor_attributed(deployment: Attributed) -> None:
+    """Patterns are those of a shell."""
+    deployment.reload(exclude_topic_patterns=["*a*"])
+    deployment.run()
+    names = deployment.topics()["topic_name"].to_pylist()
+    assert names
+    assert not [name for name in names if "a" in name.lower() and name != UNATTRIBUTED and "a" in name]
+    with deployment.store.control.read() as connection:
+        known = connection.execute(select(resources).where(resources.c.resource_type == "kafka_topic")).all()
+    assert not [row for row in known if "a" in row.display_name]
+
+
+def test_disabled_means_nothing_is_done(deployment: Attributed) -> None:
+    """Without the overlay there are no topic rows, flags or topics."""
+    deployment.reload(enabled=False)
+    deployment.run(RECALCULATE)
+    assert deployment.store.facts.snapshot(TOPICS_TABLE).days == []
+    assert all(not state.topic_due for state in deployment.states())
+
+
+def test_a_run_that_is_stopped_in_the_stage_is_finished_by_the_next(deployment: Attributed) -> None:
+    """What was attributed stays, the rest follows, nothing is lost or doubled."""
+    stop = StopSignal()
+
+    def listen(progress: Progress) -> None:
+        if progress.stage is Stage.TOPIC_OVERLAY and progress.done == 2:
+            stop.ask(STOPPED)
+
+    deployment.run(stop=stop, listener=listen)
+    done = deployment.store.facts.snapshot(TOPICS_TABLE).days
+    assert done == WINDOW[-2:]
+    assert deployment.run().outcome is Outcome.COMPLETED
+    assert all(deployment.sums(day) == deployment.lines(day) for day in WINDOW)

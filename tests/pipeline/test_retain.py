@@ -1,0 +1,134 @@
+"""Days past their retention go, everywhere, and nothing else does."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select
+
+from chargeback.model.days import utc_now, utc_today
+from chargeback.pipeline.events import Outcome, RunRequest, Stage, StopReason, StopSignal
+from chargeback.pipeline.retain import oldest_kept
+from chargeback.pipeline.verify import PAST_RETENTION, verify
+from chargeback.store.control.retention import forget_days
+from chargeback.store.control.schema import grants, topic_failures
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
+from chargeback.store.facts.upkeep import STAMP, last_upkeep
+from tests.pipeline.conftest import DAYS, Deployment
+
+CUTOFF = 5
+KEPT_DAYS = 8
+OLDEST = utc_today() - timedelta(days=KEPT_DAYS)
+WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+KEPT = [day for day in WINDOW if day >= OLDEST]
+
+
+@pytest.fixture
+def calculated(deployment: Deployment) -> Deployment:
+    """A tenant with all of its days."""
+    assert deployment.run().outcome is Outcome.COMPLETED
+    return deployment
+
+
+def stored_days(deployment: Deployment) -> dict[str, list[date]]:
+    """The days that each table of facts has."""
+    facts = deployment.store.facts
+    return {name: facts.snapshot(name).days for name, schema in SCHEMAS.items() if "date" in schema.names}
+
+
+def test_days_past_retention_go_everywhere(calculated: Deployment) -> None:
+    """A shorter retention takes older days from every table, their states too; the kept ones are not touched."""
+    before = {day: calculated.rows(day) for day in KEPT}
+    calculated.configure(retention_days=KEPT_DAYS)
+    result = calculated.run()
+    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 0)
+    assert [state.tracking_date for state in calculated.states()] == KEPT
+    days = stored_days(calculated)
+    for name in (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE, CHARGEBACKS_TABLE):
+        assert days[name] == KEPT, name
+    assert all(min(of_table, default=OLDEST) >= OLDEST for of_table in days.values())
+    assert {day: calculated.rows(day) for day in KEPT} == before
+    assert any(progress.stage is Stage.RETENTION for progress in calculated.progress)
+
+
+def test_retention_writes_only_when_something_expires(calculated: Deployment) -> None:
+    """A run in which no day expires commits nothing."""
+    versions = {name: calculated.store.facts.snapshot(name).version for name in SCHEMAS}
+    calculated.progress.clear()
+    calculated.run()
+    assert {name: calculated.store.facts.snapshot(name).version for name in SCHEMAS} == versions
+    assert not [progress for progress in calculated.progress if progress.stage is Stage.RETENTION]
+
+
+def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
+    """A run that was killed between forgetting states and removing facts is completed by the next one."""
+    calculated.configure(retention_days=KEPT_DAYS)
+    with calculated.store.control.write() as connection:
+        assert forget_days(connection, OLDEST) == len(WINDOW) - len(KEPT)
+    calculated.run()
+    assert stored_days(calculated)[CHARGEBACKS_TABLE] == KEPT
+
+
+def test_whatever_is_kept_by_day_is_forgotten(calculated: Deployment) -> None:
+    """Failures of days that are gone go with them, and accesses that had ended before."""
+    now = utc_now()
+    ended = {"grant_id": "g-old", "resource_id": "r", "identity_id": "i", "last_seen_at": now}
+    with calculated.store.control.write() as connection:
+        for day in (WINDOW[0], KEPT[0]):
+            connection.execute(insert(topic_failures).values(tracking_date=day, cluster_id="lkc-1", failures=1))
+        connection.execute(insert(grants).values(**ended, deleted_at=now - timedelta(days=KEPT_DAYS + 2)))
+        connection.execute(insert(grants).values(**(ended | {"grant_id": "g-new"}), deleted_at=now))
+        forget_days(connection, OLDEST)
+        assert list(connection.execute(select(topic_failures.c.tracking_date)).scalars()) == [KEPT[0]]
+        left = set(connection.execute(select(grants.c.grant_id).where(grants.c.resource_id == "r")).scalars())
+    assert left == {"g-new"}
+
+
+def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
+    """A day past retention that is not removed yet is named as such, and is never wrong."""
+    calculated.store.facts.delete_before(CHARGEBACKS_TABLE, OLDEST, epoch=100)
+    checks = list(verify(calculated.store, OLDEST))
+    assert [check.state == PAST_RETENTION for check in checks] == [check.day < OLDEST for check in checks]
+    assert any(check.difference for check in checks)
+    assert not [check for check in checks if check.is_wrong]
+
+
+def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
+    """The first run sees to the tables; the next ones do when the last time was a day ago."""
+    root = calculated.store.facts.root
+    first = last_upkeep(root)
+    assert first is not None
+    calculated.run()
+    assert last_upkeep(root) == first
+    (root / STAMP).write_text((first - timedelta(hours=25)).isoformat())
+    calculated.run()
+    assert last_upkeep(root) > first  # type: ignore[operator]
+
+
+def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:
+    """Upkeep that cannot be done is an error of the run, whose days are calculated all the same."""
+    stamp: Path = calculated.store.facts.root / STAMP
+    stamp.unlink()
+    stamp.mkdir()
+    result = calculated.run(RunRequest(WINDOW[-1], WINDOW[-1], recalculate=True))
+    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 1)
+    assert ["retention is not complete" in error for error in result.errors] == [True]
+
+
+def test_retention_can_be_stopped(calculated: Deployment) -> None:
+    """A stop between two tables ends the run; the next one goes on."""
+    calculated.configure(retention_days=KEPT_DAYS)
+    stop = StopSignal()
+    result = calculated.run(
+        stop=stop, listener=lambda told: stop.ask(StopReason()) if told.stage is Stage.RETENTION else None
+    )
+    assert result.outcome is Outcome.INTERRUPTED
+    assert calculated.run().outcome is Outcome.COMPLETED
+    assert stored_days(calculated)[USAGE_TABLE] == KEPT
+
+
+def test_the_oldest_kept_day() -> None:
+    """With a retention of n days, the day n days ago is the oldest that is kept."""
+    assert oldest_kept(utc_today(), KEPT_DAYS) == OLDEST

@@ -1,0 +1,117 @@
+"""Verification of topics; that of chargebacks is tested with the runs that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.billing import MONEY
+from chargeback.model.days import utc_today
+from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.verify import ATTRIBUTED, NOT_ATTRIBUTED, PAST_RETENTION, PENDING, TopicCheck, verify_topics
+from chargeback.store.facts.tables import TOPICS_TABLE
+from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+
+EPOCH = 10**6
+
+
+@pytest.fixture(scope="module")
+def organisation() -> Organisation:
+    """A small organisation of a few days."""
+    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+
+
+@pytest.fixture
+def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
+    """A tenant that has never run."""
+    deployment = Attributed(server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture
+def attributed(deployment: Attributed) -> Attributed:
+    """A tenant whose topics are attributed."""
+    deployment.run()
+    return deployment
+
+
+def checks(deployment: Attributed) -> dict[date, TopicCheck]:
+    """What verification says of each day."""
+    return {check.day: check for check in verify_topics(deployment.store, deployment.plan, utc_today())}
+
+
+def test_what_is_attributed_is_right(attributed: Attributed) -> None:
+    """Attributed and left-out cost make up the clusters' bill; only types that are not attributed are left out."""
+    found = checks(attributed)
+    assert sorted(found) == WINDOW
+    for day, check in found.items():
+        assert (check.state, check.is_wrong) == (ATTRIBUTED, False)
+        assert check.attributed + check.left_out == check.billed
+        assert check.attributed == sum(attributed.lines(day).values())
+
+
+def test_a_line_that_differs(attributed: Attributed) -> None:
+    """One unit less in one row is found."""
+    rows = attributed.topics()
+    amounts = rows["amount"].to_pylist()
+    amounts[0] -= Decimal(1).scaleb(-12)
+    position = rows.schema.get_field_index("amount")
+    changed = rows.set_column(position, rows.schema.field("amount"), pa.array(amounts, MONEY))
+    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, changed, epoch=EPOCH)
+    found = checks(attributed)
+    assert (found[DAY].is_wrong, found[DAY].wrong_lines) == (True, 1)
+    assert not any(check.is_wrong for day, check in found.items() if day != DAY)
+
+
+def test_rows_that_are_gone(attributed: Attributed) -> None:
+    """A line whose rows are all missing is not taken for one that was left out."""
+    rows = attributed.topics()
+    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, rows.slice(0, 0), epoch=EPOCH)
+    check = checks(attributed)[DAY]
+    assert (check.is_wrong, check.lost_rows) == (True, rows.num_rows)
+
+
+def test_rows_of_a_line_that_is_not_billed(attributed: Attributed) -> None:
+    """Rows nobody can pay for are found."""
+    rows = attributed.topics()
+    position = rows.schema.get_field_index("line_id")
+    strangers = rows.set_column(position, rows.schema.field("line_id"), [["stranger"] * rows.num_rows])
+    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, strangers, epoch=EPOCH)
+    assert checks(attributed)[DAY].wrong_lines == 1
+
+
+def test_skipped_and_disabled_lines_are_listed_as_left_out(deployment: Attributed) -> None:
+    """They are no failure."""
+    deployment.reload(
+        missing_metrics_behavior="skip",
+        cost_mapping_overrides={"KAFKA_BASE": "disabled"},
+        metric_name_overrides={"topic_retained_bytes": "no_such_metric"},
+    )
+    deployment.run()
+    check = checks(deployment)[DAY]
+    skipped = sum(cost for line, cost in deployment.lines().items() if line not in deployment.sums())
+    assert not check.is_wrong
+    assert check.left_out > skipped > 0
+
+
+def test_pending_earlier_and_expired_days_are_no_failures(deployment: Attributed) -> None:
+    """Each is listed as what it is."""
+    deployment.reload(enabled=False)
+    deployment.run()
+    deployment.reload(enabled=True)
+    assert {check.state for check in checks(deployment).values()} == {NOT_ATTRIBUTED}
+    deployment.server.stop_prometheus()
+    deployment.configure(allocation_retry_limit=1)
+    deployment.reload(retention_days=(utc_today() - WINDOW[-1]).days)
+    deployment.run(RunRequest(recalculate=True))
+    found = checks(deployment)
+    assert [found[day].state for day in WINDOW[-2:]] == [PAST_RETENTION, PENDING]
+    assert not any(check.is_wrong for check in found.values())

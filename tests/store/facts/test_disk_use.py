@@ -1,0 +1,18 @@
+"""The disk that a tenant takes does not grow with the time that the service runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.disk import simulate
+
+
+@pytest.mark.drill
+def test_disk_use_is_flat(tmp_path: Path) -> None:
+    """Once the oldest days go, a month more of daily runs, corrections and killed writers takes no more disk."""
+    used = list(simulate(tmp_path, days=90, retention_days=30, seconds=0.3))
+    settled, last = used[45:60], used[-15:]
+    for what in ("facts", "files", "log_files", "folders", "control"):
+        before = max(getattr(use, what) for use in settled)
+        assert max(getattr(use, what) for use in last) <= 1.25 * before, what

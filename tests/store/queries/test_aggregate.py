@@ -1,0 +1,181 @@
+"""Sums are exact, cover everything, and agree with the lists and the export in every zone."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chargeback.model.days import instants
+from chargeback.model.money import render
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries import aggregate as module
+from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.billing import billing_lines
+from chargeback.store.queries.chargebacks import chargeback_rows
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.export import csv_chunks
+from chargeback.store.queries.filters import Filters, TagFilter
+from chargeback.store.queries.paging import Page
+from chargeback.store.queries.tags import TagBook
+from tests.store.queries.conftest import Ask
+from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
+
+DAY = date(2026, 1, 1)
+UTC = ZoneInfo("UTC")
+WINDOW = instants(DAY, date(2026, 1, 31))
+NO_TAGS = TagBook()
+
+
+def _ask(ask: Ask, facts: FactTables, *by: str, unit: str = "day", **more: Any) -> Aggregate:
+    grouping = Grouping(by, unit, more.get("zone", UTC))
+    window, filters, book = more.get("window", WINDOW), more.get("filters", Filters()), more.get("book", NO_TAGS)
+    answer: Aggregate = ask(lambda cursor: aggregate(cursor, facts, window, grouping, filters, book))
+    return answer
+
+
+def test_usage_and_shared_add_up(ask: Ask, facts: FactTables) -> None:
+    """Every bucket splits its total by cost type, exactly."""
+    write_shares(
+        facts,
+        [Share(DAY, "sa-1", "738891.690899999999"), Share(DAY, "sa-1", "0.000000000001", cost_type="shared")],
+    )
+    sums = _ask(ask, facts, "identity_id")
+    assert sums.buckets == [
+        {
+            "dimensions": {"identity_id": "sa-1"},
+            "time_bucket": "2026-01-01",
+            "total_amount": "738891.6909",
+            "usage_amount": "738891.690899999999",
+            "shared_amount": "0.000000000001",
+            "row_count": 2,
+        }
+    ]
+    assert (sums.total_amount, sums.total_rows, sums.truncated) == ("738891.6909", 2, False)
+
+
+def test_nothing_to_sum(ask: Ask, facts: FactTables) -> None:
+    """No files, or no matching rows: no buckets and zero totals."""
+    assert _ask(ask, facts, "identity_id") == Aggregate([])
+    write_shares(facts, [Share(DAY, "sa-1", "1")])
+    assert _ask(ask, facts, "identity_id", filters=Filters(identity_id="nobody")) == Aggregate([])
+
+
+def test_groups_by_resolved_tags(ask: Ask, facts: FactTables) -> None:
+    """The identity's tag wins over the resource's; rows without the tag group under UNTAGGED."""
+    write_shares(
+        facts,
+        [
+            Share(DAY, "sa-1", "1", resource="lkc-1"),
+            Share(DAY, "sa-2", "2", resource="lkc-1"),
+            Share(DAY, "sa-2", "4", resource="lkc-2"),
+        ],
+    )
+    book = TagBook({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+    sums = _ask(ask, facts, "tag:team", book=book)
+    amounts = {bucket["dimensions"]["tag:team"]: bucket["total_amount"] for bucket in sums.buckets}
+    assert amounts == {"payer": "1.00", "operator": "2.00", "UNTAGGED": "4.00"}
+    filters = Filters(tags=(TagFilter("team", frozenset(["operator", "UNTAGGED"])),))
+    assert _ask(ask, facts, "tag:team", "tag:nope", book=book, filters=filters).total_amount == "6.00"
+
+
+def test_a_missing_environment_is_null_and_comes_first(ask: Ask, facts: FactTables) -> None:
+    """Buckets are ordered by time, then dimensions."""
+    write_shares(facts, [Share(DAY, "a", "1"), Share(DAY, "b", "1", environment=None)])
+    sums = _ask(ask, facts, "environment_id")
+    assert [bucket["dimensions"]["environment_id"] for bucket in sums.buckets] == [None, "env-1"]
+
+
+def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
+    ask: Ask, facts: FactTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest units of time stay complete, and the totals cover everything."""
+    monkeypatch.setattr(module, "MOST_BUCKETS", 7)
+    write_shares(facts, [Share(day, f"sa-{n}", "1") for day in days_from(DAY, 4) for n in range(3)])
+    sums = _ask(ask, facts, "identity_id")
+    assert [bucket["time_bucket"] for bucket in sums.buckets] == ["2026-01-03"] * 3 + ["2026-01-04"] * 3
+    assert (sums.total_amount, sums.total_rows, sums.truncated) == ("12.00", 12, True)
+
+
+def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
+    ask: Ask, facts: FactTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest by amount, whatever its sign, in the order of dimensions."""
+    monkeypatch.setattr(module, "MOST_BUCKETS", 2)
+    amounts = {"a": "1", "b": "-5", "c": "2", "d": "3"}
+    write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])
+    sums = _ask(ask, facts, "identity_id")
+    assert [bucket["dimensions"]["identity_id"] for bucket in sums.buckets] == ["b", "d"]
+    assert (sums.total_amount, sums.truncated) == ("1.00", True)
+
+
+def test_hours_of_the_day_the_clock_is_put_back(ask: Ask, facts: FactTables) -> None:
+    """25 hours, 25 buckets, no cent lost."""
+    days = days_from(date(2026, 10, 24), 3)
+    write_shares(facts, [Share(day, "sa-1", "1", hour=hour) for day in days for hour in range(24)])
+    berlin = ZoneInfo("Europe/Berlin")
+    window = instants(date(2026, 10, 25), date(2026, 10, 25), berlin)
+    sums = _ask(ask, facts, "identity_id", unit="hour", zone=berlin, window=window)
+    labels = [bucket["time_bucket"] for bucket in sums.buckets]
+    assert len(labels) == len(set(labels)) == 25
+    assert labels[2:4] == ["2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00"]
+    assert sums.total_amount == "25.00"
+
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Denver", "Asia/Kathmandu", "Pacific/Kiritimati"])
+SHARES = st.lists(
+    st.builds(
+        Share,
+        day=st.sampled_from(days_from(date(2026, 3, 27), 4)),
+        identity=st.sampled_from(["sa-1", "sa-2", "UNALLOCATED", "=cmd()"]),
+        amount=st.decimals(min_value=-(10**6), max_value=10**6, places=12).filter(bool).map(lambda d: f"{d:f}"),
+        resource=st.sampled_from(["lkc-1", 'a,"b"']),
+        cost_type=st.sampled_from(["usage", "shared"]),
+        hour=st.integers(0, 23),
+        line=st.uuids().map(str),
+    ),
+    max_size=30,
+)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(shares=SHARES, zone=ZONES, unit=st.sampled_from(["hour", "day", "week", "month"]))
+def test_list_aggregate_export_and_bill_agree(
+    ask: Ask, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], zone: str, unit: str
+) -> None:
+    """In any zone the pages, the buckets, the totals, the CSV and the billing lines sum to the same."""
+    facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
+    write_shares(facts, shares) if shares else None
+    write_lines(facts, [line(share.day, share.amount, hour=share.hour, description=share.line) for share in shares])
+    window = instants(date(2026, 3, 28), date(2026, 3, 29), ZoneInfo(zone))
+    expected = sum(
+        (Decimal(share.amount) for share in shares if window.start <= share.row()["timestamp"] < window.end), Decimal(0)
+    )
+
+    def _everything(cursor: Cursor) -> dict[str, list[str]]:
+        grouping = Grouping(("identity_id", "cost_type"), unit, ZoneInfo(zone))
+        sums = aggregate(cursor, facts, window, grouping, Filters(), NO_TAGS)
+        text = b"".join(csv_chunks(cursor, facts, window, Filters(), ["amount"], NO_TAGS)).decode()
+        found: dict[str, list[str]] = defaultdict(list)
+        for page in range(5):
+            rows, _ = chargeback_rows(cursor, facts, window, Filters(), Page(page * 7, 7), NO_TAGS)
+            lines, _ = billing_lines(cursor, facts, window, Filters(), Page(page * 7, 7))
+            found["list"] += [row["amount"] for row in rows]
+            found["bill"] += [one["total_cost"] for one in lines]
+        found["buckets"] = [bucket["total_amount"] for bucket in sums.buckets]
+        found["parts"] = [bucket[name] for bucket in sums.buckets for name in ("usage_amount", "shared_amount")]
+        found["total"] = [sums.total_amount]
+        found["csv"] = [row["amount"] for row in csv.DictReader(io.StringIO(text))]
+        return found
+
+    found = ask(_everything)
+    sums = {name: render(sum(map(Decimal, texts), Decimal(0))) for name, texts in found.items()}
+    assert sums == dict.fromkeys(sums, render(expected))

@@ -1,0 +1,36 @@
+"""Which resources and identities appear in chargebacks."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from chargeback.model.days import instants
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.entities import charged_entities
+from tests.store.queries.conftest import Ask
+from tests.support.facts import Share, write_shares
+
+DAY = date(2026, 1, 1)
+WINDOW = instants(DAY, DAY)
+
+
+def test_every_entity_once(ask: Ask, facts: FactTables) -> None:
+    """Each resource and identity of the range, UNALLOCATED included; only of one identity's rows where it is given."""
+    write_shares(
+        facts,
+        [
+            Share(DAY, "sa-1", "1"),
+            Share(DAY, "sa-1", "1", resource="lkc-2"),
+            Share(DAY, "UNALLOCATED", "1"),
+            Share(date(2026, 1, 2), "sa-9", "1"),
+        ],
+    )
+    everyone = ask(lambda cursor: charged_entities(cursor, facts, WINDOW, None))
+    assert sorted(everyone) == [
+        ("identity", "UNALLOCATED"),
+        ("identity", "sa-1"),
+        ("resource", "lkc-1"),
+        ("resource", "lkc-2"),
+    ]
+    assert ("resource", "lkc-2") not in ask(lambda cursor: charged_entities(cursor, facts, WINDOW, "UNALLOCATED"))
+    assert ask(lambda cursor: charged_entities(cursor, facts, instants(date(2025, 1, 1), DAY), "nobody")) == []

@@ -1,0 +1,95 @@
+"""Any page of a list is what a full sort would give there."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chargeback.model.days import InstantRange, instants
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.chargebacks import chargeback_rows
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.filters import Filters, TagFilter
+from chargeback.store.queries.paging import Page
+from chargeback.store.queries.tags import TagBook
+from tests.store.queries.conftest import Ask
+from tests.support.facts import Share, days_from, in_list_order, write_shares
+
+BOOK = TagBook({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
+FILTERS = [
+    Filters(),
+    Filters(identity_id="sa-3"),
+    Filters(resource_id="lkc-2", cost_type="shared"),
+    Filters(tags=(TagFilter("team", frozenset(["b"])),)),
+    Filters(tags=(TagFilter("team", frozenset(["UNTAGGED"])),)),
+    Filters(tags=(TagFilter("team"), TagFilter("env"))),
+    Filters(identity_id="nobody"),
+]
+
+
+def _shares() -> list[Share]:
+    chance = random.Random(7)
+    return [
+        Share(
+            day,
+            f"sa-{chance.randrange(9)}",
+            f"{chance.randrange(1, 10**6)}.{chance.randrange(10**9)}",
+            resource=f"lkc-{chance.randrange(3)}",
+            cost_type=chance.choice(["usage", "shared"]),
+            hour=chance.choice([0, 0, 5, 23]),
+            line=f"line-{number}",
+        )
+        for day in days_from(date(2026, 3, 25), 9)
+        for number in range(chance.choice([0, 3, 40, 200]))
+    ]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Denver"])
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_every_page_equals_a_full_sort(ask: Ask, facts: FactTables, zone: str, filters: Filters) -> None:
+    """Pages are cut out of the files by arithmetic; together they are the whole list, in order, nothing twice."""
+    shares = _shares()
+    write_shares(facts, shares)
+    window = instants(date(2026, 3, 26), date(2026, 4, 1), ZoneInfo(zone))
+    expected = [
+        row for row in in_list_order(shares) if window.start <= row["timestamp"] < window.end and _matches(row, filters)
+    ]
+    for size in (7, 100, 1000):
+        pages = -(-len(expected) // size) + 1
+        found = []
+        for number in range(pages):
+            items, total = ask(partial(_rows, facts, window, filters, Page(number * size, size)))
+            assert total == len(expected)
+            found += items
+        assert [_key(item) for item in found] == [_key(row) for row in expected]
+
+
+def _rows(facts: FactTables, window: InstantRange, filters: Filters, page: Page, cursor: Cursor) -> Any:
+    return chargeback_rows(cursor, facts, window, filters, page, BOOK)
+
+
+def _matches(row: dict[str, Any], filters: Filters) -> bool:
+    tags = BOOK.resolved(row["identity_id"], row["resource_id"])
+    return all(
+        getattr(filters, name) in (None, row[name]) for name in ("identity_id", "resource_id", "cost_type")
+    ) and all(
+        tag.key in tags if tag.values is None else tags.get(tag.key, "UNTAGGED") in tag.values for tag in filters.tags
+    )
+
+
+def _key(item: dict[str, Any]) -> tuple[Any, ...]:
+    line = item.get("line_id") or item["metadata"]["line_id"]
+    return item["identity_id"], item["resource_id"], item["dimension_id"], line
+
+
+def test_a_page_past_the_end_is_empty(ask: Ask, facts: FactTables) -> None:
+    """The total is still told, however far past the end the page lies."""
+    write_shares(facts, [Share(date(2026, 1, 1), "sa-1", "1")])
+    window = instants(date(2026, 1, 1), date(2026, 1, 1))
+    far = Page(10**30, 100)
+    assert ask(lambda cursor: chargeback_rows(cursor, facts, window, Filters(), far, TagBook())) == ([], 1)

@@ -1,0 +1,34 @@
+"""Only the files of the days asked for are read; only the days at the ends may be partial."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo
+
+from chargeback.model.days import instants
+from chargeback.store.facts.tables import DayFile, Snapshot
+from chargeback.store.queries.scan import Scan, microseconds
+
+DAYS = [date(2026, 1, day) for day in (1, 2, 3, 4)]
+SNAPSHOT = Snapshot(1, tuple(DayFile(day, f"/{day}", 10) for day in DAYS))
+
+
+def test_whole_utc_days_need_no_condition() -> None:
+    """A range of UTC days is a list of files and nothing else."""
+    scan = Scan.of(SNAPSHOT, instants(DAYS[1], DAYS[2]))
+    assert scan.paths == ["/2026-01-02", "/2026-01-03"]
+    assert not scan.condition().clauses
+
+
+def test_a_zone_filters_its_first_and_last_day() -> None:
+    """East of Greenwich a day begins in the UTC day before."""
+    scan = Scan.of(SNAPSHOT, instants(DAYS[1], DAYS[2], ZoneInfo("Europe/Berlin")))
+    assert scan.paths == ["/2026-01-01", "/2026-01-02", "/2026-01-03"]
+    assert scan.partial_days == {DAYS[0], DAYS[2]}
+    assert scan.condition().parameters["window_start"] == microseconds(datetime(2026, 1, 1, 23, tzinfo=UTC))
+
+
+def test_nothing_to_read() -> None:
+    """Days without rows have no file."""
+    assert Scan.of(SNAPSHOT, instants(date(2025, 1, 1), date(2025, 2, 1))).paths == []
+    assert Scan.of(SNAPSHOT, instants(DAYS[2], DAYS[0])).paths == []

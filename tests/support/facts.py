@@ -1,0 +1,153 @@
+"""Small days of facts for tests, written through the real tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from chargeback.model.billing import BillingLine, billing_table
+from chargeback.model.chargeback import (
+    CHARGEBACK_ORDER,
+    CHARGEBACKS,
+    DIMENSION_COLUMNS,
+    DIMENSIONS,
+    USAGE_COST,
+    dimension_id,
+)
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
+from chargeback.store.tenant import TenantStore
+from tests.support.databases import scratch_database
+
+TENANT_ID = "acme-id"
+ECOSYSTEM = "test_cloud"
+
+
+@dataclass(frozen=True)
+class Share:
+    """One chargeback row; amounts are written as texts."""
+
+    day: date
+    identity: str
+    amount: str
+    resource: str = "lkc-1"
+    product: str = "KAFKA_NUM_CKUS"
+    cost_type: str = USAGE_COST
+    hour: int = 0
+    detail: str = "USAGE_RATIO_ALLOCATION"
+    environment: str | None = "env-1"
+    line: str = "line-1"
+    portion: int = 0
+    usage: str | None = "1.5"
+
+    def row(self) -> dict[str, Any]:
+        """The row as the table has it."""
+        usage = None if self.usage is None else Decimal(self.usage)
+        row: dict[str, Any] = {
+            "date": self.day,
+            "timestamp": datetime(self.day.year, self.day.month, self.day.day, self.hour, tzinfo=UTC),
+            "line_id": self.line,
+            "portion": self.portion,
+            "ecosystem": ECOSYSTEM,
+            "tenant_id": TENANT_ID,
+            "resource_id": self.resource,
+            "environment_id": self.environment,
+            "product_category": "KAFKA",
+            "product_type": self.product,
+            "identity_id": self.identity,
+            "cost_type": self.cost_type,
+            "amount": Decimal(self.amount),
+            "allocation_method": "usage_ratio" if self.cost_type == USAGE_COST else "even_split",
+            "allocation_detail": self.detail,
+            "portion_share": Decimal("0.7"),
+            "chain_position": 0,
+            "identity_usage": usage,
+            "total_usage": usage,
+            "policy_hash": "abc123",
+        }
+        row["dimension_id"] = dimension_id(tuple(row[name] for name in DIMENSION_COLUMNS))
+        return row
+
+
+def in_list_order(shares: Iterable[Share]) -> list[dict[str, Any]]:
+    """The rows of ``shares`` as every list orders them."""
+    return sorted((share.row() for share in shares), key=lambda row: tuple(row[name] for name in CHARGEBACK_ORDER))
+
+
+def write_shares(facts: FactTables, shares: Iterable[Share]) -> None:
+    """Replace the days of ``shares``, and remember their dimensions."""
+    by_day: dict[date, list[Share]] = defaultdict(list)
+    for share in shares:
+        by_day[share.day].append(share)
+    dimensions: dict[int, dict[str, Any]] = {}
+    for day, of_day in by_day.items():
+        rows = in_list_order(of_day)
+        dimensions |= {row["dimension_id"]: row for row in rows}
+        facts.replace_day(CHARGEBACKS_TABLE, day, pa.Table.from_pylist(rows, schema=CHARGEBACKS), epoch=1)
+    known = [{name: row[name] for name in DIMENSIONS.names} for row in dimensions.values()]
+    facts.append(DIMENSIONS_TABLE, pa.Table.from_pylist(known, schema=DIMENSIONS), epoch=1)
+
+
+def write_lines(facts: FactTables, lines: Iterable[BillingLine]) -> None:
+    """Replace the days of billing lines."""
+    by_day: dict[date, list[BillingLine]] = defaultdict(list)
+    for line in lines:
+        by_day[line.day].append(line)
+    for day, of_day in by_day.items():
+        table = billing_table(of_day, ecosystem=ECOSYSTEM, tenant_id=TENANT_ID)
+        facts.replace_day(BILLING_TABLE, day, table, epoch=1)
+
+
+def line(day: date, cost: str, *, resource: str = "lkc-1", product: str = "KAFKA_NUM_CKUS", **more: Any) -> BillingLine:
+    """A daily billing line."""
+    hour = more.pop("hour", 0)
+    return BillingLine(
+        day=day,
+        timestamp=datetime(day.year, day.month, day.day, hour, tzinfo=UTC),
+        resource_id=resource,
+        product_category="KAFKA",
+        product_type=product,
+        total_cost=Decimal(cost),
+        currency="USD",
+        **more,
+    )
+
+
+def days_from(first: date, count: int) -> list[date]:
+    """``count`` consecutive days."""
+    return [first + timedelta(days=offset) for offset in range(count)]
+
+
+def new_facts(folder: Path) -> FactTables:
+    """Empty tables."""
+    facts = FactTables(folder)
+    facts.create()
+    return facts
+
+
+@contextmanager
+def tenant_store(folder: Path, *, name: str = "acme", kind: str = "sqlite") -> Iterator[TenantStore]:
+    """The storage of a tenant, empty, on a database of that kind."""
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    with scratch_database(kind, place) as connection_string:
+        store = TenantStore.open(
+            tenant_name=name,
+            tenant_id=TENANT_ID,
+            ecosystem=ECOSYSTEM,
+            connection_string=connection_string,
+            facts=place / "facts",
+        )
+        store.control.upgrade()
+        store.facts.create()
+        try:
+            yield store
+        finally:
+            store.close()

@@ -1,0 +1,56 @@
+"""Runs of the pipeline as the service does them, for tests that look at what is stored in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from chargeback.config import load_configuration
+from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.events import RunRequest, RunResult
+from chargeback.pipeline.run import open_store
+from chargeback.pipeline.verify import DayCheck, verify
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
+from chargeback.store.tenant import TenantStore
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A finished run of one tenant, and its storage."""
+
+    result: RunResult
+    store: TenantStore
+
+    def bill(self, day: date) -> list[dict[str, Any]]:
+        """The stored billing lines of a day."""
+        rows: list[dict[str, Any]] = read_day(self.store.facts, BILLING_TABLE, day).to_pylist()
+        return rows
+
+    def chargebacks(self, day: date) -> list[dict[str, Any]]:
+        """The stored chargeback rows of a day."""
+        rows: list[dict[str, Any]] = read_day(self.store.facts, CHARGEBACKS_TABLE, day).to_pylist()
+        return rows
+
+    def checks(self) -> list[DayCheck]:
+        """Every gathered day, its bill against its chargebacks."""
+        return list(verify(self.store))
+
+
+@contextmanager
+def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
+    """One run of a tenant of a configuration file, in a process of its own."""
+    configuration = load_configuration(file)
+    engine = Engine(configuration, None)
+    try:
+        (result,) = engine.run_once([tenant], request)
+    finally:
+        engine.stop()
+    store = open_store(configuration.tenants[tenant])
+    try:
+        yield Ran(result, store)
+    finally:
+        store.close()

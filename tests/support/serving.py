@@ -1,0 +1,66 @@
+"""The application behind a real server on the loopback."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from chargeback.api.app import create_app
+from chargeback.api.services import ApiLimits, PipelinePort, Services, TenantView
+from chargeback.store.tenant import TenantStore
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """The address at which ``app`` is served, as it is in production."""
+    config = uvicorn.Config(
+        app, port=0, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False, lifespan="on"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    wait_until(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
+def client_of(services: Services) -> Iterator[httpx.Client]:
+    """A client of the application over ``services``."""
+    with served(create_app(services)) as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield client
+
+
+def services_for(
+    *stores: TenantStore,
+    mode: str = "both",
+    limits: ApiLimits = ApiLimits(),  # noqa: B008 - immutable
+    pipeline: PipelinePort | None = None,
+    lookback_days: int = 200,
+) -> Services:
+    """Services over the storage of some tenants."""
+    tenants = {
+        store.tenant_name: TenantView(
+            store.tenant_name, store.tenant_id, store.ecosystem, lookback_days, store, pipeline
+        )
+        for store in stores
+    }
+    return Services("1.2.3", mode, limits, tenants)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait until ``condition`` holds; fail when it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
