@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -34,7 +35,7 @@ def serve(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     return start
 
 
-def wait_for(process: subprocess.Popen[str], url: str) -> httpx.Response:
+def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
     """The first answer of a service that is just starting."""
     until = time.monotonic() + 60
     while True:

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from chargeback.model.chargeback import CHARGEBACKS
 from chargeback.model.days import utc_today
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.model.topics import TOPIC_ATTRIBUTIONS
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
 from tests.cli.conftest import DAYS, Demo, Run
 
 
@@ -30,6 +31,20 @@ def test_a_day_that_differs(chargeback: Run, demo: Demo) -> None:
     said = chargeback("verify", "--config", str(demo.file))
     assert said.returncode == 1
     assert "error: tenant acme: 1 of 3 days differ from their bill" in said.stderr
+
+
+def test_topics_beside_their_clusters(chargeback: Run, demo: Demo) -> None:
+    """Every attributed day is listed; topic rows that are gone are an error, and the exit code is 1."""
+    chargeback("run", "--config", str(demo.file))
+    said = chargeback("verify", "--config", str(demo.file))
+    assert sum(" attributed  " in line and line.startswith(" 20") for line in said.stdout.splitlines()) == DAYS - 5
+    assert "the topics of every attributed day sum to their lines exactly" in said.stdout
+    day = utc_today() - timedelta(days=6)
+    tables = FactTables(demo.file.parent / "acme.facts")
+    tables.replace_day(TOPICS_TABLE, day, TOPIC_ATTRIBUTIONS.empty_table(), epoch=10**6)
+    said = chargeback("verify", "--config", str(demo.file))
+    assert said.returncode == 1
+    assert f"error: tenant acme: {day}: 0 lines differ from their topics" in said.stderr
 
 
 def test_nothing_to_verify(chargeback: Run, demo: Demo) -> None:

@@ -50,6 +50,7 @@ def _findings(tenant: Tenant) -> Iterator[tuple[str, bool, str]]:
         today=utc_today(),
         stop=Event(),
         state_dir=str(state_dir()),
+        is_awaited=True,
     )
     try:
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:

@@ -6,14 +6,17 @@ is wrong; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
 from chargeback import __version__
-from chargeback.cli import check, demo, init, run, serve, verify
+from chargeback.cli import backup, check, db, demo, init, run, serve, verify
 from chargeback.cli.exits import CONFIGURATION, FAILED, INTERRUPTED
 from chargeback.errors import ChargebackError, ConfigurationError
+
+_PRIVATE = 0o077
 
 app = typer.Typer(
     name="chargeback",
@@ -24,8 +27,18 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _command in (init.init, check.check, run.run, serve.serve, verify.verify, demo.demo):
+for _command in (
+    init.init,
+    check.check,
+    run.run,
+    serve.serve,
+    verify.verify,
+    backup.backup,
+    backup.restore,
+    demo.demo,
+):
     app.command()(_command)
+app.add_typer(db.app, name="db")
 
 
 @app.command()
@@ -49,8 +62,14 @@ def _options(
     """Tells every team what it really spent on Kafka, to the last digit, and can prove it."""
 
 
+def keep_files_private() -> None:
+    """Whatever this process and its children create is readable for its own user alone: bills are nobody else's."""
+    os.umask(os.umask(_PRIVATE) | _PRIVATE)
+
+
 def main() -> None:
     """Runs the command line; what was raised on purpose ends in one clear line instead of a traceback."""
+    keep_files_private()
     try:
         app()
     except ConfigurationError as error:

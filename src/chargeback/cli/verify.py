@@ -1,19 +1,29 @@
-"""``chargeback verify``: does every day's allocation sum to its bill?"""
+"""``chargeback verify``: does every day's allocation sum to its bill, and each cluster's cost to its topics?"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import typer
 
 from chargeback.cli.exits import FAILED
 from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
 
+if TYPE_CHECKING:
+    from chargeback.pipeline.verify import TopicCheck
+
 
 def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
-    """Compare each day's chargebacks with its bill, digit by digit."""
+    """Compare each day's chargebacks with its bill, and the topics of its clusters with their lines, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
+    from chargeback.model.days import utc_today
+    from chargeback.pipeline.overlay import topic_plan
+    from chargeback.pipeline.retain import oldest_kept
     from chargeback.pipeline.run import open_store
     from chargeback.pipeline.verify import verify as compare
+    from chargeback.pipeline.verify import verify_topics
 
     configuration = load_configuration(config)
     right = True
@@ -24,8 +34,37 @@ def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
             continue
         store = open_store(each)
         try:
-            right = print_days(each.name, compare(store)) and right
+            oldest = oldest_kept(utc_today(), each.settings.retention_days)
+            right = print_days(each.name, compare(store, oldest)) and right
+            if plan := topic_plan(each):
+                right = _print_topics(each.name, verify_topics(store, plan, utc_today())) and right
         finally:
             store.close()
     if not right:
         raise typer.Exit(FAILED)
+
+
+def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
+    """What of each day's cluster cost is attributed to topics, and whether every day that is adds up."""
+    from chargeback.cli.display import aligned, print_table
+
+    checks = list(days)
+    columns = (
+        [str(check.day) for check in checks],
+        [check.state for check in checks],
+        aligned([check.billed for check in checks]),
+        aligned([check.attributed for check in checks]),
+        aligned([check.left_out for check in checks]),
+    )
+    names = ("day", "topics", "clusters", "attributed", "left out")
+    print_table(f"tenant {tenant}: topics", names, zip(*columns, strict=True))
+    wrong = [check for check in checks if check.is_wrong]
+    for check in wrong:
+        typer.echo(
+            f"error: tenant {tenant}: {check.day}: {check.wrong_lines} lines differ from their topics, "
+            f"{check.lost_rows} topic rows are missing",
+            err=True,
+        )
+    if not wrong:
+        typer.echo(f"tenant {tenant}: the topics of every attributed day sum to their lines exactly")
+    return not wrong

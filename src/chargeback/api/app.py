@@ -1,0 +1,121 @@
+"""The application: its routes, its edge, its OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware.cors import CORSMiddleware
+
+from chargeback.api import metrics
+from chargeback.api.documentation import complete
+from chargeback.api.limits import RequestLimits
+from chargeback.api.metrics import Measured, RequestMeters
+from chargeback.api.problems import add_handlers
+from chargeback.api.routes import (
+    aggregate,
+    billing,
+    chargeback_metrics,
+    chargebacks,
+    export,
+    health,
+    inventory,
+    pipeline,
+    readiness,
+    tags,
+    tenants,
+    topic_attributions,
+)
+from chargeback.api.routes.readiness import ReadinessMemory
+from chargeback.api.schemas.problem import Problem
+from chargeback.api.services import Services
+from chargeback.api.work import Workshop
+
+PREFIX = "/api/v1"
+
+_DESCRIPTION = """
+Who spent what on Kafka, to the last digit.
+
+Amounts are decimal strings. Instants are UTC. A range of dates is a range of days in the calendar of `timezone`
+(default UTC), both ends included. Daily lines stand at 00:00 UTC: in zones west of Greenwich they belong to the day
+before, so reconcile with an invoice in UTC. Every problem is answered as `application/problem+json`; a request with an
+unknown parameter is refused, and all that is wrong with a request is reported at once. The service knows no users: put
+a proxy that does in front of it.
+"""
+
+# The static paths of chargebacks come before the one that takes anything.
+_ROUTERS = (
+    readiness.router,
+    tenants.router,
+    billing.router,
+    aggregate.router,
+    chargebacks.router,
+    inventory.router,
+    tags.router,
+    pipeline.router,
+    export.router,
+    topic_attributions.router,
+)
+
+
+def create_app(services: Services) -> FastAPI:
+    """The HTTP application over ``services``. In mode ``worker`` it only answers whether it is alive, and metrics."""
+
+    meters = RequestMeters()
+
+    @asynccontextmanager
+    async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.workshop = Workshop()
+        app.state.readiness = ReadinessMemory()
+        meters.watch(app.state.workshop)
+        try:
+            yield
+        finally:
+            app.state.workshop.close()
+
+    app = FastAPI(
+        title="Chargeback",
+        version=services.version,
+        description=_DESCRIPTION,
+        lifespan=_lifespan,
+        redirect_slashes=False,
+        redoc_url=None,
+    )
+    app.state.services = services
+    app.state.meters = meters
+    app.include_router(health.router)
+    app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
+    app.include_router(chargeback_metrics.router)
+    if services.mode != "worker":
+        api = APIRouter(prefix=PREFIX)
+        for router in _ROUTERS:
+            api.include_router(router)
+        app.include_router(api)
+    add_handlers(app)
+    app.add_middleware(RequestLimits, limit=services.api.request_timeout_seconds)
+    if services.api.enable_cors:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=services.api.cors_origins,
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["X-Buckets-Truncated", "Location", "Content-Disposition"],
+        )
+    app.add_middleware(Measured, meters=meters, prefix=PREFIX)
+    _document(app)
+    return app
+
+
+def _document(app: FastAPI) -> None:
+    """Let the application describe itself as it really is."""
+
+    def _openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            app.openapi_schema = complete(document, Problem)
+        return app.openapi_schema
+
+    app.openapi = _openapi  # type: ignore[method-assign]

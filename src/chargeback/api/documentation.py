@@ -1,0 +1,118 @@
+"""What the OpenAPI document says about an endpoint: its parameters and body from our models, and its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from chargeback.api.parameters import TAG_PARAMETER, Common, Strict
+from chargeback.api.problems import MEDIA_TYPE
+
+_REF = "#/components/schemas/{model}"
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+_MEANINGS = {
+    400: "Something in the request is wrong; `errors` names all of it.",
+    404: "There is no such thing; for a tenant: no tenant of that name.",
+    409: "It contradicts what is already there.",
+    413: "The body is too large.",
+    500: "Something went wrong that nobody foresaw; the log has the rest under the id in `detail`.",
+    503: "The tenant's storage cannot be used at the moment.",
+    504: "The request ran longer than `api.request_timeout_seconds`.",
+}
+
+#: What can happen to any request that asks a tenant's storage.
+ALWAYS = (400, 404, 500, 503, 504)
+
+_bodies: dict[str, type[BaseModel]] = {}
+
+
+def documented(
+    *,
+    query: type[Common] | None = None,
+    body: type[Strict] | None = None,
+    optional_body: bool = False,
+    answer: str = "The answer.",
+    only: tuple[int, ...] = ALWAYS,
+    problems: Mapping[int, str] | None = None,
+    extra: Mapping[int, Any] | None = None,
+) -> dict[str, Any]:
+    """Arguments for a route: ``only`` are the usual problems that can happen there, ``problems`` adds some or replaces
+    what the usual ones mean, ``extra`` are further answers."""
+    statuses = only if body is None else (*only, 413)
+    meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
+    more: dict[str, Any] = {}
+    if query is not None:
+        more["parameters"] = _parameters(query)
+    if body is not None:
+        _bodies[body.__name__] = body
+        schema = {"$ref": _REF.format(model=body.__name__)}
+        more["requestBody"] = {"required": not optional_body, "content": {"application/json": {"schema": schema}}}
+    return {
+        "openapi_extra": more,
+        "response_description": answer,
+        "responses": {
+            **{status: {"description": text, "content": _PROBLEM} for status, text in sorted(meanings.items())},
+            **(extra or {}),
+        },
+    }
+
+
+def _parameters(model: type[Common]) -> list[dict[str, Any]]:
+    schema = model.model_json_schema()
+    described = []
+    for name, field in schema["properties"].items():
+        if name == "tags":
+            described.append(_TAG_PARAMETERS)
+            continue
+        description = field.pop("description", "")
+        field.pop("title", None)
+        described.append(
+            {"name": name, "in": "query", "required": False, "description": description, "schema": _not_null(field)}
+        )
+    return described
+
+
+_TAG_PARAMETERS = {
+    "name": "tag:<key>",
+    "in": "query",
+    "required": False,
+    "description": (
+        "Any number of parameters `tag:<key>=v1,v2`: rows whose resolved tag `<key>` has one of the values; "
+        "`UNTAGGED` means rows without that tag."
+    ),
+    "style": "form",
+    "explode": True,
+    "schema": {
+        "type": "object",
+        "patternProperties": {TAG_PARAMETER: {"type": "string", "minLength": 1, "maxLength": 255}},
+        "additionalProperties": False,
+    },
+    "example": {"tag:team": "platform,UNTAGGED"},
+}
+
+
+def _not_null(field: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that is not sent is not null; it is simply not there."""
+    kinds = [kind for kind in field.pop("anyOf", []) if kind != {"type": "null"}]
+    if field.get("default", ...) is None:
+        del field["default"]
+    return field | (kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
+
+
+def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, Any]:
+    """The document with the models that only problems and bodies use."""
+    models = [(problem, "serialization"), *((model, "validation") for model in _bodies.values())]
+    _, definitions = models_json_schema(models, ref_template=_REF)  # type: ignore[arg-type]
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name, schema in definitions["$defs"].items():
+        schemas.setdefault(name, schema)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for path in document["paths"].values():
+        for operation in path.values():
+            operation.get("responses", {}).pop("422", None)
+    return document

@@ -1,0 +1,152 @@
+"""The outermost edge of a request: its time, its size, and what becomes of it when the client goes.
+
+A request has ``limit`` seconds until the first byte of its answer; then it is answered 504 and what it was asking is
+interrupted. The answer itself may take as long as the client keeps accepting it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chargeback.api.problems import answer_to, timed_out, too_large, unforeseen
+from chargeback.errors import ChargebackError
+from chargeback.store.queries.engine import Question
+
+#: Where the rest of the application finds the request's :class:`Question` in the scope.
+QUESTION = "chargeback.question"
+
+#: Some fifty thousand tags.
+LARGEST_BODY = 8 * 2**20
+
+# Answered from memory: no thread, no limit, no queue.
+_AT_ONCE = frozenset({"/health"})
+
+
+class _BodyTooLarge(Exception):
+    pass
+
+
+class _ClientGone(Exception):
+    pass
+
+
+class _Stalled(Exception):
+    pass
+
+
+@dataclass
+class _Exchange:
+    """One request and its answer: what was read, and how far the answer is."""
+
+    receive: Receive
+    send: Send
+    limit: float
+    body: bytes = b""
+    delivered: bool = False
+    started: bool = False
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read_body(self) -> None:
+        """Read the whole body."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise _ClientGone
+            part = message.get("body", b"")
+            size += len(part)
+            if size > LARGEST_BODY:
+                raise _BodyTooLarge
+            parts.append(part)
+            if not message.get("more_body", False):
+                self.body = b"".join(parts)
+                return
+
+    async def replay(self) -> Message:
+        """The body for the application; after it, nothing until the client goes."""
+        if not self.delivered:
+            self.delivered = True
+            return {"type": "http.request", "body": self.body, "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def forward(self, message: Message) -> None:
+        """Send a part of the answer; a client that accepts nothing for the length of the limit has stalled."""
+        self.started = True
+        try:
+            async with asyncio.timeout(self.limit):
+                await self.send(message)
+        except TimeoutError:
+            raise _Stalled from None
+
+    async def until_gone(self) -> None:
+        """Wait until the client goes."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+        self.gone.set()
+
+
+class RequestLimits:
+    """Middleware that gives each request its :class:`Question` and holds it to its limits."""
+
+    def __init__(self, app: ASGIApp, limit: float) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["path"] in _AT_ONCE:
+            await self._app(scope, receive, send)
+            return
+        deadline = asyncio.get_running_loop().time() + self._limit
+        exchange = _Exchange(receive, send, self._limit)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await exchange.read_body()
+        except TimeoutError:
+            await timed_out(self._limit)(scope, receive, send)
+            return
+        except _BodyTooLarge:
+            await too_large(LARGEST_BODY)(scope, receive, send)
+            return
+        except _ClientGone:
+            return
+        scope[QUESTION] = Question()
+        await self._serve(scope, exchange, deadline)
+
+    async def _serve(self, scope: Scope, exchange: _Exchange, deadline: float) -> None:
+        serving = asyncio.create_task(self._application(scope, exchange))
+        leaving = asyncio.create_task(exchange.until_gone())
+        both = {serving, leaving}
+        try:
+            await asyncio.wait(both, timeout=deadline - asyncio.get_running_loop().time(), return_when=_FIRST)
+            if exchange.started and not serving.done() and not leaving.done():
+                await asyncio.wait(both, return_when=_FIRST)
+            if serving.done():
+                return
+            serving.cancel()
+            if not leaving.done() and not exchange.started:
+                await timed_out(self._limit)(scope, exchange.receive, exchange.send)
+        finally:
+            leaving.cancel()
+            if not serving.cancelling():  # shutting down cancels us: then the work is called off as well
+                serving.cancel()
+
+    async def _application(self, scope: Scope, exchange: _Exchange) -> None:
+        """The application, and its failures. An answer that fails in its middle is left incomplete: the server then
+        aborts the connection, so that nobody takes a short file for a whole one."""
+        try:
+            await self._app(scope, exchange.replay, exchange.forward)
+        except _Stalled:
+            return
+        except Exception as error:  # noqa: BLE001 - the outermost edge of a request
+            response = answer_to(error) if isinstance(error, ChargebackError) else unforeseen(error)
+            if not exchange.started:
+                await response(scope, exchange.replay, exchange.forward)
+
+
+_FIRST = asyncio.FIRST_COMPLETED

@@ -1,0 +1,196 @@
+"""`GET /metrics`: the service's own metrics, as OpenMetrics text.
+
+Three kinds come together: requests of this process; runs of this process, where it runs any; and the state of every
+tenant, read from its control database when somebody asks. The last is the same whichever process is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.metrics_core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chargeback.api.limits import QUESTION
+from chargeback.api.services import Services, TenantView
+from chargeback.api.work import Work, Workshop
+from chargeback.errors import StorageError
+from chargeback.model.days import start_of_day
+from chargeback.store.queries.vitals import Vitals, read_vitals
+
+log = logging.getLogger(__name__)
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, and nobody looks at them
+
+PATH: Final = "/metrics"
+
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+#: A database that does not answer must not keep the metrics of all others back: scrapes wait for ten seconds.
+_PATIENCE_SECONDS: Final = 5.0
+_KNOWN_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class RequestMeters:
+    """The metrics of the requests of one application."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.durations = Histogram(
+            "chargeback_http_request_duration_seconds",
+            "How long requests took, from their first byte to the last one of their answer.",
+            ("method", "route", "status"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.in_progress = Gauge("chargeback_http_requests_in_progress", "Requests under way.", registry=self.registry)
+
+    def watch(self, workshop: Workshop) -> None:
+        """Show how much work waits for a thread."""
+        waiting = Gauge(
+            "chargeback_http_work_waiting",
+            "Work of requests that waits for a thread.",
+            ("pool",),
+            registry=self.registry,
+        )
+        for pool in workshop.POOLS:
+            waiting.labels(pool).set_function(partial(workshop.waiting, pool))
+
+
+class Measured:
+    """Middleware that measures every request, refused ones and those that ran out of time included."""
+
+    def __init__(self, app: ASGIApp, meters: RequestMeters, prefix: str) -> None:
+        self._app = app
+        self._meters = meters
+        self._prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 499  # the client went before there was an answer
+
+        async def _watching(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        began = time.perf_counter()
+        self._meters.in_progress.inc()
+        try:
+            await self._app(scope, receive, _watching)
+        finally:
+            self._meters.in_progress.dec()
+            method = scope["method"] if scope["method"] in _KNOWN_METHODS else "other"
+            self._meters.durations.labels(method, route_of(scope, self._prefix), status).observe(
+                time.perf_counter() - began
+            )
+
+
+def route_of(scope: Scope, prefix: str) -> str:
+    """The route that a request took, as it is written in the documentation; never what a client made up.
+
+    What a router below ``prefix`` puts in the scope may lack that prefix.
+    """
+    path = getattr(scope.get("route"), "path", None)
+    if not path:
+        return "none"
+    is_below = scope["path"].startswith(f"{prefix}/") and not path.startswith(f"{prefix}/")
+    return f"{prefix}{path}" if is_below else str(path)
+
+
+async def metrics(request: Request) -> Response:
+    """All metrics."""
+    services: Services = request.app.state.services
+    meters: RequestMeters = request.app.state.meters
+    workshop: Workshop = request.app.state.workshop
+    work = workshop.work_for(request.scope[QUESTION])
+    vitals = await asyncio.gather(*(_vitals(work, tenant) for tenant in services.tenants.values()))
+    registries = [meters.registry, *([services.runs] if services.runs else [])]
+    everything = _Together(registries, list(_families(services, vitals)))
+    body = await work.do(lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
+    return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def _vitals(work: Work, tenant: TenantView) -> Vitals | None:
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return await work.read(tenant, read_vitals)
+    except (StorageError, TimeoutError) as error:
+        log.debug("no metrics of tenant %s: %s", tenant.tenant_name, error)
+        return None
+
+
+class _Together:
+    """What several registries and some families give, one after the other."""
+
+    def __init__(self, registries: Sequence[CollectorRegistry], families: Iterable[Metric]) -> None:
+        self._registries = registries
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family."""
+        for registry in self._registries:
+            yield from registry.collect()
+        yield from self._families
+
+
+def _families(services: Services, vitals: Sequence[Vitals | None]) -> Iterator[Metric]:
+    """The state of every tenant; one whose storage cannot be read only says so."""
+    yield InfoMetricFamily("chargeback", "The service.", value={"version": services.version, "mode": services.mode})
+    usable = GaugeMetricFamily(
+        "chargeback_storage_usable", "Whether the control database of the tenant can be read.", labels=["tenant"]
+    )
+    for name, found in zip(services.tenants, vitals, strict=True):
+        usable.add_metric([name], float(found is not None))
+    yield usable
+    known = [(name, found) for name, found in zip(services.tenants, vitals, strict=True) if found is not None]
+    for field, text in _GAUGES.items():
+        family = GaugeMetricFamily(f"chargeback_{field}", text, labels=["tenant"])
+        for name, found in known:
+            value = _values(found)[field]
+            if value is not None:
+                family.add_metric([name], value)
+        yield family
+
+
+_GAUGES: Final = {
+    "days_pending": "Days that are gathered and wait to be calculated.",
+    "days_calculated": "Days that are calculated.",
+    "last_calculated_date_seconds": "The newest calculated day, as seconds since 1970 of its beginning (UTC).",
+    "topic_days_due": "Days that wait for the topic overlay.",
+    "lease_held": "Whether a run is in progress, in whichever process.",
+    "lease_epoch": "How often a run has taken the tenant's lease.",
+    "gather_failures": "Failures to gather in a row.",
+    "suspended": "Whether the tenant is suspended until a worker is started again.",
+    "last_run_failed": "Whether the last run that ended could not do everything, or anything.",
+    "last_run_end_seconds": "When the last run ended, as seconds since 1970.",
+}
+
+
+def _values(found: Vitals) -> dict[str, float | None]:
+    last_day, ended = found.last_calculated, found.last_ended_at
+    return {
+        "days_pending": found.pending,
+        "days_calculated": found.calculated,
+        "last_calculated_date_seconds": None if last_day is None else start_of_day(last_day).timestamp(),
+        "topic_days_due": found.topics_due,
+        "lease_held": float(found.is_running),
+        "lease_epoch": found.lease_epoch,
+        "gather_failures": found.gather_failures,
+        "suspended": float(found.is_suspended),
+        "last_run_failed": None if found.last_outcome is None else float(found.last_outcome != "completed"),
+        "last_run_end_seconds": None if ended is None else ended.timestamp(),
+    }

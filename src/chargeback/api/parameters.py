@@ -1,0 +1,291 @@
+"""Query parameters and bodies: read, checked, and every problem of a request reported at once.
+
+A model per endpoint says which parameters there are; the OpenAPI document is made from the same models. Cross-checks
+between parameters run on what was sent even when single parameters are wrong, so that nobody has to ask twice.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, TypeVar, get_origin
+from zoneinfo import ZoneInfo
+
+from fastapi import Depends, Request
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails, from_json
+
+from chargeback.api.problems import Invalid, InvalidRequest
+from chargeback.model.days import InstantRange, instants, parse_instant, utc_now, zone_named
+from chargeback.store.queries.paging import Page
+
+TAG_PREFIX = "tag:"
+TAG_KEY = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$"
+#: The name of a parameter that filters by a tag, and of a group that sums by one.
+TAG_PARAMETER = TAG_KEY.replace("^", f"^{TAG_PREFIX}")
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# No fact is older or younger than that; beyond, arithmetic with zones overflows.
+_FIRST_DAY = date(1970, 1, 2)
+_LAST_DAY = date(2999, 12, 30)
+# What lies beside the zones on some machines: the machine's own zone, and copies that count leap seconds.
+_OF_THIS_MACHINE = re.compile(r"localtime|posixrules|(posix|right)/.*")
+
+
+def _date(value: object) -> date:
+    if isinstance(value, date):
+        return value
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        raise ValueError("should be a date such as 2026-01-31")
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError("should be a date of the calendar, such as 2026-01-31") from None
+
+
+def _instant(value: object) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return parse_instant(str(value))
+    except OverflowError:
+        raise ValueError("should be a date and time within the years 1 to 9999") from None
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> str:
+    if _OF_THIS_MACHINE.fullmatch(name):
+        raise ValueError(f"{name[:80]!r} is not an IANA time zone, such as Europe/Berlin")
+    zone_named(name)
+    return name
+
+
+def _plain(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character NUL")
+    return text
+
+
+_SHOWN_AS_PLAIN = Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})
+
+Day = Annotated[date, BeforeValidator(_date)]
+When = Annotated[datetime, BeforeValidator(_instant)]
+Zone = Annotated[
+    str,
+    AfterValidator(_zone),
+    Field(examples=["Europe/Berlin"], json_schema_extra={"format": "iana-time-zone"}),
+]
+#: An id, a type or a name; ids of the inventory are never longer.
+Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+SearchText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
+
+
+class Strict(BaseModel):
+    """A model that knows all its fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:  # noqa: ARG003
+        """What is wrong between fields, judged by what was sent; fields that are wrong themselves are left alone."""
+        return []
+
+
+class Dates(Strict):
+    """A range of days in a zone's calendar."""
+
+    start_date: Day | None = Field(
+        default=None, description="First day, inclusive. Default: the tenant's lookback before the end."
+    )
+    end_date: Day | None = Field(default=None, description="Last day, inclusive. Default: today in `timezone`.")
+    timezone: Zone = Field(default="UTC", description="IANA zone in whose calendar days begin and end.")
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone itself."""
+        return zone_named(self.timezone)
+
+    def days(self, lookback_days: int) -> tuple[date, date]:
+        """First and last day, with the defaults filled in."""
+        end = min(max(self.end_date or _today(self.timezone), _FIRST_DAY), _LAST_DAY)
+        start = self.start_date or max(end - timedelta(days=lookback_days), _FIRST_DAY)
+        return min(max(start, _FIRST_DAY), _LAST_DAY), end
+
+    def window(self, lookback_days: int) -> InstantRange:
+        """The instants of those days."""
+        return instants(*self.days(lookback_days), self.zone)
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+        """The start must not be after the end."""
+        start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date"))
+        if start is None:
+            return []
+        last = end or _today(raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC")
+        if start > last:
+            return [Invalid("start_date", f"should not be after the end, {last}")]
+        return []
+
+
+class Common(Dates):
+    """What every GET accepts, whether it means anything there or not."""
+
+    page: int = Field(default=1, ge=1, description="Page of the list, from 1.")
+    page_size: int = Field(default=100, ge=1, le=1000, description="Entries per page.")
+
+    #: Whether there are parameters `tag:<key>`; then a field ``tags`` gets them.
+    takes_tags: ClassVar[bool] = False
+
+    @property
+    def wanted(self) -> Page:
+        """The page as offset and limit."""
+        return Page((self.page - 1) * self.page_size, self.page_size)
+
+
+def tag_pair(raw: dict[str, Any]) -> list[Invalid]:
+    """A tag's value means nothing without its key."""
+    if raw.get("tag_value") is not None and raw.get("tag_key") is None:
+        return [Invalid("tag_value", "requires tag_key")]
+    return []
+
+
+def instant_if_valid(value: object) -> datetime | None:
+    """The instant that a sent text spells, or none."""
+    instant: datetime | None = _if_valid(_instant, value)
+    return instant
+
+
+def is_tag_key(text: str) -> bool:
+    """Whether ``text`` can be the key of a tag."""
+    return re.fullmatch(TAG_KEY.strip("^$"), text) is not None
+
+
+def _today(zone: str) -> date:
+    return utc_now().astimezone(zone_named(zone)).date()
+
+
+def _if_valid(parse: Callable[[Any], Any], value: object) -> Any:
+    try:
+        return parse(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+Q = TypeVar("Q", bound=Common)
+B = TypeVar("B", bound=Strict)
+
+
+class NoParameters(Strict):
+    """An endpoint without query parameters."""
+
+
+def query(model: type[Q]) -> Any:
+    """The dependency that reads a GET's query parameters as ``model``."""
+
+    async def _read(request: Request) -> Q:
+        return read_query(model, request.query_params.multi_items())
+
+    return Depends(_read)
+
+
+def read_query(model: type[Q], sent: Sequence[tuple[str, str]]) -> Q:
+    """The parameters of a query string.
+
+    Raises:
+        InvalidRequest: something is wrong with them.
+    """
+    raw, errors = _grouped(model, sent)
+    value = _validated(errors, lambda: model.model_validate(raw))
+    errors.extend(model.cross_checks(raw))
+    if errors or value is None:
+        raise InvalidRequest(errors)
+    return value
+
+
+def body(model: type[B], *, optional: bool = False) -> Any:
+    """The dependency that reads a JSON body as ``model``; ``optional`` bodies may be missing altogether."""
+
+    async def _read(request: Request) -> B:
+        return read_body(model, request.query_params.multi_items(), await request.body(), optional=optional)
+
+    return Depends(_read)
+
+
+def no_parameters() -> Any:
+    """The dependency of an endpoint that takes neither parameters nor a body."""
+
+    async def _read(request: Request) -> None:
+        _, errors = _grouped(NoParameters, request.query_params.multi_items())
+        if errors:
+            raise InvalidRequest(errors)
+
+    return Depends(_read)
+
+
+def read_body(model: type[B], sent: Sequence[tuple[str, str]], content: bytes, *, optional: bool) -> B:
+    """The content of a body, whatever its declared type: it is JSON or wrong.
+
+    Raises:
+        InvalidRequest: something is wrong with it, or there are query parameters.
+    """
+    _, errors = _grouped(NoParameters, sent)
+    content = content or (b"{}" if optional else b"")
+    value = _validated(errors, lambda: model.model_validate_json(content))
+    errors.extend(model.cross_checks(_object(content)))
+    if errors or value is None:
+        raise InvalidRequest(errors)
+    return value
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        value = from_json(content)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _grouped(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], list[Invalid]]:
+    """What was sent, by name: lists where the model has lists. Unknown and repeated names are problems."""
+    values: dict[str, list[str]] = {}
+    for name, value in sent:
+        values.setdefault(name, []).append(value)
+    raw: dict[str, Any] = {}
+    errors = []
+    takes_tags = getattr(model, "takes_tags", False)
+    for name, given in values.items():
+        field = model.model_fields.get(name)
+        if takes_tags and name.startswith(TAG_PREFIX):
+            raw.setdefault("tags", {})[name.removeprefix(TAG_PREFIX)] = given
+        elif field is None or name == "tags":
+            errors.append(Invalid(name[:80], "is not a parameter of this endpoint"))
+        elif get_origin(field.annotation) is list:
+            raw[name] = given
+        elif len(given) > 1:
+            errors.append(Invalid(name, "should be given only once"))
+        else:
+            raw[name] = given[0]
+    return raw, errors
+
+
+def _validated(errors: list[Invalid], validate: Callable[[], B]) -> B | None:
+    try:
+        return validate()
+    except ValidationError as error:
+        errors.extend(_invalid(each) for each in error.errors(include_url=False, include_context=False))
+        return None
+
+
+def _invalid(error: ErrorDetails) -> Invalid:
+    place, parts = "", error["loc"]
+    if len(parts) > 1 and parts[0] == "tags":
+        place, parts = f"{TAG_PREFIX}{parts[1]}"[:80], ()
+    for part in parts:
+        place += f"[{part}]" if isinstance(part, int) else (f".{part}" if place else str(part))
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "json_invalid":
+        message = f"is not JSON: {message.removeprefix('Invalid JSON: ')}"
+    elif error["type"] == "extra_forbidden":
+        message = "is not a field of this body"
+    return Invalid(place or "body", message)

@@ -1,0 +1,193 @@
+"""Every answer that is not a success: `application/problem+json` (RFC 9457).
+
+Errors of the API know their status; errors of the store and the pipeline are given one here. What nobody foresaw is
+answered with an id, and the log has the rest under the same id.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+import re
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from chargeback.errors import ChargebackError, LeaseHeld, NoRunner, QueryTimeout, StorageError, TenantSuspended
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """One thing wrong with a request: where, and what to change."""
+
+    parameter: str
+    message: str
+
+
+class ApiError(ChargebackError):
+    """A request that cannot be served; ``status`` and ``kind`` say how that is answered."""
+
+    status = 500
+    kind = "internal-error"
+
+
+class InvalidRequest(ApiError):
+    """Something in the request is wrong; ``errors`` names all of it."""
+
+    status = 400
+    kind = "invalid-request"
+
+    def __init__(self, errors: Sequence[Invalid]) -> None:
+        super().__init__("; ".join(f"{error.parameter}: {error.message}" for error in errors))
+        self.errors = tuple(errors)
+
+
+class NotFound(ApiError):
+    """What the path names does not exist."""
+
+    status = 404
+    kind = "not-found"
+
+
+class Conflict(ApiError):
+    """The request contradicts what is already there."""
+
+    status = 409
+    kind = "conflict"
+
+
+_TITLES = {
+    "invalid-request": "Invalid request",
+    "not-found": "Not found",
+    "conflict": "Conflict",
+    "already-running": "Already running",
+    "suspended": "Tenant suspended",
+    "no-runner": "No runner",
+    "body-too-large": "Body too large",
+    "storage-unavailable": "Storage unavailable",
+    "timeout": "Request timed out",
+    "topic-attribution-unavailable": "Topic attribution unavailable",
+    "internal-error": "Internal error",
+}
+
+
+def problem(
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    errors: Sequence[Invalid] = (),
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The answer to a request that fails."""
+    body: dict[str, Any] = {
+        "type": f"urn:chargeback:{kind}",
+        "title": _TITLES.get(kind) or http.HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    if errors:
+        body["errors"] = [{"parameter": error.parameter, "message": error.message} for error in errors]
+    return Response(to_json(body), status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def timed_out(seconds: float) -> Response:
+    """The answer to a request that took too long."""
+    return problem(504, "timeout", f"The request ran longer than {seconds:g} s; ask for fewer days, or narrow it.")
+
+
+def too_large(limit: int) -> Response:
+    """The answer to a body beyond the limit."""
+    return problem(413, "body-too-large", f"The body is larger than {limit} bytes; send it in several requests.")
+
+
+def unforeseen(error: Exception) -> Response:
+    """The answer to an error nobody foresaw; the log tells the rest under the id that the answer names."""
+    number = _logged("a request failed", error)
+    return problem(500, "internal-error", f"Something went wrong; the log says what, under {number}.")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error of the application be answered as a problem."""
+
+    async def _of_ours(_request: Request, error: Exception) -> Response:
+        return answer_to(error)
+
+    async def _of_http(request: Request, error: Exception) -> Response:
+        return _http(request, error)
+
+    async def _of_paths(request: Request, _error: Exception) -> Response:
+        # The framework checks nothing but the parts of paths: queries and bodies are read by ourselves.
+        return problem(
+            404, "not-found", f"There is nothing at {request.url.path[:300]}: a part of the path is malformed."
+        )
+
+    app.add_exception_handler(ChargebackError, _of_ours)
+    app.add_exception_handler(RequestValidationError, _of_paths)
+    app.add_exception_handler(HTTPException, _of_http)
+
+
+def answer_to(error: Exception) -> Response:
+    """The answer that an error deserves."""
+    match error:
+        case InvalidRequest():
+            return problem(error.status, error.kind, error.message, errors=error.errors)
+        case ApiError():
+            return problem(error.status, error.kind, error.message)
+        case LeaseHeld():
+            return problem(409, "already-running", error.message)
+        case TenantSuspended():
+            return problem(409, "suspended", error.message)
+        case NoRunner():
+            return problem(400, "no-runner", error.message)
+        case QueryTimeout():
+            return problem(504, "timeout", "The request was stopped because it ran too long; ask for fewer days.")
+        case StorageError():
+            number = _logged("the storage of a tenant cannot be used", error)
+            return problem(
+                503,
+                "storage-unavailable",
+                f"The storage of the tenant cannot be used at the moment; the log says why, under {number}.",
+            )
+        case _:
+            return unforeseen(error)
+
+
+def _http(request: Request, error: Exception) -> Response:
+    """Errors of the framework: unknown paths and methods."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    if status == 404:
+        return problem(404, "not-found", f"There is nothing at {request.url.path}; /docs lists the endpoints.")
+    if status == 405:
+        allowed = ", ".join(_methods_of(request)) or headers.get("Allow", "")
+        detail = f"{request.method} is not possible at {request.url.path}; possible: {allowed}."
+        return problem(405, "method-not-allowed", detail, headers={"Allow": allowed})
+    return problem(status, "http-error", http.HTTPStatus(status).phrase, headers=headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Every method of the path asked for; the framework itself names only those of the first route that fits."""
+    methods: set[str] = set()
+    for template, operations in request.app.openapi()["paths"].items():
+        pattern = template.replace("{entity_id}", ".+")
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
+            methods |= {method.upper() for method in operations}
+    return sorted(methods)
+
+
+def _logged(what: str, error: Exception) -> str:
+    number = uuid.uuid4().hex[:12]
+    log.error("%s (%s)", what, number, exc_info=error)
+    return number

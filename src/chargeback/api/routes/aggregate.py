@@ -1,0 +1,57 @@
+"""Sums of chargebacks."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from chargeback.api.answers import json_answer
+from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import query
+from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
+from chargeback.api.work import Facts
+from chargeback.store.queries.aggregate import MOST_BUCKETS, Grouping, aggregate
+
+TRUNCATED = "X-Buckets-Truncated"
+
+router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
+
+BUCKET_HEADERS = {
+    TRUNCATED: {
+        "description": f"`true` when there were more than {MOST_BUCKETS:,} buckets and the oldest were left out.",
+        "schema": {"type": "string", "enum": ["true"]},
+    }
+}
+
+
+@router.get(
+    "/aggregate",
+    response_model=AggregateAnswer,
+    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}),
+)
+async def aggregate_chargebacks(
+    tenant: TheTenant, work: TheWork, asked: Annotated[AggregateQuery, query(AggregateQuery)]
+) -> Response:
+    """Chargebacks summed by time and columns, ordered by time, then columns.
+
+    At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
+    `X-Buckets-Truncated` says so. The totals cover everything.
+    """
+    window, filters = asked.window(tenant.lookback_days), asked.filters()
+    grouping = Grouping(tuple(asked.group_by), asked.time_bucket, asked.zone)
+
+    def _ask(facts: Facts) -> Response:
+        sums = aggregate(facts.cursor, tenant.store.facts, window, grouping, filters, facts.book)
+        return json_answer(
+            {
+                "buckets": sums.buckets,
+                "total_amount": sums.total_amount,
+                "usage_amount": sums.usage_amount,
+                "shared_amount": sums.shared_amount,
+                "total_rows": sums.total_rows,
+            },
+            headers={TRUNCATED: "true"} if sums.truncated else None,
+        )
+
+    return await work.ask(tenant, _ask)

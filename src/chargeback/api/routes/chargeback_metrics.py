@@ -1,0 +1,77 @@
+"""`GET /metrics/chargebacks`: the newest calculated day of the tenants with an emitter `prometheus`, to be scraped."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from chargeback.api.dependencies import TheServices, TheWork
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import no_parameters
+from chargeback.api.problems import NotFound
+from chargeback.api.services import TenantView
+from chargeback.api.work import Facts, Work
+from chargeback.emitters.openmetrics import CONTENT_TYPE, Sample
+from chargeback.emitters.prometheus import ENDPOINT, Exposition, exposition
+from chargeback.errors import StorageError
+from chargeback.pipeline.emit_facts import StoredSums
+from chargeback.store.control.emissions import newest_calculated
+
+log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["Metrics"])
+
+Families = Mapping[str, Sequence[Sample]]
+
+_OPENMETRICS = {
+    "description": "OpenMetrics text.",
+    "content": {
+        CONTENT_TYPE: {
+            "schema": {"type": "string"},
+            "example": '# TYPE chargeback_tenant_up gauge\nchargeback_tenant_up{tenant="acme"} 1\n# EOF\n',
+        }
+    },
+}
+
+
+@router.get(
+    ENDPOINT,
+    response_class=Response,
+    **documented(
+        only=(400, 404, 500, 504),
+        problems={404: "No tenant has an emitter of the type `prometheus`."},
+        extra={200: _OPENMETRICS},
+    ),
+    dependencies=[no_parameters()],
+)
+async def scrape_chargebacks(services: TheServices, work: TheWork) -> Response:
+    """The newest calculated day of each tenant as OpenMetrics gauges without a time.
+
+    A tenant whose storage cannot be read is left out, with `chargeback_tenant_up` 0. The values are exact decimals;
+    Prometheus keeps them as floating-point numbers.
+    """
+    shown = [tenant for tenant in services.tenants.values() if tenant.exposition is not None]
+    if not shown:
+        raise NotFound("No tenant has an emitter of the type prometheus; add one to its plugin_settings.emitters.")
+    found = await asyncio.gather(*(_families(tenant, tenant.exposition, work) for tenant in shown))
+    text = exposition({tenant.tenant_name: families for tenant, families in zip(shown, found, strict=True)})
+    return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _families(tenant: TenantView, shown: Exposition | None, work: Work) -> Families | None:
+    """The samples of one tenant; none where its storage cannot be read."""
+
+    def _ask(facts: Facts) -> Families:
+        with tenant.store.control.read() as connection:
+            newest = newest_calculated(connection)
+        if newest is None or shown is None:
+            return {}
+        return shown.last_day(newest, StoredSums(tenant.store, facts.cursor))
+
+    try:
+        return await work.ask(tenant, _ask)
+    except StorageError as error:
+        log.error("the storage of tenant %s cannot be used: %s", tenant.tenant_name, error)
+        return None

@@ -1,0 +1,18 @@
+"""`GET /health`: the process is alive. Answered from memory, whatever else is going on."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from chargeback.api.answers import json_answer
+from chargeback.api.dependencies import TheServices
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import no_parameters
+from chargeback.api.schemas.readiness import Health
+
+router = APIRouter(tags=["Health"])
+
+
+@router.get("/health", response_model=Health, **documented(only=(400,)), dependencies=[no_parameters()])
+async def health(services: TheServices) -> Response:
+    """Whether the process answers, and which version it is."""
+    return json_answer({"status": "ok", "version": services.version})

@@ -1,0 +1,81 @@
+"""Runs of the pipeline."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from chargeback.api.answers import json_answer
+from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import body, query
+from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
+from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.errors import LeaseHeld, NoRunner
+from chargeback.model.days import render_instant
+from chargeback.pipeline.events import RunRequest
+from chargeback.store.queries.pipeline_state import pipeline_state
+
+router = APIRouter(prefix="/tenants/{tenant_name}/pipeline", tags=["Pipeline"])
+
+_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to ask how the run is doing."}}
+
+
+@router.post(
+    "/run",
+    status_code=202,
+    response_model=RunAccepted,
+    **documented(
+        body=RunBody,
+        optional_body=True,
+        answer="The run has begun.",
+        problems={
+            400: "Something in the body is wrong, or the service does not run in mode `both`.",
+            409: "A run is already in progress, or the tenant is suspended.",
+        },
+        extra={202: {"headers": _LOCATION}},
+    ),
+)
+async def run_pipeline(
+    request: Request, tenant: TheTenant, work: TheWork, asked: Annotated[RunBody, body(RunBody, optional=True)]
+) -> Response:
+    """Start a run for a tenant now. With `recalculate`, days of the range are calculated again from fresh usage."""
+    name, pipeline = tenant.tenant_name, tenant.pipeline
+    if pipeline is None or request.app.state.services.mode != "both":
+        raise NoRunner("No WorkflowRunner available - run in both mode")
+    wanted = RunRequest(start=asked.start_date, end=asked.end_date, recalculate=asked.recalculate)
+    try:
+        await work.do(lambda: pipeline.trigger(name, wanted))
+    except LeaseHeld:
+        raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
+    return json_answer(
+        {"tenant_name": name, "status": "started", "message": f"Pipeline run started for tenant {name}"},
+        status=202,
+        headers={"Location": str(request.app.url_path_for("pipeline_status", tenant_name=name))},
+    )
+
+
+@router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery))
+async def pipeline_status(
+    tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+) -> Response:
+    """Whether a run is in progress, and how the last one that ended went."""
+    state = await work.read(tenant, pipeline_state)
+    last = state.last_ended
+    ended = None if last is None else render_instant(last["ended_at"])
+    return json_answer(
+        {
+            "tenant_name": tenant.tenant_name,
+            "is_running": state.is_running,
+            "last_run": ended,
+            "last_result": None
+            if last is None
+            else {
+                "dates_gathered": last["dates_gathered"],
+                "dates_calculated": last["dates_calculated"],
+                "chargeback_rows_written": last["chargeback_rows_written"],
+                "errors": last["errors"],
+                "completed_at": ended,
+            },
+        }
+    )

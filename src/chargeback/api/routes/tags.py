@@ -1,0 +1,199 @@
+"""Tags of resources and identities, one by one and many at once."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from sqlalchemy import Connection, RowMapping
+from starlette.responses import Response
+
+from chargeback.api.answers import json_answer, page_answer
+from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import TAG_KEY, body, no_parameters, query
+from chargeback.api.problems import Conflict, NotFound
+from chargeback.api.schemas.common import PageOf
+from chargeback.api.schemas.tags import (
+    BulkByFilter,
+    BulkResult,
+    BulkTags,
+    NewTag,
+    NewValue,
+    TagItem,
+    TagKeys,
+    TagsQuery,
+    TagValues,
+    TagValuesQuery,
+)
+from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.services import TenantView
+from chargeback.api.work import Facts, Work
+from chargeback.model.days import render_instant
+from chargeback.store.control import tags as store
+from chargeback.store.queries.entities import charged_entities
+
+router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
+
+_ENTITY = "/entities/{entity_type}/{entity_id:path}/tags"
+_ONE = _ENTITY + "/{tag_key}"
+_NO_TAG = {404: "There is no such tenant, or the entity has no such tag."}
+_NO_ENTITY = {404: "There is no such tenant or entity."}
+
+EntityType = Annotated[str, Path(description="`resource` or `identity`.", pattern="^(resource|identity)$")]
+EntityId = Annotated[
+    str, Path(description="Id of the entity; it may contain slashes.", max_length=255, pattern=r"^[^\x00]+$")
+]
+Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, examples=["team"])]
+
+
+@router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY))
+async def list_entity_tags(
+    tenant: TheTenant,
+    work: TheWork,
+    entity_type: EntityType,
+    entity_id: EntityId,
+    _asked: Annotated[TenantsQuery, query(TenantsQuery)],
+) -> Response:
+    """The tags of one resource or identity, by key."""
+
+    def _read(connection: Connection) -> list[dict[str, Any]]:
+        _require_known(connection, [store.TagWrite(entity_type, entity_id, "", "")])
+        return [_item(row) for row in store.of_entity(connection, entity_type, entity_id)]
+
+    return json_answer(await work.read(tenant, _read))
+
+
+@router.post(
+    _ENTITY,
+    status_code=201,
+    response_model=TagItem,
+    **documented(body=NewTag, answer="The new tag.", problems={409: "The entity already has that key.", **_NO_ENTITY}),
+)
+async def create_tag(
+    tenant: TheTenant, work: TheWork, entity_type: EntityType, entity_id: EntityId, new: Annotated[NewTag, body(NewTag)]
+) -> Response:
+    """Tag a resource or an identity of the inventory: whatever was listed, billed or charged is there."""
+    tag = store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
+
+    def _create(connection: Connection) -> dict[str, Any]:
+        _require_known(connection, [tag])
+        row = store.create(connection, tenant.tenant_id, tag, new.created_by)
+        if row is None:
+            raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
+        return _item(row)
+
+    return json_answer(await work.write(tenant, _create), status=201)
+
+
+@router.put(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
+@router.patch(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
+async def change_tag(
+    tenant: TheTenant,
+    work: TheWork,
+    entity_type: EntityType,
+    entity_id: EntityId,
+    tag_key: Key,
+    new: Annotated[NewValue, body(NewValue)],
+) -> Response:
+    """Change the value of a tag."""
+    tag = store.TagWrite(entity_type, entity_id, tag_key, new.tag_value)
+    row = await work.write(tenant, lambda connection: store.change(connection, tag))
+    if row is None:
+        raise _no_tag(entity_type, entity_id, tag_key)
+    return json_answer(_item(row))
+
+
+@router.delete(
+    _ONE,
+    status_code=204,
+    response_class=Response,
+    **documented(answer="There is no such tag any more.", problems=_NO_TAG),
+    dependencies=[no_parameters()],
+)
+async def remove_tag(
+    tenant: TheTenant, work: TheWork, entity_type: EntityType, entity_id: EntityId, tag_key: Key
+) -> Response:
+    """Remove a tag."""
+    place = (entity_type, entity_id, tag_key)
+    if not await work.write(tenant, lambda connection: store.remove(connection, place)):
+        raise _no_tag(entity_type, entity_id, tag_key)
+    return Response(status_code=204)
+
+
+@router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery))
+async def list_tags(tenant: TheTenant, work: TheWork, asked: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
+    """All tags, by entity and key."""
+    page = asked.wanted
+
+    def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
+        rows, total = store.listed(
+            connection, entity_type=asked.entity_type, tag_key=asked.tag_key, offset=page.offset, limit=page.limit
+        )
+        return [_item(row) for row in rows], total
+
+    items, total = await work.read(tenant, _read)
+    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+
+
+@router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery))
+async def list_keys(tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+    """Every tag key in use."""
+    return json_answer({"keys": await work.read(tenant, store.keys)})
+
+
+@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery))
+async def list_values(
+    tenant: TheTenant, work: TheWork, tag_key: Key, asked: Annotated[TagValuesQuery, query(TagValuesQuery)]
+) -> Response:
+    """Every value in use of one key; none for a key that is not in use."""
+    return json_answer(
+        {"values": await work.read(tenant, lambda connection: store.values(connection, tag_key, asked.q))}
+    )
+
+
+@router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
+async def write_many(tenant: TheTenant, work: TheWork, asked: Annotated[BulkTags, body(BulkTags)]) -> Response:
+    """Write many tags, as if one after the other; all of them or none."""
+    wanted = [item.write() for item in asked.items]
+    return await _write(tenant, work, wanted, created_by=asked.created_by, override=asked.override_existing)
+
+
+@router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter))
+async def write_by_filter(
+    tenant: TheTenant, work: TheWork, asked: Annotated[BulkByFilter, body(BulkByFilter)]
+) -> Response:
+    """Tag every resource and identity in the chargebacks that match, `UNALLOCATED` included."""
+    window = asked.window(tenant.lookback_days)
+
+    def _ask(facts: Facts) -> list[tuple[str, str]]:
+        return charged_entities(facts.cursor, tenant.store.facts, window, asked.identity_id)
+
+    entities = await work.ask(tenant, _ask)
+    wanted = [store.TagWrite(*entity, asked.tag_key, asked.display_name) for entity in entities]
+    return await _write(tenant, work, wanted, created_by=asked.created_by, override=asked.override_existing)
+
+
+async def _write(
+    tenant: TenantView, work: Work, wanted: list[store.TagWrite], *, created_by: str, override: bool
+) -> Response:
+    def _all(connection: Connection) -> store.BulkCounts:
+        _require_known(connection, wanted)
+        return store.write_many(connection, tenant.tenant_id, wanted, created_by=created_by, override=override)
+
+    done = await work.write(tenant, _all)
+    return json_answer({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
+
+
+def _require_known(connection: Connection, wanted: list[store.TagWrite]) -> None:
+    unknown = store.unknown(connection, wanted)
+    if unknown:
+        named = ", ".join(f"{entity_type} {entity_id}" for entity_type, entity_id in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        raise NotFound(f"The inventory has no {named}{more}.")
+
+
+def _no_tag(entity_type: EntityType, entity_id: EntityId, tag_key: Key) -> NotFound:
+    return NotFound(f"The {entity_type} {entity_id} has no tag {tag_key[:80]!r}.")
+
+
+def _item(row: RowMapping) -> dict[str, Any]:
+    return {**row, "created_at": render_instant(row["created_at"])}

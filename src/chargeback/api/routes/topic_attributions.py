@@ -1,0 +1,134 @@
+"""What each topic accounts for."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from chargeback.api.answers import ByteStream, json_answer, page_answer
+from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.documentation import documented
+from chargeback.api.parameters import body, query
+from chargeback.api.problems import ApiError
+from chargeback.api.routes.aggregate import BUCKET_HEADERS, TRUNCATED
+from chargeback.api.schemas.common import DatesAnswer, PageOf
+from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.schemas.topic_attributions import (
+    TopicAggregateAnswer,
+    TopicAggregateQuery,
+    TopicExportRequest,
+    TopicQuery,
+    TopicRow,
+)
+from chargeback.api.services import TenantView
+from chargeback.api.work import Facts
+from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.topics import topic_csv, topic_dates, topic_rows, topic_sums
+
+router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
+
+_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
+_CSV = {
+    "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
+    "content": {"text/csv": {"schema": {"type": "string"}, "example": "ecosystem,tenant_id,timestamp\r\n"}},
+    "headers": {
+        "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."}
+    },
+}
+
+
+class TopicsUnavailable(ApiError):
+    """The tenant's topics are not attributed: that is disabled, or cannot work as configured."""
+
+    status = 400
+    kind = "topic-attribution-unavailable"
+
+
+async def _with_topics(tenant: TheTenant) -> TenantView:
+    match tenant.topic_attribution_status:
+        case "enabled":
+            return tenant
+        case "config_error":
+            raise TopicsUnavailable(
+                f"The topic attribution of tenant {tenant.tenant_name} is not usable as configured: "
+                f"{tenant.topic_attribution_error}"
+            )
+        case _:
+            raise TopicsUnavailable(
+                f"Topic attribution is disabled for tenant {tenant.tenant_name}; "
+                "plugin_settings.topic_attribution.enabled: true enables it."
+            )
+
+
+WithTopics = Annotated[TenantView, Depends(_with_topics)]
+
+
+@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=_PROBLEMS))
+async def list_topic_attributions(
+    tenant: WithTopics, work: TheWork, asked: Annotated[TopicQuery, query(TopicQuery)]
+) -> Response:
+    """Topic rows, by time and ids. The rows of a billing line sum to its cost."""
+    window, filters = asked.window(tenant.lookback_days), asked.filters()
+
+    def _ask(facts: Facts) -> tuple[list[dict[str, Any]], int]:
+        return topic_rows(facts.cursor, tenant.store.facts, window, filters, asked.wanted)
+
+    items, total = await work.ask(tenant, _ask)
+    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+
+
+@router.get(
+    "/aggregate",
+    response_model=TopicAggregateAnswer,
+    **documented(query=TopicAggregateQuery, problems=_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}),
+)
+async def aggregate_topic_attributions(
+    tenant: WithTopics, work: TheWork, asked: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
+) -> Response:
+    """Topic rows summed by time and columns, ordered by time, then columns; tags are those of the topic.
+
+    At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
+    `X-Buckets-Truncated` says so. The totals cover everything.
+    """
+    window, filters = asked.window(tenant.lookback_days), asked.filters()
+    grouping = Grouping(tuple(asked.group_by), asked.time_bucket, asked.zone)
+
+    def _ask(facts: Facts) -> Response:
+        sums = topic_sums(facts.cursor, tenant.store.facts, window, grouping, filters, facts.book)
+        return json_answer(
+            {"buckets": sums.buckets, "total_amount": sums.total_amount, "total_rows": sums.total_rows},
+            headers={TRUNCATED: "true"} if sums.truncated else None,
+        )
+
+    return await work.ask(tenant, _ask)
+
+
+@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=_PROBLEMS))
+async def list_topic_dates(
+    tenant: WithTopics, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+) -> Response:
+    """The UTC days that have topic rows: all that are stored, whatever range is given."""
+    return json_answer({"dates": await work.do(lambda: topic_dates(tenant.store.facts))})
+
+
+@router.post(
+    "/export",
+    response_class=Response,
+    **documented(body=TopicExportRequest, optional_body=True, problems=_PROBLEMS, extra={200: _CSV}),
+)
+async def export_topic_attributions(
+    tenant: WithTopics, work: TheWork, asked: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)]
+) -> Response:
+    """Topic rows as CSV, streamed.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe in front. A connection that ends early, without
+    the end of the transfer, means that the export failed: such a file is not whole.
+    """
+    window = asked.window(tenant.lookback_days)
+    pieces = work.stream(tenant, lambda facts: topic_csv(facts.cursor, tenant.store.facts, window))
+    return await ByteStream.begin(
+        work,
+        pieces,
+        media_type="text/csv",
+        headers={"Content-Disposition": "attachment; filename=topic_attributions.csv"},
+    )

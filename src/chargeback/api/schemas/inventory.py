@@ -1,0 +1,111 @@
+"""Resources and identities."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from chargeback.api.parameters import Common, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
+from chargeback.api.problems import Invalid
+from chargeback.api.schemas.common import Answer, Instant, Metadata
+
+Status = Literal["active", "deleted"]
+
+
+class InventoryQuery(Common):
+    """Parameters that both lists of the inventory have."""
+
+    active_at: When | None = Field(default=None, description="Only what existed at that instant.")
+    period_start: When | None = Field(default=None, description="With `period_end`: only what existed in between.")
+    period_end: When | None = Field(default=None, description="End of the period, exclusive.")
+    search: SearchText | None = Field(
+        default=None, description="Part of the id or the display name, in whatever case. Ignored beside a time."
+    )
+    sort_by: SearchText | None = Field(
+        default=None,
+        description="The id, `display_name`, the type or, of resources, `status`; anything else means the id. "
+        "Ignored beside a time.",
+    )
+    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction. Ignored beside a time.")
+    tag_key: TagKey | None = Field(default=None, description="Only what has this tag. Ignored beside a time.")
+    tag_value: Text | None = Field(default=None, description="Only where that tag has this value.")
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+        """Either an instant or a whole period; the tag's value with its key."""
+        errors = super().cross_checks(raw) + tag_pair(raw)
+        half = [name for name in ("period_start", "period_end") if raw.get(name) is not None]
+        if raw.get("active_at") is not None and half:
+            errors.append(Invalid("active_at", "cannot be combined with period_start and period_end"))
+        if len(half) == 1:
+            errors.append(Invalid(half[0], "requires the other end of the period as well"))
+        start, end = instant_if_valid(raw.get("period_start")), instant_if_valid(raw.get("period_end"))
+        if start is not None and end is not None and start > end:
+            errors.append(Invalid("period_start", "should not be after period_end"))
+        return errors
+
+    @property
+    def period(self) -> tuple[datetime, datetime] | None:
+        """The time asked about; an instant is a period without length."""
+        if self.active_at is not None:
+            return self.active_at, self.active_at
+        if self.period_start is not None and self.period_end is not None:
+            return self.period_start, self.period_end
+        return None
+
+
+class ResourceQuery(InventoryQuery):
+    """Parameters of the list of resources."""
+
+    resource_type: Text | None = Field(default=None, description="Only this type.")
+    status: Status | None = Field(default=None, description="Only what is there still, or only what is deleted.")
+
+
+class IdentityQuery(InventoryQuery):
+    """Parameters of the list of identities."""
+
+    identity_type: Text | None = Field(default=None, description="Only this type.")
+
+
+class Entity(Answer):
+    """What resources and identities have in common."""
+
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    tenant_id: str = Field(examples=["acme"])
+    display_name: str | None = Field(examples=["orders"])
+    created_at: Instant | None
+    deleted_at: Instant | None
+    last_seen_at: Instant
+    metadata: Metadata
+
+
+class ResourceItem(Entity):
+    """Something that can be billed."""
+
+    resource_id: str = Field(examples=["lkc-abc123"])
+    resource_type: str = Field(examples=["kafka_cluster"])
+    parent_id: str | None = Field(description="What contains it.", examples=["env-abc12"])
+    owner_id: str | None = Field(description="Who pays for it where a policy says so.")
+    status: Status
+
+
+class IdentityItem(Entity):
+    """Somebody who can be charged."""
+
+    identity_id: str = Field(examples=["sa-123abc"])
+    identity_type: str = Field(examples=["service_account"])
+
+
+class Counts(Answer):
+    """How many there are of one type."""
+
+    total: int
+    active: int
+    deleted: int
+
+
+class InventorySummary(Answer):
+    """How many resources and identities there are, by type."""
+
+    resource_counts: dict[str, Counts]
+    identity_counts: dict[str, Counts]

@@ -1,0 +1,54 @@
+"""Runs of the pipeline."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from chargeback.api.parameters import Day, Strict
+from chargeback.api.problems import Invalid
+from chargeback.api.schemas.common import Answer, Instant
+
+
+class RunBody(Strict):
+    """What the run shall do; without a body: everything that is due."""
+
+    start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
+    end_date: Day | None = Field(default=None, description="Last UTC day to calculate, inclusive.")
+    recalculate: bool = Field(
+        default=False, strict=True, description="Calculate those days again, with usage fetched anew."
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+        """The start must not be after the end."""
+        start, end = raw.get("start_date"), raw.get("end_date")
+        if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
+            return [Invalid("start_date", f"should not be after the end, {end}")]
+        return []
+
+
+class RunAccepted(Answer):
+    """A run has begun."""
+
+    tenant_name: str = Field(examples=["acme"])
+    status: Literal["started"]
+    message: str = Field(examples=["Pipeline run started for tenant acme"])
+
+
+class RunResult(Answer):
+    """How the last run that ended went."""
+
+    dates_gathered: int
+    dates_calculated: int
+    chargeback_rows_written: int
+    errors: list[str]
+    completed_at: Instant
+
+
+class PipelineStatus(Answer):
+    """Whether a run is in progress, and how the last one went."""
+
+    tenant_name: str = Field(examples=["acme"])
+    is_running: bool
+    last_run: Instant | None = Field(description="The end of the last run that ended.")
+    last_result: RunResult | None

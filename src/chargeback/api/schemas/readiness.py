@@ -1,0 +1,41 @@
+"""Health and readiness."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from chargeback.api.schemas.common import Answer, Instant
+from chargeback.api.schemas.tenants import TopicSettings
+
+
+class Health(Answer):
+    """The process is alive."""
+
+    status: Literal["ok"]
+    version: str = Field(examples=["0.1.0"])
+
+
+class TenantReadiness(TopicSettings):
+    """Whether one tenant can be asked, and what its pipeline does."""
+
+    tenant_name: str = Field(examples=["acme"])
+    tables_ready: bool = Field(description="Whether its control database has this version's schema.")
+    has_data: bool = Field(description="Whether it has any chargeback row.")
+    pipeline_running: bool
+    pipeline_stage: Literal["gathering", "calculating", "topic_overlay", "emitting", "retention"] | None
+    pipeline_current_date: date | None
+    last_run_status: (
+        Literal["running", "completed", "completed_with_errors", "failed", "timed_out", "interrupted"] | None
+    )
+    last_run_at: Instant | None
+    permanent_failure: str | None = Field(description="Why the tenant is not processed any more, or null.")
+
+
+class Readiness(Answer):
+    """What can be asked of the service now. It describes; to probe the process, ask `/health`."""
+
+    status: Literal["ready", "initializing", "no_data", "error"]
+    version: str = Field(examples=["0.1.0"])
+    mode: Literal["api", "worker", "both"]
+    tenants: list[TenantReadiness]

@@ -1,0 +1,114 @@
+"""Tags."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chargeback.api.parameters import Common, Dates, SearchText, Strict, TagKey, Text
+from chargeback.api.schemas.common import Answer, Instant
+from chargeback.store.control.tags import TagWrite
+
+EntityType = Literal["resource", "identity"]
+
+KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity."
+VALUE = "Any text of 1 to 255 characters."
+
+#: Who did it; only a note, for the service does not know its users.
+Author = Annotated[Text, Field(description="Who made the tag.", examples=["alice"])]
+
+
+class TagsQuery(Common):
+    """Parameters of the list of tags."""
+
+    entity_type: EntityType | None = Field(default=None, description="Only tags of resources, or of identities.")
+    tag_key: TagKey | None = Field(default=None, description="Only tags with this key.")
+
+
+class TagValuesQuery(Common):
+    """Parameters of the list of a key's values."""
+
+    q: SearchText | None = Field(default=None, description="Part of the value, in whatever case.")
+
+
+class NewTag(Strict):
+    """A tag to create."""
+
+    tag_key: TagKey = Field(description=KEY, examples=["team"])
+    tag_value: Text = Field(description=VALUE, examples=["payments"])
+    created_by: Author = "api"
+
+
+class NewValue(Strict):
+    """The new value of a tag."""
+
+    tag_value: Text = Field(description=VALUE, examples=["payments"])
+
+
+class BulkItem(Strict):
+    """One tag of a bulk write."""
+
+    entity_type: EntityType
+    entity_id: Text
+    tag_key: TagKey
+    tag_value: Text
+
+    def write(self) -> TagWrite:
+        """The tag as the store knows it."""
+        return TagWrite(self.entity_type, self.entity_id, self.tag_key, self.tag_value)
+
+
+class BulkTags(Strict):
+    """Many tags to write, as if one after the other; all of them or none."""
+
+    items: list[BulkItem] = Field(
+        min_length=1, description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`."
+    )
+    created_by: Author = "api"
+    override_existing: bool = Field(
+        default=False, strict=True, description="Update keys that an entity has already; otherwise skip them."
+    )
+
+
+class BulkByFilter(Dates):
+    """One tag for every resource and identity in the chargebacks that match."""
+
+    identity_id: Text | None = Field(default=None, description="Only chargebacks of this identity.")
+    tag_key: TagKey = Field(description=KEY, examples=["team"])
+    display_name: Text = Field(description="The tag's value.", examples=["payments"])
+    created_by: Author = "api"
+    override_existing: bool = Field(
+        default=False, strict=True, description="Update keys that an entity has already; otherwise skip them."
+    )
+
+
+class TagItem(Answer):
+    """A tag of a resource or an identity."""
+
+    tag_id: int
+    tenant_id: str = Field(examples=["acme"])
+    entity_type: EntityType
+    entity_id: str = Field(examples=["lkc-abc123"])
+    tag_key: str = Field(examples=["team"])
+    tag_value: str = Field(examples=["payments"])
+    created_by: str = Field(examples=["alice"])
+    created_at: Instant
+
+
+class BulkResult(Answer):
+    """What a bulk write did, entry by entry."""
+
+    created_count: int
+    updated_count: int
+    skipped_count: int
+
+
+class TagKeys(Answer):
+    """Keys in use."""
+
+    keys: list[str] = Field(examples=[["env", "team"]])
+
+
+class TagValues(Answer):
+    """Values in use of one key."""
+
+    values: list[str] = Field(examples=[["payments", "platform"]])

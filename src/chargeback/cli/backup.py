@@ -1,0 +1,80 @@
+"""``chargeback backup`` and ``chargeback restore``: a tenant's whole storage, out and back in."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exits import FAILED
+from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
+from chargeback.errors import LeaseHeld, StorageError
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+
+_POLL_SECONDS = 1.0
+
+
+def backup(
+    config: ConfigOption,
+    to: Annotated[Path, typer.Option("--to", help="The folder in which each backup gets a folder of its own.")],
+    tenant: TenantOption = None,
+    wait: Annotated[int, typer.Option("--wait", help="How long to wait for a run in progress (seconds).", min=0)] = 900,
+) -> None:
+    """Copy the storage of every tenant, each at one point in time; the service may go on."""
+    from chargeback.config import load_configuration
+
+    right = True
+    for each in chosen_tenants(load_configuration(config), tenant):
+        file = each.storage.database_file
+        if file is not None and not file.exists():
+            typer.echo(f"tenant {each.name}: nothing was gathered yet")
+            continue
+        try:
+            typer.echo(f"tenant {each.name}: {_back_up(each, to.absolute(), wait)}")
+        except StorageError as error:
+            typer.echo(f"error: tenant {each.name}: {error}", err=True)
+            right = False
+    if not right:
+        raise typer.Exit(FAILED)
+
+
+def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
+    """The new backup; a run in progress is waited for."""
+    from chargeback.pipeline.run import open_store
+    from chargeback.store.backup import back_up
+
+    store = open_store(tenant)
+    until = time.monotonic() + wait
+    try:
+        while True:
+            try:
+                return back_up(store, tenant.storage.connection_string.get_secret_value(), folder)
+            except LeaseHeld:
+                if time.monotonic() >= until:
+                    raise LeaseHeld(f"a run was in progress for {wait} s") from None
+                time.sleep(_POLL_SECONDS)
+    finally:
+        store.close()
+
+
+def restore(
+    config: ConfigOption,
+    source: Annotated[Path, typer.Option("--from", help="One backup: a folder with a backup.json.")],
+    tenant: Annotated[str, typer.Option("--tenant", "-t", help="The tenant whose storage it becomes.")],
+) -> None:
+    """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""
+    from chargeback.config import load_configuration
+    from chargeback.pipeline.run import open_store
+    from chargeback.store.backup import restore as bring_back
+
+    (each,) = chosen_tenants(load_configuration(config), [tenant])
+    store = open_store(each)
+    try:
+        label = bring_back(source.absolute(), store, each.storage.connection_string.get_secret_value())
+    finally:
+        store.close()
+    typer.echo(f"tenant {each.name}: restored as of {label.made_at}; `chargeback verify` checks it")

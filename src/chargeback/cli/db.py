@@ -1,0 +1,113 @@
+"""``chargeback db``: the schema of the tenants' control databases, by hand.
+
+The service brings the schema to its own version by itself when it starts. These commands are for those who want to see
+or do it beforehand: a deployment with several replicas, or a database account that may not change tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import typer
+
+from chargeback.cli.exits import FAILED
+from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
+from chargeback.errors import StorageError
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.store.control.database import ControlDatabase, Revisions
+
+app = typer.Typer(help="The schema of the control databases.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command()
+def upgrade(config: ConfigOption, tenant: TenantOption = None) -> None:
+    """Bring the schema of every tenant's control database to this version's."""
+
+    def _upgrade(each: Tenant) -> bool:
+        before = _revisions(each)
+        with _database(each) as database:
+            database.upgrade()
+            after = database.revisions()
+        if before.is_current:
+            _say(each, f"is at revision {after.newest} already")
+        else:
+            _say(each, f"upgraded from {_named(before)} to revision {after.newest}")
+        return True
+
+    _for_each(config, tenant, _upgrade)
+
+
+@app.command()
+def current(config: ConfigOption, tenant: TenantOption = None) -> None:
+    """Show at which revision every tenant's control database is. Nothing is changed."""
+
+    def _show(each: Tenant) -> bool:
+        found = _revisions(each)
+        state = "current" if found.is_current else f"this version needs revision {found.newest}"
+        _say(each, f"{_named(found)} ({state})")
+        return True
+
+    _for_each(config, tenant, _show)
+
+
+@app.command()
+def check(config: ConfigOption, tenant: TenantOption = None) -> None:
+    """Fail unless every tenant's control database is at this version's revision. Nothing is changed."""
+
+    def _check(each: Tenant) -> bool:
+        found = _revisions(each)
+        if found.is_current:
+            _say(each, f"{_named(found)} (current)")
+            return True
+        advice = "`chargeback db upgrade`, or the start of the service, brings it there"
+        _complain(each, f"{_named(found)}, this version needs revision {found.newest}; {advice}")
+        return False
+
+    _for_each(config, tenant, _check)
+
+
+def _for_each(config: ConfigOption, names: TenantOption, work: Callable[[Tenant], bool]) -> None:
+    """Do the work for every chosen tenant, whatever becomes of the others; exit with 1 unless all went well."""
+    from chargeback.config import load_configuration
+
+    right = True
+    for each in chosen_tenants(load_configuration(config), names):
+        try:
+            right = work(each) and right
+        except StorageError as error:
+            _complain(each, str(error))
+            right = False
+    if not right:
+        raise typer.Exit(FAILED)
+
+
+def _revisions(tenant: Tenant) -> Revisions:
+    """What the database is at; a SQLite file that is not there is not made only to be looked at."""
+    from chargeback.store.control.database import Revisions, newest_revision
+
+    file = tenant.storage.database_file
+    if file is not None and not file.exists():
+        return Revisions(None, newest_revision())
+    with _database(tenant) as database:
+        return database.revisions()
+
+
+def _database(tenant: Tenant) -> ControlDatabase:
+    from chargeback.store.control.database import ControlDatabase
+
+    return ControlDatabase(tenant.storage.connection_string.get_secret_value())
+
+
+def _named(found: Revisions) -> str:
+    return "not set up" if found.stamped is None else f"revision {found.stamped}"
+
+
+def _say(tenant: Tenant, words: str) -> None:
+    typer.echo(f"tenant {tenant.name}: {words}")
+
+
+def _complain(tenant: Tenant, words: str) -> None:
+    typer.echo(f"error: tenant {tenant.name}: {words}", err=True)

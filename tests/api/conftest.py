@@ -1,0 +1,96 @@
+"""A small organisation behind a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.model.days import utc_now, utc_today
+from chargeback.model.inventory import Identity, Resource
+from chargeback.store.control.days import save_day
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.tenant import TenantStore
+from tests.support.databases import KINDS
+from tests.support.facts import Share, days_from, line, tenant_store, write_lines, write_shares
+from tests.support.serving import client_of, services_for
+
+#: The last of the days that have facts.
+LAST = utc_today() - timedelta(days=6)
+DAYS = days_from(LAST - timedelta(days=4), 5)
+ACME = "/api/v1/tenants/acme"
+
+
+def fill(store: TenantStore) -> None:
+    """Five days: two identities and UNALLOCATED share what two resources cost."""
+    write_lines(
+        store.facts, [line(day, "6.5" if n == 0 else "3.50", resource=f"lkc-{n + 1}") for day in DAYS for n in range(2)]
+    )
+    write_shares(store.facts, [share for day in DAYS for share in _shares(day)])
+    with store.control.write() as connection:
+        for day in DAYS:
+            flags = ("billing_gathered", "resources_gathered", "chargeback_calculated", "topic_overlay_gathered")
+            save_day(connection, day, **dict.fromkeys(flags, True))
+        save_day(connection, LAST + timedelta(days=1), billing_gathered=True)
+
+
+def known(store: TenantStore, *, resources: Iterable[str] = (), identities: Iterable[str] = ()) -> None:
+    """Give the inventory what a test talks about, and UNALLOCATED, which is always there."""
+    with store.control.write() as connection:
+        ensure_known(
+            connection,
+            utc_now(),
+            billed=[Resource(resource_id, "thing") for resource_id in resources],
+            charged=[Identity(identity_id, "service_account") for identity_id in identities],
+        )
+
+
+def _shares(day: date) -> list[Share]:
+    return [
+        Share(day, "sa-1", "5.25"),
+        Share(day, "sa-2", "1.25", cost_type="shared"),
+        Share(day, "UNALLOCATED", "3.5", resource="lkc-2", cost_type="shared", detail="NO_IDENTITIES_LOCATED"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
+    """The storage of tenant acme, filled."""
+    with tenant_store(tmp_path_factory.mktemp("storage")) as store:
+        fill(store)
+        known(store)
+        yield store
+
+
+@pytest.fixture(scope="module")
+def client(store: TenantStore) -> Iterator[httpx.Client]:
+    """A client of the API over acme; tests that use it change nothing."""
+    with client_of(services_for(store)) as client:
+        yield client
+
+
+@pytest.fixture(params=KINDS)
+def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantStore]:
+    """Storage that a test may change, on each kind of database."""
+    with tenant_store(tmp_path, kind=request.param) as store:
+        fill(store)
+        yield store
+
+
+@pytest.fixture
+def own_client(own_store: TenantStore) -> Iterator[httpx.Client]:
+    """A client of the API over ``own_store``."""
+    with client_of(services_for(own_store)) as client:
+        yield client
+
+
+def parameters_of(response: httpx.Response) -> list[str]:
+    """What a 400 complains about, sorted."""
+    assert response.status_code == 400, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    assert (body["status"], body["type"]) == (400, "urn:chargeback:invalid-request")
+    return sorted(error["parameter"] for error in body["errors"])

@@ -1,0 +1,92 @@
+"""Chargeback rows over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import httpx
+
+from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackRow, Dimension
+from chargeback.api.schemas.common import PageOf
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, DAYS, LAST, known
+from tests.support.serving import client_of, services_for
+
+
+def test_a_page_of_rows(client: httpx.Client) -> None:
+    """Ordered by time and ids, with exactly the documented fields."""
+    body = client.get(f"{ACME}/chargebacks").json()
+    assert (body["total"], body["pages"], len(body["items"])) == (15, 1, 15)
+    PageOf[ChargebackRow].model_validate(body)
+    assert [item["identity_id"] for item in body["items"][:3]] == ["UNALLOCATED", "sa-1", "sa-2"]
+    assert body["items"][1]["amount"] == "5.25"
+
+
+def test_filters_and_pages(client: httpx.Client) -> None:
+    """All filters narrow together; a page past the end is empty."""
+    wanted = {"identity_id": "sa-1", "product_type": "KAFKA_NUM_CKUS", "resource_id": "lkc-1", "cost_type": "usage"}
+    assert client.get(f"{ACME}/chargebacks", params=wanted).json()["total"] == 5
+    past = client.get(f"{ACME}/chargebacks", params={"page": 9}).json()
+    assert (past["items"], past["total"], past["page"]) == ([], 15, 9)
+    assert client.get(f"{ACME}/chargebacks", params={"identity_id": "nobody"}).json()["pages"] == 0
+
+
+def test_the_default_range_is_the_lookback(store: TenantStore) -> None:
+    """From today back, or from the end back when only the end is given."""
+    with client_of(services_for(store, lookback_days=7)) as client:
+        assert client.get(f"{ACME}/chargebacks").json()["total"] == 6
+        params = {"end_date": LAST.isoformat()}
+        assert client.get(f"{ACME}/chargebacks", params=params).json()["total"] == 15
+
+
+def test_a_zone_moves_the_days(client: httpx.Client) -> None:
+    """West of Greenwich, what stands at midnight UTC belongs to the day before."""
+    day = {"start_date": f"{DAYS[1]}", "end_date": f"{DAYS[1]}"}
+    west = client.get(f"{ACME}/chargebacks", params=day | {"timezone": "America/New_York"}).json()
+    assert {item["timestamp"][:10] for item in west["items"]} == {f"{DAYS[2]}"}
+
+
+def test_one_dimension(client: httpx.Client) -> None:
+    """The fields that make it; no time, no amount, no tags."""
+    row = client.get(f"{ACME}/chargebacks").json()["items"][0]
+    found = client.get(f"{ACME}/chargebacks/{row['dimension_id']}").json()
+    Dimension.model_validate(found)
+    assert found == {name: row[name] for name in found}
+    assert "tags" not in found
+
+
+def test_dates(client: httpx.Client) -> None:
+    """The UTC days that have rows."""
+    assert client.get(f"{ACME}/chargebacks/dates").json() == {"dates": [day.isoformat() for day in DAYS]}
+
+
+def test_issues(client: httpx.Client) -> None:
+    """What went down its chain, summed over the range."""
+    body = client.get(f"{ACME}/chargebacks/allocation-issues").json()
+    PageOf[AllocationIssue].model_validate(body)
+    assert body["items"] == [
+        {
+            "ecosystem": "test_cloud",
+            "resource_id": "lkc-2",
+            "product_type": "KAFKA_NUM_CKUS",
+            "identity_id": "UNALLOCATED",
+            "allocation_detail": "NO_IDENTITIES_LOCATED",
+            "row_count": 5,
+            "usage_cost": "0.00",
+            "shared_cost": "17.50",
+            "total_cost": "17.50",
+        }
+    ]
+
+
+def test_a_tenant_sees_only_its_own(store: TenantStore, own_store: TenantStore) -> None:
+    """Nothing of one tenant shows under the name of another."""
+    known(own_store, identities=["sa-1"])
+    other = replace(own_store, tenant_name="other")
+    with client_of(services_for(store, other)) as client:
+        tag = {"tag_key": "team", "tag_value": "x"}
+        assert client.post("/api/v1/tenants/other/entities/identity/sa-1/tags", json=tag).status_code == 201
+        mine = client.get(f"{ACME}/chargebacks", params={"identity_id": "sa-1"}).json()["items"]
+        theirs = client.get("/api/v1/tenants/other/chargebacks", params={"identity_id": "sa-1"}).json()["items"]
+    assert {str(item["tags"]) for item in mine} == {"{}"}
+    assert {str(item["tags"]) for item in theirs} == {"{'team': 'x'}"}

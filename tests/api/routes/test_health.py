@@ -1,0 +1,10 @@
+"""The probe."""
+
+from __future__ import annotations
+
+import httpx
+
+
+def test_health(client: httpx.Client) -> None:
+    """Alive, and which version."""
+    assert client.get("/health").json() == {"status": "ok", "version": "1.2.3"}

@@ -1,0 +1,94 @@
+"""Starting runs and watching them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+
+import httpx
+import pytest
+
+from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
+from chargeback.pipeline.events import RunRequest
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.runs import finish_run, start_run
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME
+from tests.support.serving import client_of, services_for
+
+URL = f"{ACME}/pipeline/run"
+
+
+@dataclass
+class Runner:
+    """Something that takes runs, or refuses them."""
+
+    refusal: Exception | None = None
+    requests: list[tuple[str, RunRequest]] = field(default_factory=list)
+
+    def trigger(self, tenant_name: str, request: RunRequest) -> None:
+        """Remember the request."""
+        if self.refusal is not None:
+            raise self.refusal
+        self.requests.append((tenant_name, request))
+
+
+def test_a_run_is_accepted(store: TenantStore) -> None:
+    """202 with a place to ask how it goes; the body is optional."""
+    runner = Runner()
+    with client_of(services_for(store, pipeline=runner)) as client:
+        response = client.post(URL)
+        assert response.status_code == 202
+        assert response.headers["location"] == f"{ACME}/pipeline/status"
+        assert response.json()["tenant_name"] == "acme"
+        assert response.json()["status"] == "started"
+        body = {"start_date": "2026-01-01", "end_date": "2026-01-02", "recalculate": True}
+        assert client.post(URL, json=body).status_code == 202
+        assert client.get(response.headers["location"]).status_code == 200
+    assert runner.requests == [
+        ("acme", RunRequest()),
+        ("acme", RunRequest(date(2026, 1, 1), date(2026, 1, 2), recalculate=True)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "detail"),
+    [
+        (LeaseHeld("whatever"), 409, "Pipeline is already running for tenant acme"),
+        (TenantSuspended("Tenant acme is suspended: five failures"), 409, "Tenant acme is suspended: five failures"),
+        (NoRunner("the service is stopping"), 400, "the service is stopping"),
+    ],
+)
+def test_refusals(store: TenantStore, refusal: Exception, status: int, detail: str) -> None:
+    """Each says why."""
+    with client_of(services_for(store, pipeline=Runner(refusal))) as client:
+        response = client.post(URL)
+    assert (response.status_code, response.json()["detail"]) == (status, detail)
+
+
+@pytest.mark.parametrize("mode", ["api", "both"])
+def test_outside_mode_both_there_is_no_runner(store: TenantStore, mode: str) -> None:
+    """The message says what to do."""
+    runner = Runner() if mode == "api" else None
+    with client_of(services_for(store, mode=mode, pipeline=runner)) as client:
+        response = client.post(URL)
+    assert response.status_code == 400
+    assert response.json()["detail"] == "No WorkflowRunner available - run in both mode"
+
+
+def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> None:
+    """Nothing, then running, then the result."""
+    url = f"{ACME}/pipeline/status"
+    never = {"tenant_name": "acme", "is_running": False, "last_run": None, "last_result": None}
+    assert own_client.get(url).json() == never
+    lease = acquire(own_store.control, Owner.this_process())
+    with lease.write() as connection:
+        number = start_run(connection, lease.epoch)
+    assert own_client.get(url).json() == never | {"is_running": True}
+    counts = {"dates_gathered": 2, "dates_calculated": 1, "chargeback_rows_written": 10}
+    with lease.write() as connection:
+        finish_run(connection, number, outcome="completed_with_errors", errors=["2026-01-01: x"], counts=counts)
+    lease.release()
+    status = own_client.get(url).json()
+    assert status["is_running"] is False
+    assert status["last_result"] == counts | {"errors": ["2026-01-01: x"], "completed_at": status["last_run"]}

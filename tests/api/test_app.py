@@ -1,0 +1,75 @@
+"""The application as a whole: CORS, modes, its own description."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from chargeback.api.app import create_app
+from chargeback.api.services import ApiLimits
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME
+from tests.support.serving import client_of, services_for
+
+ORIGIN = {"Origin": "https://finops.example"}
+PREFLIGHT = ORIGIN | {"Access-Control-Request-Method": "PATCH"}
+
+
+def test_cors_is_off_by_default(client: httpx.Client) -> None:
+    """No other origin may read unless somebody configured it."""
+    assert "access-control-allow-origin" not in client.get("/health", headers=ORIGIN).headers
+
+
+def test_cors_as_configured(store: TenantStore) -> None:
+    """Exactly four methods, only the configured origins, and readable headers; problems carry them too."""
+    limits = ApiLimits(enable_cors=True, cors_origins=("https://finops.example",))
+    with client_of(services_for(store, limits=limits)) as client:
+        preflight = client.options(f"{ACME}/tags", headers=PREFLIGHT)
+        assert preflight.headers["access-control-allow-methods"] == "GET, POST, PATCH, DELETE"
+        answer = client.get(f"{ACME}/nope", headers=ORIGIN)
+        assert answer.headers["access-control-allow-origin"] == "https://finops.example"
+        assert answer.headers["access-control-expose-headers"] == "X-Buckets-Truncated, Location, Content-Disposition"
+        other = client.get("/health", headers={"Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_a_worker_only_says_that_it_is_alive(store: TenantStore) -> None:
+    """In mode worker there is no API."""
+    with client_of(services_for(store, mode="worker")) as client:
+        assert client.get("/health").json() == {"status": "ok", "version": "1.2.3"}
+        assert client.get("/api/v1/tenants").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def app(store: TenantStore) -> FastAPI:
+    """The application, not served."""
+    return create_app(services_for(store))
+
+
+def test_every_operation_is_described(app: FastAPI) -> None:
+    """A summary, a description, an answer with a shape, and its problems; no trace of the framework's own errors."""
+    document = app.openapi()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            where = f"{method} {path}"
+            assert operation["description"], where
+            responses = operation["responses"]
+            assert "400" in responses, where
+            assert "422" not in responses, where
+            for status, response in responses.items():
+                if status.startswith("2"):
+                    assert status == "204" or response["content"], where
+                else:
+                    assert list(response["content"]) == ["application/problem+json"], where
+            for parameter in operation.get("parameters", []):
+                assert parameter["description"], f"{where} {parameter['name']}"
+
+
+def test_every_reference_leads_somewhere(app: FastAPI) -> None:
+    """The document is complete in itself."""
+    document = app.openapi()
+    text = str(document)
+    names = {piece.split("'")[0] for piece in text.split("#/components/schemas/")[1:]}
+    assert names <= set(document["components"]["schemas"])
+    assert "$defs" not in text

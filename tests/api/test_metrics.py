@@ -1,0 +1,139 @@
+"""GET /metrics: requests, runs, and the state of every tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from chargeback.api.app import create_app
+from chargeback.store.control import runs
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, LAST, fill
+from tests.support.facts import tenant_store
+from tests.support.prometheus import RealPrometheus
+from tests.support.serving import client_of, served, services_for, wait_until
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(client: httpx.Client) -> Samples:
+    """All samples, as an OpenMetrics parser reads them."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert answer.text.endswith("# EOF\n")
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
+        for family in text_string_to_metric_families(answer.text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+    }
+
+
+def of(client: httpx.Client, name: str, **labels: str) -> float | None:
+    """One sample."""
+    return samples(client).get((name, tuple(sorted(labels.items()))))
+
+
+@pytest.fixture
+def fresh(own_store: TenantStore) -> Iterator[httpx.Client]:
+    """A client of an application that nobody has used."""
+    with client_of(services_for(own_store)) as client:
+        yield client
+
+
+def test_requests_by_route_and_status(fresh: httpx.Client) -> None:
+    """A request counts under its route as documented, whatever ids it names; unknown paths share one label."""
+    fresh.get(f"{ACME}/chargebacks")
+    fresh.get(f"{ACME}/chargebacks/123")
+    fresh.get("/api/v1/tenants/nobody/chargebacks")
+    fresh.get("/made/up")
+    fresh.request("PROPFIND", "/health")
+    counted = samples(fresh)
+    name = "chargeback_http_request_duration_seconds_count"
+
+    def count(method: str, route: str, status: str) -> float | None:
+        return counted.get((name, (("method", method), ("route", route), ("status", status))))
+
+    prefix = "/api/v1/tenants/{tenant_name}"
+    assert count("GET", f"{prefix}/chargebacks", "200") == 1
+    assert count("GET", f"{prefix}/chargebacks/{{dimension_id}}", "404") == 1
+    assert count("GET", f"{prefix}/chargebacks", "404") == 1
+    assert count("GET", "none", "404") == 1
+    assert [key for key in counted if key[0] == name and ("method", "other") in key[1]]
+    assert not [key for key in counted if "nobody" in str(key) or "123" in str(key) or "made" in str(key)]
+    assert counted["chargeback_http_requests_in_progress", ()] == 1
+
+
+def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> None:
+    """Pending and calculated days, the newest of them, the lease, failures and suspension, as the database says."""
+    acme = {"tenant": "acme"}
+    assert of(fresh, "chargeback_days_pending", **acme) == 1
+    assert of(fresh, "chargeback_days_calculated", **acme) == 5
+    newest = datetime(LAST.year, LAST.month, LAST.day, tzinfo=UTC).timestamp()
+    assert of(fresh, "chargeback_last_calculated_date_seconds", **acme) == newest
+    assert of(fresh, "chargeback_lease_held", **acme) == 0
+    assert of(fresh, "chargeback_last_run_failed", **acme) is None
+    lease = acquire(own_store.control, Owner.this_process())
+    with lease.write() as connection:
+        run = runs.start_run(connection, lease.epoch)
+        runs.count_gather_failure(connection)
+        runs.suspend(connection, "enough")
+    assert of(fresh, "chargeback_lease_held", **acme) == 1
+    assert of(fresh, "chargeback_lease_epoch", **acme) == lease.epoch
+    with lease.write() as connection:
+        runs.finish_run(connection, run, outcome="failed", errors=["no"], counts={})
+    lease.release()
+    found = samples(fresh)
+    labels = (("tenant", "acme"),)
+    names = ("lease_held", "gather_failures", "suspended", "last_run_failed", "storage_usable")
+    assert [found[f"chargeback_{name}", labels] for name in names] == [0, 1, 1, 1, 1]
+    assert found["chargeback_last_run_end_seconds", labels] > newest
+
+
+def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path) -> None:
+    """What cannot be read says so, and the rest is there."""
+    with tenant_store(tmp_path) as good, tenant_store(tmp_path, name="globex") as bad:
+        fill(good)
+        with bad.control.write() as connection:
+            connection.exec_driver_sql("DROP TABLE tenant")
+        with client_of(services_for(good, bad)) as client:
+            assert of(client, "chargeback_storage_usable", tenant="globex") == 0
+            assert of(client, "chargeback_days_calculated", tenant="globex") is None
+            assert of(client, "chargeback_storage_usable", tenant="acme") == 1
+            assert of(client, "chargeback_days_calculated", tenant="acme") == 5
+
+
+@pytest.mark.parametrize("mode", ["api", "worker", "both"])
+def test_every_mode_has_metrics(store: TenantStore, mode: str) -> None:
+    """A worker shows them beside its health; version and mode are among them, and the runs where there are any."""
+    registry = CollectorRegistry()
+    Counter("chargeback_runs", "Runs.", registry=registry).inc(7)
+    with client_of(replace(services_for(store, mode=mode), runs=registry)) as client:
+        assert of(client, "chargeback_info", version="1.2.3", mode=mode) == 1
+        assert of(client, "chargeback_runs_total") == 7
+        assert client.get("/health").status_code == 200
+
+
+def test_a_real_prometheus_scrapes_it(store: TenantStore) -> None:
+    """Prometheus takes every sample, and answers questions about tenants and routes."""
+    with served(create_app(services_for(store))) as address:
+        httpx.get(f"{address}{ACME}/chargebacks")
+        with RealPrometheus(scrape=f"{address}/metrics") as prometheus:
+
+            def ask(query: str) -> list[str]:
+                answer = httpx.get(f"{prometheus.url}/api/v1/query", params={"query": query}, timeout=10)
+                return [each["value"][1] for each in answer.json()["data"]["result"]]
+
+            wait_until(lambda: ask("up") == ["1"])
+            assert ask('chargeback_days_calculated{tenant="acme"}') == ["5"]
+            count = 'chargeback_http_request_duration_seconds_count{route=~".*/chargebacks"}'
+            assert ask(count) == ["1"]
+            assert ask('{__name__=~".*_created"}') == []

@@ -1,0 +1,173 @@
+"""Every problem of a request is reported, all at once, as a 400."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.api.conftest import ACME, parameters_of
+
+GETS = [
+    "/api/v1/readiness",
+    "/api/v1/tenants",
+    f"{ACME}/status",
+    f"{ACME}/billing",
+    f"{ACME}/chargebacks",
+    f"{ACME}/chargebacks/dates",
+    f"{ACME}/chargebacks/allocation-issues",
+    f"{ACME}/chargebacks/aggregate",
+    f"{ACME}/resources",
+    f"{ACME}/identities",
+    f"{ACME}/inventory/summary",
+    f"{ACME}/entities/identity/UNALLOCATED/tags",
+    f"{ACME}/tags",
+    f"{ACME}/tags/keys",
+    f"{ACME}/tags/keys/team/values",
+    f"{ACME}/pipeline/status",
+]
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_the_common_parameters_are_accepted_and_checked_everywhere(client: httpx.Client, path: str) -> None:
+    """They do no harm where they mean nothing, but nonsense is refused."""
+    good: dict[str, str | int] = {
+        "page": 1,
+        "page_size": 1000,
+        "start_date": "2026-01-01",
+        "end_date": "2026-01-02",
+        "timezone": "Asia/Tokyo",
+    }
+    assert client.get(path, params=good).status_code == 200
+    bad: dict[str, str | int] = {
+        "page": 0,
+        "page_size": 1001,
+        "start_date": "soon",
+        "end_date": "2026-02-30",
+        "timezone": "Mars/Base",
+    }
+    assert parameters_of(client.get(path, params=bad)) == sorted(bad)
+
+
+@pytest.mark.parametrize("path", [*GETS, "/health"])
+def test_an_unknown_parameter_is_refused(client: httpx.Client, path: str) -> None:
+    """A misspelt filter must not look like no filter."""
+    assert parameters_of(client.get(path, params={"identiy_id": "x"})) == ["identiy_id"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "wrong"),
+    [
+        ("chargebacks", "page=1&page=2", ["page"]),
+        ("chargebacks", "page=x&page_size=", ["page", "page_size"]),
+        (
+            "chargebacks",
+            "tag_value=x&page=0&start_date=2026-02-01&end_date=2026-01-01",
+            ["page", "start_date", "tag_value"],
+        ),
+        ("chargebacks", "start_date=2999-01-01", ["start_date"]),
+        ("chargebacks", "start_date=20260101", ["start_date"]),
+        ("chargebacks", "start_date=1767225600", ["start_date"]),
+        ("chargebacks", "cost_type=free", ["cost_type"]),
+        ("chargebacks", "identity_id=", ["identity_id"]),
+        ("chargebacks", "identity_id=%00", ["identity_id"]),
+        ("chargebacks", f"identity_id={'x' * 256}", ["identity_id"]),
+        ("chargebacks", "tag_key=a%20b", ["tag_key"]),
+        ("chargebacks", "timezone=../../etc/passwd", ["timezone"]),
+        ("chargebacks", "timezone=%00", ["timezone"]),
+        ("chargebacks/allocation-issues", "tag_value=x", ["tag_value"]),
+        ("chargebacks/aggregate", "group_by=nonsense&time_bucket=year", ["group_by", "time_bucket"]),
+        ("chargebacks/aggregate", "group_by=", ["group_by"]),
+        ("chargebacks/aggregate", "group_by=tag:", ["group_by"]),
+        ("chargebacks/aggregate", "tag:a%20b=x&tag:ok=", ["tag:a b", "tag:ok"]),
+        ("chargebacks/aggregate", "tags=x&tag_key=x", ["tag_key", "tags"]),
+        ("resources", "status=gone&sort_order=up", ["sort_order", "status"]),
+        (
+            "resources",
+            "active_at=2026-01-01T00:00:00Z&period_start=2026-01-01T00:00:00Z",
+            ["active_at", "period_start"],
+        ),
+        ("resources", "period_end=2026-01-01T00:00:00Z&tag_value=x", ["period_end", "tag_value"]),
+        ("resources", "period_start=2026-01-02T00:00:00Z&period_end=2026-01-01T00:00:00Z", ["period_start"]),
+        ("resources", "active_at=yesterday", ["active_at"]),
+        ("resources", "active_at=0001-01-01T00:00:00%2B14:00", ["active_at"]),
+        ("identities", "status=active", ["status"]),
+        ("tags", "entity_type=team&tag_key=%25", ["entity_type", "tag_key"]),
+    ],
+)
+def test_what_is_refused(client: httpx.Client, path: str, query: str, wrong: list[str]) -> None:
+    """Each of these is the client's mistake, named by its parameter."""
+    assert parameters_of(client.get(f"{ACME}/{path}?{query}")) == wrong
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "start_date=0001-01-01&end_date=9999-12-31",
+        "start_date=0001-01-01&timezone=Asia/Tokyo",
+        "end_date=9999-12-31&timezone=America/Los_Angeles",
+        "end_date=0001-01-05",
+        f"page={10**30}",
+        "identity_id=%FF%FE",
+    ],
+)
+def test_extremes_are_no_accidents(client: httpx.Client, query: str) -> None:
+    """Dates at the end of the calendar and absurd pages are answered like others."""
+    assert client.get(f"{ACME}/chargebacks?{query}").status_code == 200
+    assert client.get(f"{ACME}/status?{query}").status_code == (200 if "identity" not in query else 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "wrong"),
+    [
+        ("export", b"{", ["body"]),
+        ("export", b"[]", ["body"]),
+        ("export", b"\xff", ["body"]),
+        ("export", b"[" * 100_000, ["body"]),
+        ("export", b'{"columns": []}', ["columns"]),
+        ("export", b'{"columns": ["nope", "amount"]}', ["columns[0]"]),
+        ("export", b'{"columns": ["amount", "amount"]}', ["columns"]),
+        (
+            "export",
+            b'{"filters": {"tag": "x"}, "timezone": "x", "start_date": 20260101}',
+            ["filters.tag", "start_date", "timezone"],
+        ),
+        ("export", b'{"start_date": "2026-02-01", "end_date": "2026-01-01", "page": 1}', ["page", "start_date"]),
+        ("tags/bulk", b"", ["body"]),
+        ("tags/bulk", b"{}", ["items"]),
+        ("tags/bulk", b'{"items": []}', ["items"]),
+        (
+            "tags/bulk",
+            b'{"items": [{"entity_type": "x", "entity_id": "\\u0000"}], "override_existing": "yes"}',
+            [
+                "items[0].entity_id",
+                "items[0].entity_type",
+                "items[0].tag_key",
+                "items[0].tag_value",
+                "override_existing",
+            ],
+        ),
+        ("tags/bulk-by-filter", b'{"product_type": "x"}', ["display_name", "product_type", "tag_key"]),
+        (
+            "pipeline/run",
+            b'{"start_date": "2026-02-01", "end_date": "2026-01-01", "recalculate": 1}',
+            ["recalculate", "start_date"],
+        ),
+        ("entities/resource/x/tags", b'{"tag_key": "-", "tag_value": ""}', ["tag_key", "tag_value"]),
+        ("entities/resource/x/tags", b'{"tag_key": "k", "tag_value": "\\ud800"}', ["body"]),
+    ],
+)
+def test_bodies_that_are_refused(client: httpx.Client, path: str, content: bytes, wrong: list[str]) -> None:
+    """Malformed JSON and every wrong field are the client's mistakes."""
+    assert parameters_of(client.post(f"{ACME}/{path}", content=content)) == wrong
+
+
+def test_query_and_body_are_reported_together(client: httpx.Client) -> None:
+    """Also a POST refuses query parameters it does not know."""
+    response = client.post(f"{ACME}/export?page=1", json={"columns": []})
+    assert parameters_of(response) == ["columns", "page"]
+
+
+def test_the_type_of_a_body_does_not_matter(client: httpx.Client) -> None:
+    """JSON sent as something else is read all the same."""
+    response = client.post(f"{ACME}/export", content=b'{"columns": ["amount"]}', headers={"content-type": "text/plain"})
+    assert response.status_code == 200

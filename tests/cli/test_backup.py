@@ -1,0 +1,81 @@
+"""``chargeback backup`` and ``chargeback restore``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chargeback.config import load_configuration
+from chargeback.pipeline.run import open_store
+from chargeback.store.control.lease import Owner, acquire
+from tests.cli.conftest import Demo, Run
+from tests.support.databases import KINDS, scratch_database
+
+
+def configure(demo: Demo, connection_string: str, facts: Path) -> None:
+    """Let the tenant have its storage there."""
+    written = yaml.safe_load(demo.file.read_text())
+    written["tenants"]["acme"]["storage"] = {"connection_string": connection_string, "facts_path": str(facts)}
+    demo.file.write_text(yaml.safe_dump(written))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) -> None:
+    """What was backed up is restored into an empty place, to the last digit, and the next run has nothing to do."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder in (before, after):
+        folder.mkdir()
+    with scratch_database(kind, before) as old, scratch_database(kind, after) as new:
+        configure(demo, old, before / "facts")
+        assert chargeback("run", "--config", "chargeback.yaml").returncode == 0
+        verified = chargeback("verify", "--config", "chargeback.yaml").stdout
+        said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups")
+        assert said.returncode == 0, said.stderr
+        (made,) = (tmp_path / "backups").iterdir()
+        assert said.stdout == f"tenant acme: {made}\n"
+        configure(demo, new, after / "facts")
+        said = chargeback("restore", "--config", "chargeback.yaml", "--from", str(made), "--tenant", "acme")
+        assert said.returncode == 0, said.stderr
+        shutil.rmtree(before)
+        assert chargeback("verify", "--config", "chargeback.yaml").stdout == verified
+        words = chargeback("run", "--config", "chargeback.yaml").stdout.split()
+        assert words[words.index("acme") :][:5] == ["acme", "completed", "3", "0", "0"]
+        said = chargeback("restore", "--config", "chargeback.yaml", "--from", str(made), "--tenant", "acme")
+        assert said.returncode == 1
+        assert "is not empty; move it away first" in said.stderr
+
+
+def test_a_run_in_progress_is_waited_for(chargeback: Run, demo: Demo) -> None:
+    """Nothing is copied while somebody writes; after the time to wait that is an error."""
+    assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
+    store = open_store(load_configuration(demo.file).tenants["acme"])
+    lease = acquire(store.control, Owner.this_process())
+    with lease.kept_alive():
+        said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups", "--wait", "1")
+    assert (said.returncode, said.stderr) == (1, "error: tenant acme: a run was in progress for 1 s\n")
+    lease.release()
+    store.close()
+    assert chargeback("backup", "--config", "chargeback.yaml", "--to", "backups").returncode == 0
+
+
+def test_what_is_no_backup(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
+    """A folder without a label, an unfinished backup and another tenant's are refused; nothing is made."""
+    (tmp_path / "other").mkdir()
+    said = chargeback("restore", "--config", "chargeback.yaml", "--from", "other", "--tenant", "acme")
+    assert (said.returncode, "is no backup" in said.stderr) == (1, True)
+    label = {"tenant_name": "acme", "tenant_id": "x", "ecosystem": "y", "made_at": "", "revision": "0001"}
+    (tmp_path / "other" / "backup.json").write_text(json.dumps(label))
+    said = chargeback("restore", "--config", "chargeback.yaml", "--from", "other", "--tenant", "acme")
+    assert (said.returncode, "not of this tenant" in said.stderr) == (1, True)
+    assert not (tmp_path / "acme.db").exists()
+
+
+def test_nothing_to_back_up(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
+    """A tenant that was never run says so."""
+    said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups")
+    assert (said.returncode, said.stdout) == (0, "tenant acme: nothing was gathered yet\n")
+    assert not (tmp_path / "backups").exists()
