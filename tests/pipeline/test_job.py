@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.events import Stage
@@ -43,7 +44,7 @@ def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
     """No number of the account falls from one message to the next."""
     deployment.run()
     accounts = [progress.account for progress in deployment.progress]
-    for before, after in zip(accounts, accounts[1:], strict=False):
+    for before, after in pairwise(accounts):
         assert after.rows >= before.rows
         assert all(after.stage_seconds[stage] >= spent for stage, spent in before.stage_seconds.items())
         assert all(after.calls[key] >= count for key, count in before.calls.items())

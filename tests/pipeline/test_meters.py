@@ -83,7 +83,7 @@ def test_a_run_that_was_killed_counts_with_what_it_told(meters: RunMeters) -> No
     assert meters.registry.get_sample_value("chargeback_runs_in_progress") == 3
 
 
-def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:  # noqa: F811
+def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:
     """What a run in its own process did is in the metrics of the engine that started it."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=1))
     engine = start()
@@ -97,7 +97,7 @@ def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Cal
 
 def test_every_line_about_a_run_names_it(
     deployment: Deployment,
-    start: Callable[..., Engine],  # noqa: F811
+    start: Callable[..., Engine],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """With JSON logs every line of a run carries tenant and run, those about a day its date, whichever thread wrote."""
