@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from chargeback.config import load_configuration
-from chargeback.pipeline.run import open_store
 from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.tenant import open_store
 from tests.cli.conftest import Demo, Run
 from tests.support.databases import KINDS, scratch_database
 

@@ -16,11 +16,11 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_today
 from chargeback.pipeline.events import Progress, RunRequest, RunResult, StopSignal
-from chargeback.pipeline.run import open_store, run_tenant
+from chargeback.pipeline.run import run_tenant
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 
 DAYS = 12
 

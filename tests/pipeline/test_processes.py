@@ -22,13 +22,12 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now, utc_today
-from chargeback.pipeline.run import open_store
 from chargeback.pipeline.verify import verify
 from chargeback.store.control import schema
 from chargeback.store.control.days import read_days
 from chargeback.store.control.lease import Owner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 from tests.pipeline.conftest import Deployment
 from tests.support.databases import scratch_database
 

@@ -12,10 +12,9 @@ from typing import Any
 from chargeback.config import load_configuration
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import RunRequest, RunResult
-from chargeback.pipeline.run import open_store
 from chargeback.pipeline.verify import DayCheck, verify
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from chargeback.api.services import ApiLimits, Services, TenantView
 from chargeback.config import Configuration, Tenant
 from chargeback.emitters.prometheus import Exposition, exposition_of
 from chargeback.pipeline.engine import Engine
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import open_store
 
 
 def create_app_from(configuration: Configuration, mode: str, pipeline: Engine | None) -> FastAPI:
@@ -26,13 +26,7 @@ def create_app_from(configuration: Configuration, mode: str, pipeline: Engine | 
             tenant_id=tenant.settings.tenant_id,
             ecosystem=tenant.settings.ecosystem,
             lookback_days=tenant.settings.lookback_days,
-            store=TenantStore.open(
-                tenant_name=name,
-                tenant_id=tenant.settings.tenant_id,
-                ecosystem=tenant.settings.ecosystem,
-                connection_string=tenant.storage.connection_string.get_secret_value(),
-                facts=tenant.storage.facts_path,
-            ),
+            store=open_store(tenant),
             pipeline=pipeline,
             topic_attribution_status=tenant.topic_status.value,
             topic_attribution_error=tenant.topic_error,

@@ -44,8 +44,8 @@ def backup(
 
 def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
     """The new backup; a run in progress is waited for."""
-    from chargeback.pipeline.run import open_store
     from chargeback.store.backup import back_up
+    from chargeback.store.tenant import open_store
 
     store = open_store(tenant)
     until = time.monotonic() + wait
@@ -68,8 +68,8 @@ def restore(
 ) -> None:
     """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""
     from chargeback.config import load_configuration
-    from chargeback.pipeline.run import open_store
     from chargeback.store.backup import restore as bring_back
+    from chargeback.store.tenant import open_store
 
     (each,) = chosen_tenants(load_configuration(config), [tenant])
     store = open_store(each)

@@ -13,13 +13,12 @@ import typer
 from chargeback.cli.display import money_table
 from chargeback.model.days import instants
 from chargeback.model.money import total
-from chargeback.pipeline.run import open_store
 from chargeback.pipeline.verify import CALCULATED, DayCheck, verify
 from chargeback.store.queries.aggregate import Grouping, aggregate
 from chargeback.store.queries.engine import QueryEngine, Question
 from chargeback.store.queries.filters import Filters
 from chargeback.store.queries.tags import TagBook
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant

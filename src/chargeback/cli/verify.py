@@ -21,9 +21,9 @@ def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
     from chargeback.model.days import utc_today
     from chargeback.pipeline.overlay import topic_plan
     from chargeback.pipeline.retain import oldest_kept
-    from chargeback.pipeline.run import open_store
     from chargeback.pipeline.verify import verify as compare
     from chargeback.pipeline.verify import verify_topics
+    from chargeback.store.tenant import open_store
 
     configuration = load_configuration(config)
     right = True

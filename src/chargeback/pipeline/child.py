@@ -25,8 +25,9 @@ from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
 from chargeback.model.days import utc_now
 from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult, StopReason, StopSignal
-from chargeback.pipeline.run import open_store, run_tenant
+from chargeback.pipeline.run import run_tenant
 from chargeback.store.control.lease import Owner, resume
+from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 

@@ -19,10 +19,9 @@ from chargeback.model.days import utc_now
 from chargeback.pipeline.child import Assignment, RunningChild
 from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
 from chargeback.pipeline.meters import RunMeters
-from chargeback.pipeline.run import open_store
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 
 log = logging.getLogger(__name__)
 

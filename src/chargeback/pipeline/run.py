@@ -26,17 +26,6 @@ from chargeback.store.tenant import TenantStore
 log = logging.getLogger(__name__)
 
 
-def open_store(tenant: Tenant) -> TenantStore:
-    """The storage of a configured tenant."""
-    return TenantStore.open(
-        tenant_name=tenant.name,
-        tenant_id=tenant.settings.tenant_id,
-        ecosystem=tenant.settings.ecosystem,
-        connection_string=tenant.storage.connection_string.get_secret_value(),
-        facts=tenant.storage.facts_path,
-    )
-
-
 def run_tenant(
     tenant: Tenant,
     store: TenantStore,

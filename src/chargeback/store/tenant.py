@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from chargeback.config import Tenant
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.facts.tables import FactTables
 
@@ -28,3 +29,14 @@ class TenantStore:
     def close(self) -> None:
         """Close the connections to the control database."""
         self.control.close()
+
+
+def open_store(tenant: Tenant) -> TenantStore:
+    """The storage of a configured tenant."""
+    return TenantStore.open(
+        tenant_name=tenant.name,
+        tenant_id=tenant.settings.tenant_id,
+        ecosystem=tenant.settings.ecosystem,
+        connection_string=tenant.storage.connection_string.get_secret_value(),
+        facts=tenant.storage.facts_path,
+    )

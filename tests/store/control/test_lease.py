@@ -89,6 +89,15 @@ def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> No
         acquire(database, Owner.this_process())
 
 
+def test_an_owner_in_another_container_is_not_judged() -> None:
+    """Containers of one host share its boot, and have processes of their own under the same numbers."""
+    own = Owner.this_process()
+    boot, _, namespace = own.boot_id.partition(" ")
+    assert namespace.startswith("pid:[")
+    assert replace(own, pid=2**22).is_surely_dead()
+    assert not replace(own, boot_id=f"{boot} pid:[1]", pid=2**22).is_surely_dead()
+
+
 def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: Lease) -> None:
     """The child continues the same epoch under its own name; a lease that is gone cannot be continued."""
     child = replace(Owner.this_process(), token="child")

@@ -12,6 +12,9 @@ from chargeback.store.queries.filters import Filters, TagFilter
 
 CostType = Literal["usage", "shared"]
 
+#: Each tag to group by is a join: some hundred of them need more memory than the query engine has.
+MOST_GROUPS = 20
+
 
 class ChargebackQuery(Common):
     """Parameters of the list of chargebacks, and of the allocation issues."""
@@ -43,7 +46,9 @@ class AggregateQuery(Common):
 
     group_by: list[str] = Field(
         default=["identity_id"],
-        description=f"Columns to group by, repeatable: {', '.join(GROUP_COLUMNS)}, or `tag:<key>`.",
+        max_length=MOST_GROUPS,
+        description=f"Columns to group by, repeatable: {', '.join(GROUP_COLUMNS)}, or `tag:<key>`; "
+        f"at most {MOST_GROUPS}.",
         json_schema_extra={
             "items": {
                 "anyOf": [

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from chargeback.api.parameters import TAG_PARAMETER, Common, Dates, TagKey, Text
-from chargeback.api.schemas.chargebacks import is_tag
+from chargeback.api.schemas.chargebacks import MOST_GROUPS, is_tag
 from chargeback.api.schemas.common import Answer, Decimal, Instant
 from chargeback.store.queries.filters import TagFilter
 from chargeback.store.queries.topics import TOPIC_GROUP_COLUMNS, TopicFilters
@@ -33,7 +33,9 @@ class TopicAggregateQuery(Common):
 
     group_by: list[str] = Field(
         default=["topic_name"],
-        description=f"Columns to group by, repeatable: {', '.join(TOPIC_GROUP_COLUMNS)}, or `tag:<key>`.",
+        max_length=MOST_GROUPS,
+        description=f"Columns to group by, repeatable: {', '.join(TOPIC_GROUP_COLUMNS)}, or `tag:<key>`; "
+        f"at most {MOST_GROUPS}.",
         json_schema_extra={
             "items": {
                 "anyOf": [

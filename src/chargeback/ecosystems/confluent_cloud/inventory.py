@@ -53,9 +53,7 @@ class InventoryListing:
             self._people(pool)
             self._things(pool, organizations)
         inventory = Inventory(tuple(self._resources.values()), tuple(self._identities.values()), tuple(self._grants))
-        return ListedInventory(
-            inventory, frozenset(self._complete), failures=dict(self._failures), required=REQUIRED
-        )
+        return ListedInventory(inventory, frozenset(self._complete), failures=dict(self._failures), required=REQUIRED)
 
     def _people(self, pool: ThreadPoolExecutor) -> None:
         list_all = self._control_plane.list
