@@ -1,0 +1,1 @@
+"""The REST contract, row by row: a real service over a generated organisation, asked over real connections."""

@@ -1,0 +1,56 @@
+"""The service under test: real runs of the pipeline over a generated organisation, behind a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.contract.deployment import Deployment, deployed
+from tests.contract.records import Client, Everything
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones)."""
+    with deployed(tmp_path_factory.mktemp("contract")) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="session")
+def client(deployment: Deployment) -> Iterator[Client]:
+    """A client of the whole service, in mode ``both``."""
+    with Client(base_url=deployment.address, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def everything(client: Client) -> Everything:
+    """All that tenant ``acme`` has, read once, page by page: what filters and sums are compared with."""
+    return Everything(client, "acme")
+
+
+@pytest.fixture
+def scratch(client: Client) -> Iterator[Client]:
+    """The same client; afterwards tenant ``scratch`` has no tags."""
+    yield client
+    for tag in client.all_items("/api/v1/tenants/scratch/tags"):
+        path = client.tag_path("scratch", tag["entity_type"], tag["entity_id"], tag["tag_key"])
+        assert client.delete(path).status_code == 204
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
+    """A folder for storage of a test's own."""
+    folder = tmp_path / "storage"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def api_only(deployment: Deployment) -> Iterator[httpx.Client]:
+    """The same tenants, served in mode ``api``."""
+    with deployment.served(mode="api") as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield client

@@ -1,0 +1,98 @@
+"""A whole service over a generated organisation, as ``chargeback demo`` makes one, in this process.
+
+Used by the tests of the contract and by the tool that writes ``docs/api.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chargeback.api.serving import create_app_from
+from chargeback.config import Configuration, load_configuration
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import utc_now, utc_today
+from chargeback.model.inventory import Identity, Resource
+from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.tenant import open_store
+from tests.support.serving import served
+
+DAYS = 16
+CUTOFF_DAYS = 5
+#: Those that are run at the start.
+RUN = ("acme", "scratch")
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A running service in mode ``both`` at ``address``, and what it was made of."""
+
+    address: str
+    configuration: Configuration
+    engine: Engine
+
+    @contextmanager
+    def served(self, *, mode: str, **api: Any) -> Iterator[str]:
+        """The address of the same tenants served once more, in another mode or with other settings of ``api``."""
+        other = replace(self.configuration, api=self.configuration.api.model_copy(update=api))
+        with served(create_app_from(other, mode, self.engine if mode == "both" else None)) as address:
+            yield address
+
+    def know(self, tenant: str, ids: Iterable[str]) -> None:
+        """Give a tenant's inventory a resource and an identity of each of these ids."""
+        names = list(ids)
+        with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
+            ensure_known(
+                connection,
+                utc_now(),
+                billed=[Resource(name, "made_for_tests") for name in names],
+                charged=[Identity(name, "made_for_tests") for name in names],
+            )
+
+
+@contextmanager
+def deployed(folder: Path, tenants: tuple[str, ...] = ("acme", "scratch", "plain", "wrong")) -> Iterator[Deployment]:
+    """The service, with everything of ``acme`` and two days of ``scratch`` calculated; the others were never run."""
+    organisation = Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+    with DemoServer(organisation) as provider:
+        file = folder / "chargeback.yaml"
+        base = yaml.safe_load(demo_configuration(provider.info, folder))
+        file.write_text(yaml.safe_dump(_with_tenants(base, folder, tenants)), encoding="utf-8")
+        configuration = load_configuration(file)
+        engine = Engine(configuration, None)
+        try:
+            engine.prepare()
+            # What is billed but gone counts as deleted from the second look on.
+            for names in ([name for name in tenants if name in RUN], ["acme"]):
+                results = engine.run_once(names, RunRequest())
+                assert all(result.outcome is Outcome.COMPLETED for result in results), results
+            with served(create_app_from(configuration, "both", engine)) as address:
+                yield Deployment(address, configuration, engine)
+        finally:
+            engine.stop()
+
+
+def _with_tenants(base: dict[str, Any], folder: Path, names: tuple[str, ...]) -> dict[str, Any]:
+    """The configuration with a tenant per name; ``plain`` has topics switched off, those of ``wrong`` are invalid."""
+    tenants = {}
+    for name in names:
+        tenant = yaml.safe_load(yaml.safe_dump(base["tenants"]["acme"]))
+        tenant["tenant_id"] = name
+        tenant["storage"]["connection_string"] = f"sqlite:///{folder / name}.db"
+        if name != "acme":
+            tenant["lookback_days"] = CUTOFF_DAYS + 2
+        if name == "plain":
+            tenant["plugin_settings"]["topic_attribution"] = {"enabled": False}
+        if name == "wrong":
+            tenant["plugin_settings"]["topic_attribution"] = {"enabled": True, "missing_metrics_behavior": "guess"}
+        tenants[name] = tenant
+    return base | {"tenants": tenants}

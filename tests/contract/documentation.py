@@ -1,0 +1,248 @@
+"""Writes ``docs/api.md``: ``python -m tests.contract.documentation``, from the root of the repository.
+
+What an endpoint does and takes is told by the service's own OpenAPI document; the answers are those of a service that
+was just started over a generated organisation. Long lists are shortened; what stands for the rest is «…».
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from chargeback.model.days import utc_today
+from tests.contract.deployment import DAYS, deployed
+from tests.contract.endpoints import COMMON
+from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, Example
+from tests.support.serving import wait_until
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+REST = "…"
+
+_HEAD = f"""\
+# The REST API
+
+All answers on this page are real: they are those of `make demo SIZE=small DAYS={DAYS}`, which serves the tenant `acme`
+at `{ADDRESS}`. Long lists are shortened ({REST}). Ids, amounts and dates are others on another day. The
+commands run as they are (curl 7.82 or newer; jq where it is named). The same reference for machines is at
+`/openapi.json`, for trying out at `/docs`.
+
+This page is written by `python -m tests.contract.documentation`; tests compare it with the service.
+
+## What holds everywhere
+
+- **Amounts** are decimal strings, exact to twelve places, never floating-point numbers.
+- **Instants** are UTC (`2026-01-31T00:00:00Z`); one without an offset in a question is UTC. **Dates** are days.
+- **A range** of dates is a range of days in the calendar of `timezone` (default UTC), both ends included. Without an
+  end it ends today; without a start it begins the tenant's `lookback_days` before its end. Daily lines stand at 00:00
+  UTC: west of Greenwich they belong to the day before, so reconcile with an invoice in UTC.
+- **Ids in paths** are percent-encoded; those of entities may also contain slashes as they are.
+- **Lists** are paginated: `items`, `total`, `page`, `page_size`, `pages`. Their order is fixed; while no run changes
+  the data every page stays as it is. A page past the end is empty.
+- **Unknown parameters are refused**, and everything that is wrong with a request is named at once. The common
+  parameters below are accepted by every GET under `/api/v1`, whether they mean anything there or not.
+- **Problems** are `application/problem+json` (RFC 9457):
+
+%(problem)s
+
+| status | meaning |
+|---|---|
+| 400 | an invalid parameter, body or filter; a trigger outside mode `both`; topics that are not enabled |
+| 404 | no such path, tenant, entity, tag or dimension |
+| 405 | a method that the path does not have |
+| 409 | a run is in progress, or the tenant is suspended; a tag key that the entity already has |
+| 413 | a body beyond 8 MiB |
+| 503 | the tenant's storage cannot be used at the moment |
+| 504 | the request took longer than `api.request_timeout_seconds`; what it was asking is stopped |
+
+`GET /metrics` (the service) and `GET /metrics/chargebacks` (see [emitters](emitters.md)) answer OpenMetrics text.
+
+The service knows no users and checks no credentials: put a proxy that does in front of it. CORS is off unless
+`api.enable_cors` and `api.cors_origins` say otherwise; then GET, POST, PATCH and DELETE are allowed.
+
+## Common parameters
+
+%(common)s
+"""
+
+_PREFACE = {
+    "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
+}
+
+
+class Asker:
+    """Asks examples of a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would."""
+
+    def __init__(self, client: httpx.Client, tenant: str) -> None:
+        self._client = client
+        self._tenant = tenant
+
+    def ask(self, example: Example) -> httpx.Response:
+        """The answer to an example."""
+        path = self._filled(example.path)
+        body = None if example.body is None else json.loads(self._filled(json.dumps(example.body)))
+        return (
+            self._client.request(example.method, path, json=body)
+            if body
+            else self._client.request(example.method, path)
+        )
+
+    def _filled(self, text: str) -> str:
+        text = text.replace(PEOPLE, f"/api/v1/tenants/{self._tenant}")
+        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", _days_ago, text)
+        if "$DIMENSION" in text:
+            rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params={"page_size": 1}).json()
+            text = text.replace("$DIMENSION", str(rows["items"][0]["dimension_id"]))
+        return text
+
+
+def _days_ago(match: re.Match[str]) -> str:
+    return str(utc_today() - timedelta(days=int(match[1])))
+
+
+def shortened(value: Any, most: int = 2) -> Any:
+    """A JSON value with at most some entries of each list and map of counts."""
+    if isinstance(value, list):
+        kept = [shortened(each, most) for each in value[:most]]
+        return [*kept, REST] if len(value) > most else kept
+    if isinstance(value, dict):
+        return {name: shortened(each, most) for name, each in value.items()}
+    return value
+
+
+def rendered(response: httpx.Response) -> Iterator[str]:
+    """The answer as the page shows it."""
+    kind = response.headers.get("content-type", "")
+    if "json" in kind:
+        yield from ("```json", _json(shortened(response.json())), "```")
+    elif kind.startswith("text/csv"):
+        lines = response.text.split("\r\n")
+        yield from ("```text", *lines[:3], *([REST] if len(lines) > 4 else []), "```")
+    else:
+        yield f"The answer has no body: `{response.status_code} {response.reason_phrase}`."
+
+
+def _json(value: Any, indent: str = "") -> str:
+    """JSON with short records on one line."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(flat) <= 100:
+        return flat
+    inner = indent + "  "
+    if isinstance(value, list):
+        parts = [_json(each, inner) for each in value]
+        return "[\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}]"
+    parts = [f"{json.dumps(name)}: {_json(each, inner)}" for name, each in value.items()]
+    return "{\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}}}"
+
+
+def _table(rows: list[tuple[str, str, str]], first: str) -> Iterator[str]:
+    if rows:
+        yield from (f"| {first} | default | meaning |", "|---|---|---|")
+        yield from (f"| `{name}` | {default} | {meaning} |" for name, default, meaning in rows)
+        yield ""
+
+
+def parameters(operation: dict[str, Any], names: frozenset[str] | None) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of query parameters: the common ones (``names``), or all others."""
+    rows = []
+    for parameter in operation.get("parameters", []):
+        common = parameter["name"] in COMMON
+        if parameter["in"] == "query" and common == (names is not None):
+            rows.append((parameter["name"], _default(parameter["schema"]), _meaning(parameter, parameter["schema"])))
+    return rows
+
+
+def fields(document: dict[str, Any], operation: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of the fields of a body."""
+    content = operation.get("requestBody", {}).get("content", {})
+    if not content:
+        return []
+    schema = _resolved(document, content["application/json"]["schema"])
+    required = schema.get("required", [])
+    return [
+        (name, "required" if name in required else _default(field), _meaning(field, _resolved(document, field)))
+        for name, field in schema["properties"].items()
+    ]
+
+
+def _default(schema: dict[str, Any]) -> str:
+    value = schema.get("default")
+    if isinstance(value, list):
+        return ", ".join(f"`{each}`" for each in value)
+    return "" if value in (None, {}) else f"`{value if isinstance(value, str) else json.dumps(value)}`"
+
+
+def _meaning(described: dict[str, Any], schema: dict[str, Any]) -> str:
+    words = [described.get("description") or schema.get("description", "")]
+    for kind in [schema, *schema.get("anyOf", [])]:
+        if "enum" in kind:
+            words.append("One of " + ", ".join(f"`{each}`" for each in kind["enum"]) + ".")
+        if kind.get("type") == "integer":
+            words.append(
+                f"At least {kind['minimum']}" + (f", at most {kind['maximum']}." if "maximum" in kind else ".")
+            )
+    return " ".join(word for word in words if word).replace("|", "\\|").replace("\n", " ")
+
+
+def _resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    named: dict[str, Any] = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return named
+
+
+def _section(document: dict[str, Any], example: Example, response: httpx.Response) -> Iterator[str]:
+    method, _, path = example.endpoint.partition(" ")
+    operation = document["paths"][path][method.lower()]
+    yield from (f"### {method} {path}", "", operation["description"].strip(), "")
+    yield from _table(parameters(operation, None), "parameter")
+    yield from _table(fields(document, operation), "field")
+    preface = [text for part, text in _PREFACE.items() if part in path]
+    yield from ("```console", *(f"$ {line}" for line in [*preface, example.command]), "```", "")
+    if response.status_code not in (200, 204):
+        yield from (f"`{response.status_code} {response.reason_phrase}`:", "")
+    yield from rendered(response)
+    yield ""
+
+
+def written(client: httpx.Client) -> str:
+    """The whole page, from a service that serves ``acme``."""
+    document = client.get("/openapi.json").json()
+    asker = Asker(client, "acme")
+    billing = document["paths"]["/api/v1/tenants/{tenant_name}/billing"]["get"]
+    wrong = client.get(f"{PEOPLE}/billing", params={"page_size": 5000, "tyme": "zone"})
+    head = {
+        "problem": "\n".join(rendered(wrong)),
+        "common": "\n".join(_table(parameters(billing, COMMON), "parameter")).strip(),
+    }
+    lines: list[str] = []
+    chapter = ""
+    for example in EXAMPLES:
+        method, _, path = example.endpoint.partition(" ")
+        (named,) = document["paths"][path][method.lower()]["tags"]
+        if named != chapter:
+            chapter = named
+            lines += [f"## {chapter}", ""]
+        lines += _section(document, example, asker.ask(example))
+    return _HEAD % head + "\n" + "\n".join(lines).strip() + "\n"
+
+
+def main() -> None:
+    """Start a service and write the page."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        deployed(Path(folder), ("acme",)) as deployment,
+        httpx.Client(base_url=deployment.address, timeout=60) as client,
+    ):
+        PAGE.write_text(written(client), encoding="utf-8")
+        wait_until(lambda: not client.get(f"{PEOPLE}/pipeline/status").json()["is_running"], 120)
+
+
+if __name__ == "__main__":
+    main()

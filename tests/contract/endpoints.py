@@ -1,0 +1,100 @@
+"""Every endpoint of the contract: its method, path, parameters and fields, as the specification names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TENANT = "/api/v1/tenants/{tenant_name}"
+ENTITY = f"{TENANT}/entities/{{entity_type}}/{{entity_id}}/tags"
+_DATES = frozenset({"start_date", "end_date", "timezone"})
+COMMON = _DATES | {"page", "page_size"}
+_CHARGEBACKS = {"identity_id", "product_type", "resource_id", "cost_type"}
+_TAG = {"tag_key", "tag_value"}
+_TIME = {"active_at", "period_start", "period_end"}
+_LIST = {"search", "sort_by", "sort_order"} | _TAG
+_ANY_TAG = "tag:<key>"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One endpoint. ``query`` are the parameters of its own, beside the common ones that every GET takes."""
+
+    method: str
+    path: str
+    query: frozenset[str] = frozenset()
+    body: frozenset[str] = frozenset()
+    success: int = 200
+    #: Named by the specification; the others are additions.
+    specified: bool = True
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """All query parameters."""
+        return self.query | COMMON if self.method == "GET" and self.path.startswith("/api/") else self.query
+
+    @property
+    def name(self) -> str:
+        """Method and path."""
+        return f"{self.method} {self.path}"
+
+    def of(self, tenant: str, **parts: str) -> str:
+        """The path for a tenant, with other parts filled in."""
+        filled = {"entity_type": "resource", "entity_id": "lkc-none", "tag_key": "team", "dimension_id": "1"} | parts
+        return self.path.format(tenant_name=tenant, **filled)
+
+
+def _get(path: str, *query: str, specified: bool = True) -> Endpoint:
+    return Endpoint("GET", path, frozenset(query), specified=specified)
+
+
+ENDPOINTS = (
+    _get("/health"),
+    _get("/metrics/chargebacks", specified=False),
+    _get("/api/v1/readiness"),
+    _get("/api/v1/tenants"),
+    _get(f"{TENANT}/status"),
+    _get(f"{TENANT}/billing", "product_type", "resource_id"),
+    _get(f"{TENANT}/chargebacks", *_CHARGEBACKS, *_TAG),
+    _get(f"{TENANT}/chargebacks/{{dimension_id}}"),
+    _get(f"{TENANT}/chargebacks/dates"),
+    _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
+    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", *_CHARGEBACKS, _ANY_TAG),
+    _get(f"{TENANT}/resources", "resource_type", "status", *_TIME, *_LIST),
+    _get(f"{TENANT}/identities", "identity_type", *_TIME, *_LIST),
+    _get(f"{TENANT}/inventory/summary"),
+    _get(ENTITY),
+    Endpoint("POST", ENTITY, body=frozenset({"tag_key", "tag_value", "created_by"}), success=201),
+    Endpoint("PUT", f"{ENTITY}/{{tag_key}}", body=frozenset({"tag_value"})),
+    Endpoint("PATCH", f"{ENTITY}/{{tag_key}}", body=frozenset({"tag_value"}), specified=False),
+    Endpoint("DELETE", f"{ENTITY}/{{tag_key}}", success=204),
+    _get(f"{TENANT}/tags", "entity_type", "tag_key"),
+    _get(f"{TENANT}/tags/keys", specified=False),
+    _get(f"{TENANT}/tags/keys/{{tag_key}}/values", "q", specified=False),
+    Endpoint("POST", f"{TENANT}/tags/bulk", body=frozenset({"items", "created_by", "override_existing"})),
+    Endpoint(
+        "POST",
+        f"{TENANT}/tags/bulk-by-filter",
+        body=_DATES | {"identity_id", "tag_key", "display_name", "created_by", "override_existing"},
+    ),
+    Endpoint(
+        "POST",
+        f"{TENANT}/pipeline/run",
+        body=frozenset({"start_date", "end_date", "recalculate"}),
+        success=202,
+    ),
+    _get(f"{TENANT}/pipeline/status"),
+    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"columns", "filters"}),
+    _get(f"{TENANT}/topic-attributions", "cluster_resource_id", "topic_name", "product_type", "attribution_method"),
+    _get(
+        f"{TENANT}/topic-attributions/aggregate",
+        "group_by",
+        "time_bucket",
+        "cluster_resource_id",
+        "topic_name",
+        "product_type",
+        _ANY_TAG,
+    ),
+    _get(f"{TENANT}/topic-attributions/dates"),
+    Endpoint("POST", f"{TENANT}/topic-attributions/export", body=_DATES),
+)
+BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}

@@ -1,0 +1,145 @@
+"""The examples of ``docs/api.md``: for each endpoint a request that anybody can run, and the shape of its answer.
+
+They are asked in this order, of one tenant: what one writes, the next ones see.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contract import shapes
+from tests.contract.endpoints import ENTITY, TENANT
+
+ADDRESS = "http://127.0.0.1:8080"
+PEOPLE = "/api/v1/tenants/acme"
+TAGS_OF = f"{PEOPLE}/entities/identity/UNALLOCATED/tags"
+#: A day that has data in the demo, as a shell writes it.
+SOME_DAY = "$(date -u -d '8 days ago' +%F)"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A request of one endpoint (``GET /health``), and what its answer must be: a shape, or the header of a CSV."""
+
+    endpoint: str
+    path: str
+    shape: shapes.Shape | str | None
+    body: dict[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        """The method."""
+        return self.endpoint.partition(" ")[0]
+
+    @property
+    def command(self) -> str:
+        """The request as somebody types it."""
+        words = ["curl -s"]
+        if self.method not in ("GET", "POST") or (self.method == "POST" and self.body is None):
+            words.append(f"-X {self.method}")
+        if self.body is not None:
+            quote = '"' if "$(" in json.dumps(self.body) else "'"
+            text = json.dumps(self.body)
+            words.append(
+                f"--json {quote}{text.replace(chr(34), chr(92) + chr(34)) if quote == chr(34) else text}{quote}"
+            )
+        quote = '"' if "$" in self.path else "'"
+        return " ".join([*words, f"{quote}{ADDRESS}{self.path}{quote}"])
+
+
+_DAY = f"start_date={SOME_DAY}&end_date={SOME_DAY}"
+_TOPICS = f"{PEOPLE}/topic-attributions"
+_CSV = "timestamp,identity_id,product_type,amount,tags"
+_TOPIC_CSV = (
+    "ecosystem,tenant_id,timestamp,env_id,cluster_resource_id,topic_name,"
+    "product_category,product_type,attribution_method,amount"
+)
+
+EXAMPLES = (
+    Example("GET /health", "/health", shapes.HEALTH),
+    Example("GET /api/v1/readiness", "/api/v1/readiness", shapes.READINESS),
+    Example("GET /api/v1/tenants", "/api/v1/tenants", [shapes.TENANT]),
+    Example(f"GET {TENANT}/status", f"{PEOPLE}/status?{_DAY}", shapes.TENANT_STATUS),
+    Example(
+        f"GET {TENANT}/billing",
+        f"{PEOPLE}/billing?product_type=KAFKA_STORAGE&page_size=1",
+        shapes.page_of(shapes.BILLING_LINE),
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks",
+        f"{PEOPLE}/chargebacks?{_DAY}&timezone=Europe/Berlin&cost_type=usage&page_size=1",
+        shapes.page_of(shapes.CHARGEBACK),
+    ),
+    Example(f"GET {TENANT}/chargebacks/{{dimension_id}}", f"{PEOPLE}/chargebacks/$DIMENSION", shapes.DIMENSION),
+    Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates", shapes.DATES),
+    Example(
+        f"GET {TENANT}/chargebacks/allocation-issues",
+        f"{PEOPLE}/chargebacks/allocation-issues?identity_id=UNALLOCATED&page_size=1",
+        shapes.page_of(shapes.ISSUE),
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks/aggregate",
+        f"{PEOPLE}/chargebacks/aggregate?group_by=product_category&group_by=tag:team&time_bucket=week",
+        shapes.AGGREGATE,
+    ),
+    Example(
+        f"GET {TENANT}/resources",
+        f"{PEOPLE}/resources?resource_type=kafka_cluster&status=active&sort_by=display_name&page_size=1",
+        shapes.page_of(shapes.RESOURCE),
+    ),
+    Example(
+        f"GET {TENANT}/identities",
+        f"{PEOPLE}/identities?identity_type=service_account&search=SA-&page_size=1",
+        shapes.page_of(shapes.IDENTITY),
+    ),
+    Example(f"GET {TENANT}/inventory/summary", f"{PEOPLE}/inventory/summary", shapes.INVENTORY),
+    Example(f"POST {ENTITY}", TAGS_OF, shapes.TAG, {"tag_key": "team", "tag_value": "platform", "created_by": "alice"}),
+    Example(f"GET {ENTITY}", TAGS_OF, [shapes.TAG]),
+    Example(f"PUT {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", shapes.TAG, {"tag_value": "payments"}),
+    Example(f"PATCH {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", shapes.TAG, {"tag_value": "payments"}),
+    Example(
+        f"POST {TENANT}/tags/bulk",
+        f"{PEOPLE}/tags/bulk",
+        shapes.BULK,
+        {
+            "items": [
+                {"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": key, "tag_value": value}
+                for key, value in (("team", "nobody"), ("env", "prod"))
+            ],
+            "created_by": "alice",
+            "override_existing": False,
+        },
+    ),
+    Example(
+        f"POST {TENANT}/tags/bulk-by-filter",
+        f"{PEOPLE}/tags/bulk-by-filter",
+        shapes.BULK,
+        {"identity_id": "UNALLOCATED", "start_date": SOME_DAY, "tag_key": "owner", "display_name": "unknown"},
+    ),
+    Example(f"GET {TENANT}/tags", f"{PEOPLE}/tags?entity_type=identity&tag_key=team", shapes.page_of(shapes.TAG)),
+    Example(f"GET {TENANT}/tags/keys", f"{PEOPLE}/tags/keys", shapes.TAG_KEYS),
+    Example(f"GET {TENANT}/tags/keys/{{tag_key}}/values", f"{PEOPLE}/tags/keys/team/values?q=pay", shapes.TAG_VALUES),
+    Example(f"DELETE {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", None),
+    Example(
+        f"POST {TENANT}/export",
+        f"{PEOPLE}/export",
+        _CSV,
+        {"columns": _CSV.split(","), "start_date": SOME_DAY, "filters": {"identity_id": "UNALLOCATED"}},
+    ),
+    Example(
+        f"GET {TENANT}/topic-attributions",
+        f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",
+        shapes.page_of(shapes.TOPIC_ROW),
+    ),
+    Example(
+        f"GET {TENANT}/topic-attributions/aggregate",
+        f"{_TOPICS}/aggregate?group_by=env_id&time_bucket=month",
+        shapes.TOPIC_AGGREGATE,
+    ),
+    Example(f"GET {TENANT}/topic-attributions/dates", f"{_TOPICS}/dates", shapes.DATES),
+    Example(f"POST {TENANT}/topic-attributions/export", f"{_TOPICS}/export", _TOPIC_CSV, {"start_date": SOME_DAY}),
+    Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run", shapes.RUN_ACCEPTED),
+    Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status", shapes.PIPELINE_STATUS),
+)

@@ -1,0 +1,31 @@
+"""What must hold for every answer that is not a success."""
+
+from __future__ import annotations
+
+import httpx
+
+from tests.contract import shapes
+
+
+def kind_of(response: httpx.Response, status: int) -> str:
+    """The kind of a problem, which has that status and the shape that all problems have."""
+    assert response.status_code == status, f"{response.status_code}: {response.text}"
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    shapes.check(shapes.INVALID if "errors" in body else shapes.PROBLEM, body)
+    assert body["status"] == status
+    kind: str = body["type"]
+    return kind.removeprefix("urn:chargeback:")
+
+
+def detail_of(response: httpx.Response, status: int) -> str:
+    """The sentence of a problem."""
+    kind_of(response, status)
+    detail: str = response.json()["detail"]
+    return detail
+
+
+def complaints(response: httpx.Response) -> list[str]:
+    """What a 400 complains about: names of parameters or fields, sorted."""
+    assert kind_of(response, 400) == "invalid-request"
+    return sorted(error["parameter"] for error in response.json()["errors"])

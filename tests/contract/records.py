@@ -1,0 +1,126 @@
+"""A client that reads whole lists, and all that a tenant has as plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from tests.contract import shapes
+
+Record = dict[str, Any]
+
+
+class Client(httpx.Client):
+    """An HTTP client with the questions that tests ask again and again."""
+
+    def answer(self, path: str, **parameters: Any) -> Any:
+        """The JSON of a GET that succeeds."""
+        response = self.get(path, params=parameters)
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"] == "application/json"
+        return response.json()
+
+    def all_items(self, path: str, page_size: Any = 1000, **parameters: Any) -> list[Record]:
+        """A whole list, page by page."""
+        items: list[Record] = []
+        page = 1
+        while True:
+            answer = self.answer(path, page=page, page_size=page_size, **parameters)
+            shapes.check(shapes.page_of(lambda _: True), answer)
+            assert (answer["page"], answer["page_size"]) == (page, page_size)
+            assert answer["pages"] == -(-answer["total"] // page_size)
+            items += answer["items"]
+            if page >= answer["pages"]:
+                assert len(items) == answer["total"]
+                return items
+            assert len(answer["items"]) == page_size
+            page += 1
+
+    @staticmethod
+    def tag_path(tenant: str, entity_type: str, entity_id: str, key: str | None = None) -> str:
+        """Where the tags of an entity are, or one of them; signs of the id that could mean something are encoded."""
+        tags = f"/api/v1/tenants/{tenant}/entities/{entity_type}/{quote(entity_id, safe='')}/tags"
+        return tags if key is None else f"{tags}/{quote(key, safe='')}"
+
+
+class Everything:
+    """All that a tenant has, read from the unfiltered lists."""
+
+    def __init__(self, client: Client, tenant: str) -> None:
+        self._client = client
+        self.base = f"/api/v1/tenants/{tenant}"
+
+    def _list(self, name: str) -> list[Record]:
+        return self._client.all_items(f"{self.base}/{name}")
+
+    @cached_property
+    def billing(self) -> list[Record]:
+        """Billing lines."""
+        return self._list("billing")
+
+    @cached_property
+    def chargebacks(self) -> list[Record]:
+        """Chargeback rows."""
+        return self._list("chargebacks")
+
+    @cached_property
+    def issues(self) -> list[Record]:
+        """Allocation issues."""
+        return self._list("chargebacks/allocation-issues")
+
+    @cached_property
+    def resources(self) -> list[Record]:
+        """Resources."""
+        return self._list("resources")
+
+    @cached_property
+    def identities(self) -> list[Record]:
+        """Identities."""
+        return self._list("identities")
+
+    @cached_property
+    def topics(self) -> list[Record]:
+        """Topic rows."""
+        return self._list("topic-attributions")
+
+    @property
+    def days(self) -> list[str]:
+        """The UTC days that have chargebacks, ascending."""
+        return sorted({row["timestamp"][:10] for row in self.chargebacks})
+
+
+def when(record: Record, field: str = "timestamp") -> datetime:
+    """The instant of a record."""
+    return datetime.fromisoformat(record[field]).astimezone(UTC)
+
+
+def total(records: Iterable[Record], field: str = "amount") -> Decimal:
+    """The exact sum of a field."""
+    return sum((Decimal(record[field]) for record in records), Decimal(0))
+
+
+def shown(amount: Decimal) -> str:
+    """An amount as the service writes it."""
+    digits = f"{amount:f}"
+    whole, _, fraction = digits.partition(".")
+    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def those(records: Iterable[Record], **fields: Any) -> list[Record]:
+    """The records that have these values."""
+    return [record for record in records if all(record[name] == value for name, value in fields.items())]
+
+
+def typical(records: Iterable[Record], field: str) -> Any:
+    """A value of the field that some of the records have and others have not: the most frequent such one."""
+    values = [record[field] for record in records]
+    return max(sorted(set(values) - {None}), key=values.count)
+
+
+Filter = Callable[[Record], bool]

@@ -1,0 +1,156 @@
+"""SPEC §5 and §7: what is not there, what is not possible, what is too large and what takes too long."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from chargeback.api.services import ApiLimits
+from chargeback.model.chargeback import CHARGEBACKS
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from tests.contract.deployment import Deployment
+from tests.contract.endpoints import ENDPOINTS, Endpoint
+from tests.contract.problems import detail_of, kind_of
+from tests.contract.records import Client
+from tests.support.facts import Share, tenant_store
+from tests.support.serving import client_of, services_for, wait_until
+
+OF_TENANTS = [endpoint for endpoint in ENDPOINTS if "{tenant_name}" in endpoint.path]
+PATHS = sorted({endpoint.path for endpoint in ENDPOINTS})
+BODIES: dict[str, Any] = {
+    "tag_key": "team",
+    "tag_value": "x",
+    "display_name": "x",
+    "items": [{"entity_type": "resource", "entity_id": "x", "tag_key": "team", "tag_value": "x"}],
+}
+
+
+def body_of(endpoint: Endpoint) -> dict[str, Any]:
+    """A valid body."""
+    return {name: copy.deepcopy(value) for name, value in BODIES.items() if name in endpoint.body}
+
+
+def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
+    """A valid request."""
+    body = body_of(endpoint)
+    return client.request(endpoint.method, path, json=body) if body else client.request(endpoint.method, path)
+
+
+@pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
+def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
+    """At every endpoint, whatever the name looks like; names are case-sensitive."""
+    for name in ("nobody", "ACME", "acme%20", "%00", "..%2F..", "a" * 300):
+        assert kind_of(ask(client, endpoint, endpoint.of(name)), 404) == "not-found"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/api",
+        "/api/v1",
+        "/api/v2/tenants",
+        "/api/v1/tenant",
+        "/api/v1/tenants/",
+        "/api/v1/tenants/acme",
+        "/api/v1/tenants/acme/billing/",
+        "/tenants",
+        "/readiness",
+        "//health",
+    ],
+)
+def test_other_paths_are_404(client: Client, path: str) -> None:
+    """Every path except ``/health`` has the prefix ``/api/v1``, and nothing is redirected."""
+    assert kind_of(client.get(path), 404) == "not-found"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_other_methods_are_405(client: Client, path: str) -> None:
+    """A problem that names the methods that are possible."""
+    possible = {endpoint.method for endpoint in ENDPOINTS if endpoint.path == path}
+    concrete = next(endpoint for endpoint in ENDPOINTS if endpoint.path == path).of("acme")
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS"} - possible:
+        response = client.request(method, concrete)
+        assert kind_of(response, 405) == "method-not-allowed"
+        assert set(response.headers["allow"].split(", ")) == possible
+        assert method in detail_of(response, 405)
+
+
+@pytest.mark.parametrize(
+    "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET"], ids=lambda endpoint: endpoint.name
+)
+def test_writes_have_no_query(client: Client, endpoint: Endpoint) -> None:
+    """What belongs into the body is not taken from the query."""
+    response = client.request(endpoint.method, endpoint.of("acme"), json=body_of(endpoint), params={"timezone": "UTC"})
+    assert kind_of(response, 400) == "invalid-request"
+    assert "timezone" in detail_of(response, 400)
+
+
+@pytest.mark.parametrize(
+    "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.body], ids=lambda endpoint: endpoint.name
+)
+def test_a_body_that_is_too_large_is_413(client: Client, endpoint: Endpoint) -> None:
+    """Beyond 8 MiB nothing is read; just below, a body is judged by what it says."""
+    large = b" " * (8 * 2**20 + 1)
+    assert kind_of(client.request(endpoint.method, endpoint.of("acme"), content=large), 413) == "body-too-large"
+    assert kind_of(client.request(endpoint.method, endpoint.of("acme"), content=large[:-1]), 400) == "invalid-request"
+
+
+def test_credentials_are_not_looked_at(client: Client) -> None:
+    """The service neither issues nor validates tokens: nothing is ever 401 or 403."""
+    for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic !!!"}, {"Cookie": "session=x"}):
+        assert client.get("/api/v1/tenants", headers=headers).status_code == 200
+
+
+#: These know at once that they cannot.
+AT_ONCE = ("/health", "/pipeline/run", "/metrics/chargebacks")
+
+
+def test_every_endpoint_keeps_the_time_limit(scratch: Client, deployment: Deployment) -> None:
+    """A request that runs longer than ``api.request_timeout_seconds`` is answered 504; ``/health`` never is."""
+    with (
+        deployment.served(mode="api", request_timeout_seconds=1e-6) as address,
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
+        for endpoint in ENDPOINTS:
+            if not endpoint.path.endswith(AT_ONCE):
+                assert kind_of(ask(client, endpoint, endpoint.of("scratch")), 504) == "timeout", endpoint.name
+        assert client.get("/health").status_code == 200
+
+
+def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
+    """The answer comes with the limit, not with the query; the query does not run on."""
+    day, rows = date(2026, 1, 1), 400_000
+    row = Share(day, "sa", "1.5").row()
+    columns = {field.name: pa.repeat(pa.scalar(row[field.name], field.type), rows) for field in CHARGEBACKS}
+    numbers = pc.cast(pa.array(range(rows)), pa.string())
+    columns["identity_id"] = pc.binary_join_element_wise("sa-", numbers, "")
+    with tenant_store(own_folder) as store:
+        store.facts.replace_day(CHARGEBACKS_TABLE, day, pa.table(columns, schema=CHARGEBACKS), epoch=1)
+        asked: dict[str, Any] = {
+            "start_date": day,
+            "end_date": day,
+            "group_by": [f"tag:{key}" for key in "abcdefghijklmnop"],
+        }
+        with client_of(services_for(store, limits=ApiLimits(0.1))) as client:
+            response = client.get("/api/v1/tenants/acme/chargebacks/aggregate", params=asked)
+            assert kind_of(response, 504) == "timeout"
+            wait_until(is_idle)
+            assert client.get("/health").status_code == 200
+
+
+def is_idle() -> bool:
+    """Whether this process does nothing for a moment."""
+    before = os.times()
+    time.sleep(0.3)
+    after = os.times()
+    return after.user + after.system - before.user - before.system < 0.1

@@ -1,0 +1,135 @@
+"""SPEC §4 «Export»: every column, filter and default, compared with the list."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from itertools import combinations
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.contract.problems import complaints
+from tests.contract.records import Client, Everything, Record, those, when
+
+DEFAULT = (
+    "timestamp",
+    "resource_id",
+    "product_category",
+    "product_type",
+    "identity_id",
+    "cost_type",
+    "amount",
+    "allocation_method",
+    "tags",
+)
+COLUMNS = ("ecosystem", "tenant_id", *DEFAULT[:-1], "allocation_detail", "tags", "metadata")
+FILTERS = ("identity_id", "product_type", "resource_id", "cost_type")
+
+
+def exported(client: Client, tenant: str = "acme", body: Any = ...) -> list[dict[str, str]]:
+    """The rows of an export as texts; the answer is a file of CSV with lines ended as RFC 4180 wants."""
+    asked = {} if body is ... else {"json": body}
+    response = client.post(f"/api/v1/tenants/{tenant}/export", **asked)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"].startswith("text/csv")
+    assert response.headers["content-disposition"].startswith("attachment")
+    assert response.content.endswith(b"\r\n")
+    return list(csv.DictReader(io.StringIO(response.text, newline="")))
+
+
+def field(row: Record, name: str) -> str:
+    """A field as the file has it."""
+    if name == "tags":
+        return ";".join(f"{key}={value}" for key, value in sorted(row["tags"].items()))
+    if name == "metadata":
+        return json.dumps(row["metadata"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text: str = row[name]
+    return text
+
+
+def expected(rows: list[Record], columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """What the file must have."""
+    return [{name: field(row, name) for name in columns} for row in rows]
+
+
+@pytest.mark.parametrize("body", [..., {}, {"filters": {}}, {"timezone": "UTC", "start_date": None}], ids=str)
+def test_defaults(client: Client, everything: Everything, body: Any) -> None:
+    """Without a body or with an empty one: the default columns of the lookback, in the order of the list."""
+    rows = exported(client, body=body)
+    assert tuple(rows[0]) == DEFAULT
+    assert rows == expected(everything.chargebacks, DEFAULT)
+
+
+def test_every_column(client: Client, everything: Everything) -> None:
+    """All available columns, in the order asked for."""
+    backwards = tuple(reversed(COLUMNS))
+    rows = exported(client, body={"columns": list(backwards)})
+    assert tuple(rows[0]) == backwards
+    assert rows == expected(everything.chargebacks, backwards)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_column_alone(client: Client, everything: Everything, name: str) -> None:
+    """A file of one column."""
+    response = client.post(f"{everything.base}/export", json={"columns": [name]})
+    texts = [line[0] if line else "" for line in csv.reader(io.StringIO(response.text, newline=""))]
+    assert texts == [name, *(field(row, name) for row in everything.chargebacks)]
+
+
+@pytest.mark.parametrize("filters", [some for size in (1, 2, 4) for some in combinations(FILTERS, size)], ids="+".join)
+def test_filters(client: Client, everything: Everything, filters: tuple[str, ...]) -> None:
+    """Each filter alone and together with others."""
+    row = those(everything.chargebacks, cost_type="usage")[40]
+    asked = {name: row[name] for name in filters}
+    rows = exported(client, body={"filters": asked, "columns": list(DEFAULT)})
+    assert rows == expected(those(everything.chargebacks, **asked), DEFAULT) != []
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_ranges(client: Client, everything: Everything, zone: str) -> None:
+    """A range of days in a zone, both ends included."""
+    first, last = everything.days[2], everything.days[4]
+    rows = [row for row in everything.chargebacks if first <= str(when(row).astimezone(ZoneInfo(zone)).date()) <= last]
+    body = {"start_date": first, "end_date": last, "timezone": zone}
+    assert exported(client, body=body) == expected(rows, DEFAULT)
+
+
+def test_nothing_is_a_header(client: Client, everything: Everything) -> None:
+    """An export of no rows still names its columns."""
+    response = client.post(f"{everything.base}/export", json={"filters": {"identity_id": "nobody"}})
+    assert (response.status_code, response.text) == (200, ",".join(DEFAULT) + "\r\n")
+
+
+def test_tags(scratch: Client) -> None:
+    """``key=value`` sorted and joined by semicolons, with what could be mistaken escaped and quoted."""
+    row = scratch.all_items("/api/v1/tenants/scratch/chargebacks")[0]
+    path = scratch.tag_path("scratch", "identity", row["identity_id"])
+    value = 'a;b=c\\d "e", f\n'
+    for key, text in (("z", value), ("a", "=1+1")):
+        assert scratch.post(path, json={"tag_key": key, "tag_value": text}).status_code == 201
+    rows = exported(scratch, "scratch", {"columns": ["tags"], "filters": {"identity_id": row["identity_id"]}})
+    assert {each["tags"] for each in rows} == {'a=\\=1+1;z=a\\;b\\=c\\\\d "e", f\n'}
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"columns": []}, ["columns"]),
+        ({"columns": ["amount", "nonsense"]}, ["columns[1]"]),
+        ({"columns": ["dimension_id"]}, ["columns[0]"]),
+        ({"columns": ["amount", "amount"]}, ["columns"]),
+        ({"columns": "amount"}, ["columns"]),
+        ({"filters": {"tag_key": "x"}}, ["filters.tag_key"]),
+        ({"filters": {"cost_type": "x", "identity_id": 1}}, ["filters.cost_type", "filters.identity_id"]),
+        ({"filters": []}, ["filters"]),
+        ({"start_date": "2026-02-02", "end_date": "2026-02-01"}, ["start_date"]),
+        ({"timezone": "x", "end_date": "x", "format": "xlsx"}, ["end_date", "format", "timezone"]),
+        ([], ["body"]),
+    ],
+)
+def test_what_is_refused(client: Client, everything: Everything, body: Any, named: list[str]) -> None:
+    """400, with every field that is wrong."""
+    assert complaints(client.post(f"{everything.base}/export", json=body)) == named

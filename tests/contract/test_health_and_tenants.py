@@ -1,0 +1,122 @@
+"""SPEC §4 «Health and readiness» and «Tenants», §9."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from datetime import timedelta
+
+import httpx
+import pytest
+
+import chargeback
+from chargeback.model.days import utc_today
+from chargeback.store.control.days import save_day
+from chargeback.store.tenant import open_store
+from tests.contract import shapes
+from tests.contract.deployment import CUTOFF_DAYS, DAYS, Deployment
+from tests.contract.problems import complaints
+from tests.contract.records import Client, Everything
+
+TODAY = utc_today()
+#: The days that the pipeline calculates: from the lookback to the cutoff.
+WINDOW = [(TODAY - timedelta(days=ago)).isoformat() for ago in range(DAYS, CUTOFF_DAYS, -1)]
+
+
+def test_health(client: Client) -> None:
+    """``{status: 'ok', version}``, outside ``/api/v1``."""
+    answer = client.answer("/health")
+    shapes.check(shapes.HEALTH, answer)
+    assert answer == {"status": "ok", "version": chargeback.__version__}
+    assert client.get("/api/v1/health").status_code == 404
+    assert complaints(client.get("/health", params={"x": 1})) == ["x"]
+
+
+def test_readiness(client: Client) -> None:
+    """Every field of the service and of each tenant, with what is known of a tenant that has been run."""
+    answer = client.answer("/api/v1/readiness")
+    shapes.check(shapes.READINESS, answer)
+    assert (answer["status"], answer["mode"]) == ("ready", "both")
+    assert answer["version"] == chargeback.__version__
+    by_name = {tenant["tenant_name"]: tenant for tenant in answer["tenants"]}
+    assert by_name.keys() == {"acme", "scratch", "plain", "wrong"}
+    acme = by_name["acme"]
+    assert (acme["tables_ready"], acme["has_data"], acme["permanent_failure"]) == (True, True, None)
+    assert acme["last_run_status"] == "completed"
+    statuses = {name: tenant["topic_attribution_status"] for name, tenant in by_name.items()}
+    assert statuses == {"acme": "enabled", "scratch": "enabled", "plain": "disabled", "wrong": "config_error"}
+    for name, tenant in by_name.items():
+        assert (tenant["topic_attribution_error"] is not None) == (name == "wrong")
+
+
+def test_readiness_in_mode_api(api_only: httpx.Client) -> None:
+    """The mode is told, and nothing else depends on it."""
+    answer = api_only.get("/api/v1/readiness").json()
+    shapes.check(shapes.READINESS, answer)
+    assert (answer["mode"], answer["status"]) == ("api", "ready")
+
+
+def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
+    """Within two seconds the answer is the same, byte for byte; it is asked anew afterwards without failing."""
+    first = client.get("/api/v1/readiness").content
+    assert client.get("/api/v1/readiness").content == first
+    time.sleep(2.05)
+    assert client.get("/api/v1/readiness").status_code == 200
+
+
+def test_tenants(client: Client, everything: Everything) -> None:
+    """A list of summaries, ordered by name."""
+    answer = client.answer("/api/v1/tenants")
+    shapes.check([shapes.TENANT], answer)
+    assert [tenant["tenant_name"] for tenant in answer] == ["acme", "plain", "scratch", "wrong"]
+    acme = answer[0]
+    assert acme["tenant_id"] == "acme"
+    assert acme["ecosystem"] == "confluent_cloud"
+    assert (acme["dates_pending"], acme["dates_calculated"]) == (0, len(WINDOW))
+    assert acme["last_calculated_date"] == WINDOW[-1] == everything.days[-1]
+
+
+def test_status(client: Client, everything: Everything) -> None:
+    """Per date five flags, for the lookback unless dates are given."""
+    answer = client.answer(f"{everything.base}/status")
+    shapes.check(shapes.TENANT_STATUS, answer)
+    assert [state["tracking_date"] for state in answer["states"]] == WINDOW
+    for state in answer["states"]:
+        assert all(value is True for name, value in state.items() if name != "tracking_date")
+    assert (answer["tenant_name"], answer["tenant_id"], answer["topic_attribution_status"]) == (
+        "acme",
+        "acme",
+        "enabled",
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (WINDOW[2], WINDOW[5], WINDOW[2:6]),
+        (WINDOW[3], WINDOW[3], WINDOW[3:4]),
+        (WINDOW[7], None, WINDOW[7:]),
+        (None, WINDOW[4], WINDOW[:5]),
+        ("2020-01-01", "2020-02-01", []),
+    ],
+)
+def test_status_of_a_range(
+    client: Client, everything: Everything, first: str | None, last: str | None, expected: list[str]
+) -> None:
+    """Both ends are included."""
+    asked = {name: value for name, value in (("start_date", first), ("end_date", last)) if value}
+    states = client.answer(f"{everything.base}/status", **asked)["states"]
+    assert [state["tracking_date"] for state in states] == expected
+
+
+@pytest.mark.parametrize("tenant", ["plain", "wrong"])
+def test_topic_flags_are_false_without_topics(client: Client, deployment: Deployment, tenant: str) -> None:
+    """When topic attribution is disabled or in ``config_error``, its flags are false (SPEC §3), whatever is kept."""
+    day = TODAY - timedelta(days=100)
+    flags = [name for name in shapes.DAY_STATE if name != "tracking_date"]
+    with closing(open_store(deployment.configuration.tenants[tenant])) as store, store.control.write() as connection:
+        save_day(connection, day, **dict.fromkeys(flags, True))
+    answer = client.answer(f"/api/v1/tenants/{tenant}/status", start_date=day, end_date=day)
+    shapes.check(shapes.TENANT_STATUS, answer)
+    expected = {"tracking_date": str(day)} | {name: not name.startswith("topic_") for name in flags}
+    assert answer["states"] == [expected]

@@ -1,0 +1,23 @@
+"""Whatever is sent, the service answers, and never by a failure of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.deployment import Deployment
+from tests.contract.records import Client
+from tests.contract.rubbish import throw
+
+#: ``python -m tests.contract.rubbish ADDRESS COUNT [SEED]`` sends more.
+COUNT = 600
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rubbish_is_refused_not_fallen_over(scratch: Client, deployment: Deployment, seed: int) -> None:
+    """No random request is answered by 5xx other than 504, none breaks its connection, and the service lives on."""
+    statuses, failures = throw(deployment.address, seed, COUNT, "scratch")
+    assert not failures, f"seed {seed}:\n" + "\n".join(failures)
+    assert sum(statuses.values()) == COUNT
+    assert statuses[400] > 50
+    assert statuses[200] > 20
+    assert scratch.get("/health").status_code == 200
