@@ -13,7 +13,7 @@ from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange, utc_today
-from chargeback.model.inventory import Inventory, ListedInventory
+from chargeback.model.inventory import Inventory, ListedInventory, Resource
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.events import RunRequest, StopSignal
 from chargeback.pipeline.gather import gather
@@ -43,6 +43,7 @@ class Bills:
 
     answers: dict[date, GatheredDay] = field(default_factory=dict)
     fails_after: int | None = None
+    listed: ListedInventory = ListedInventory(Inventory(), frozenset())
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
         for number, day in enumerate(days):
@@ -51,7 +52,7 @@ class Bills:
             yield self.answers.get(day, GatheredDay(day, [line(day)]))
 
     def inventory(self) -> ListedInventory:
-        return ListedInventory(Inventory(), frozenset())
+        return self.listed
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         return MeasuredUsage(USAGE.empty_table())
@@ -108,3 +109,12 @@ def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: Job, d
     with deployment.store.control.read() as connection:
         types = {resource.resource_id: resource.resource_type for resource in read_inventory(connection).resources}
     assert types == {"x": "gadget", "thing-1": "unknown"}
+
+
+def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(job: Job, deployment: Deployment) -> None:
+    """It is deleted from the start; of a type that was not listed nothing is known."""
+    listed = ListedInventory(Inventory([Resource("here", "gadget")]), frozenset({"gadget"}))
+    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="gone", resource_type="gadget")])}, listed=listed))
+    with deployment.store.control.read() as connection:
+        gone = {r.resource_id: r.deleted_at is not None for r in read_inventory(connection).resources}
+    assert gone == {"here": False, "gone": True, "thing-1": False}

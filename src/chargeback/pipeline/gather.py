@@ -17,7 +17,7 @@ from chargeback.errors import SourceError
 from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, utc_now
-from chargeback.model.inventory import Inventory, Resource, environments
+from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
 from chargeback.pipeline.events import Stage
 from chargeback.pipeline.job import Job
 from chargeback.store.control import days as states
@@ -41,13 +41,13 @@ def gather(job: Job, gatherer: Gatherer) -> None:
     """
     job.enter(Stage.GATHERING, total=len(job.window))
     try:
-        inventory_is_usable = _gather_inventory(job, gatherer)
-        _gather_billing(job, gatherer)
+        listed = _gather_inventory(job, gatherer)
+        _gather_billing(job, gatherer, listed.complete)
     except SourceError as error:
         job.trouble(f"gathering failed: {error}")
         job.tally.gathering_failed = True
         return
-    if not inventory_is_usable:
+    if listed.required & listed.failures.keys():
         job.tally.gathering_failed = True
         return
     with job.lease.write() as connection:
@@ -55,8 +55,8 @@ def gather(job: Job, gatherer: Gatherer) -> None:
         runs.reset_gather_failures(connection)
 
 
-def _gather_inventory(job: Job, gatherer: Gatherer) -> bool:
-    """Merge what is listed; whether every required listing was complete."""
+def _gather_inventory(job: Job, gatherer: Gatherer) -> ListedInventory:
+    """Merge what is listed."""
     listed = gatherer.inventory()
     job.check()
     for name, reason in sorted(listed.failures.items()):
@@ -65,14 +65,14 @@ def _gather_inventory(job: Job, gatherer: Gatherer) -> bool:
         threshold = job.tenant.settings.zero_gather_deletion_threshold
         shelves.merge_listing(connection, listed, utc_now(), empty_listings_to_delete=threshold)
         shelves.ensure_known(connection, utc_now())
-    return not listed.required & listed.failures.keys()
+    return listed
 
 
-def _gather_billing(job: Job, gatherer: Gatherer) -> None:
+def _gather_billing(job: Job, gatherer: Gatherer, complete: frozenset[str]) -> None:
     with job.store.control.read() as connection:
         known = {state.tracking_date: state for state in states.read_days(connection, job.window)}
         inventory = shelves.read_inventory(connection)
-    shelf = _Shelf(job, known, inventory)
+    shelf = _Shelf(job, known, inventory, complete)
     wanted = [day for day in job.window if _is_asked_for(job, known.get(day))]
     for number, gathered in enumerate(_answers(gatherer, wanted), start=1):
         with log_context(date=gathered.day):
@@ -103,13 +103,16 @@ def _answers(gatherer: Gatherer, wanted: list[date]) -> Iterator[GatheredDay]:
 
 
 class _Shelf:
-    """Keeps gathered days, one after the other."""
+    """Keeps gathered days, one after the other. ``complete`` are the types that were just listed completely."""
 
-    def __init__(self, job: Job, known: Mapping[date, DayState], inventory: Inventory) -> None:
+    def __init__(
+        self, job: Job, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
+    ) -> None:
         self._job = job
         self._known = known
         self._environments = environments(inventory.resources)
         self._resources = {resource.resource_id for resource in inventory.resources}
+        self._complete = complete & {resource.resource_type for resource in inventory.resources}
 
     def keep(self, gathered: GatheredDay) -> None:
         """Store the day if it is new or has changed, and say so in its state."""
@@ -162,10 +165,15 @@ class _Shelf:
             log.info("tenant %s: the bill of %s has changed and is calculated again", job.tenant.name, day)
 
     def _add_billed_resources(self, lines: Sequence[BillingLine], now: datetime, connection: Connection) -> None:
-        """A row in the inventory for every billed resource that no listing has ever named."""
+        """A row in the inventory for every billed resource that no listing has ever named; it is gone already where
+        its type was just listed completely."""
         new = {
             line.resource_id: Resource(
-                line.resource_id, line.resource_type, line.resource_name, parent_id=line.environment_id
+                line.resource_id,
+                line.resource_type,
+                line.resource_name,
+                parent_id=line.environment_id,
+                deleted_at=now if line.resource_type in self._complete else None,
             )
             for line in lines
             if line.resource_id not in self._resources
