@@ -43,7 +43,7 @@ class Bills:
 
     answers: dict[date, GatheredDay] = field(default_factory=dict)
     fails_after: int | None = None
-    listed: ListedInventory = ListedInventory(Inventory(), frozenset())
+    listed: ListedInventory = field(default_factory=lambda: ListedInventory(Inventory(), frozenset()))
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
         for number, day in enumerate(days):

@@ -11,8 +11,9 @@ from benchmarks.disk import simulate
 @pytest.mark.drill
 def test_disk_use_is_flat(tmp_path: Path) -> None:
     """Once the oldest days go, a month more of daily runs, corrections and killed writers takes no more disk."""
-    used = list(simulate(tmp_path, days=90, retention_days=30, seconds=0.3))
+    used = list(simulate(tmp_path, days=80, retention_days=30, seconds=0.3))
     settled, last = used[45:60], used[-15:]
-    for what in ("facts", "files", "log_files", "folders", "control"):
+    for what in ("facts", "files", "log_files", "folders"):
         before = max(getattr(use, what) for use in settled)
         assert max(getattr(use, what) for use in last) <= 1.25 * before, what
+    assert last[-1].control < 6_000_000  # SQLite's write-ahead log grows up to four million bytes, and is used again
