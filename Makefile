@@ -12,10 +12,10 @@ BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench drill lock clean servers
+.PHONY: help setup demo test check bench bench-quick drill lock clean servers
 
 help:  ## What there is (this list)
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PYTHON=$(PYTHON)  chooses the interpreter;  demo: PORT=$(PORT) SIZE=$(SIZE) (small, usual, large) DAYS=$(DAYS) SEED=$(SEED) DATA=$(DATA)"
 
@@ -44,6 +44,9 @@ check: setup  ## Style, types, layers, and that the documentation matches the co
 bench: setup  ## The measured bars, as a table and as JSON
 	@$(BIN)/python -m benchmarks
 
+bench-quick: setup  ## The same in less than a minute, on a small tenant
+	@$(BIN)/python -m benchmarks --quick
+
 drill: setup servers  ## Long failure drills
 	@$(BIN)/python -m pytest -q -m drill tests
 
@@ -56,14 +59,15 @@ clean:  ## Remove what was made here, but no data
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), and a
-# PostgreSQL (the programs, unless CHARGEBACK_TEST_POSTGRES names a running one).
+# The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, and
+# a PostgreSQL (the programs, unless CHARGEBACK_TEST_POSTGRES names a running one).
 # Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
 servers:
 	@missing=""; \
 	{ command -v prometheus && command -v promtool; } >/dev/null || missing="prometheus"; \
 	test -n "$$CHARGEBACK_TEST_POSTGRES" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
 	  || missing="$$missing postgresql"; \
+	PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	test -z "$$missing" && exit 0; \
 	echo "installing Debian's $$missing" >&2; \
 	if [ "$$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi; \

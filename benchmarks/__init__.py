@@ -1,0 +1,1 @@
+"""Benchmarks: what the service costs, measured beside what the machine could do (`python -m benchmarks`)."""

@@ -1,0 +1,131 @@
+"""``python -m benchmarks``: every figure, or with ``--quick`` those that take less than a minute."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from benchmarks import report
+from benchmarks.backfill import backfill
+from benchmarks.calculation import calculation
+from benchmarks.floors import Floors
+from benchmarks.measure import Figure
+from benchmarks.questions import Asking, aggregates, lists, small, tagging
+from benchmarks.reference.star import Star
+from benchmarks.service import export, many_clients, time_limit, while_busy
+from benchmarks.serving import Service, serving
+from benchmarks.shapes import LARGE, MIDDLE, USUAL
+from benchmarks.tenants import Generated, generated
+
+_DATA: Final = Path(".tmp/bench-data")
+_PLAIN_WIDTH: Final = 160
+_PARTS: Final = ("calculate", "questions", "export", "clients", "busy", "limit", "backfill")
+
+
+def main() -> int:
+    """Measure, show, compare, keep."""
+    given = _arguments()
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PLAIN_WIDTH)
+    start = time.perf_counter()
+    scratch = Path(tempfile.mkdtemp(prefix="chargeback-bench-"))
+    figures: list[Figure] = []
+    try:
+        for figure in _figures(given, scratch):
+            console.print(f"[dim]{time.perf_counter() - start:5.0f} s  {figure.key}: {figure.value:,.1f} {figure.unit}")
+            figures.append(figure)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    report.show(figures, console)
+    report.summary(figures, console)
+    _compare(figures, console)
+    console.print(f"{time.perf_counter() - start:.0f} seconds in all; 15-minute load {os.getloadavg()[2]:.1f}")
+    output = given.output or (None if given.quick or given.only else report.RESULTS)
+    if output is not None:
+        output.write_text(json.dumps(report.document(figures, quick=given.quick), indent=1) + "\n", encoding="utf-8")
+        console.print(f"written to {output}")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less of everything; nothing is written")
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=[], help="some parts alone; nothing is written")
+    parser.add_argument("--data", type=Path, default=_DATA, help=f"where generated tenants are kept ({_DATA})")
+    parser.add_argument("--output", type=Path, help="write the figures there")
+    return parser.parse_args()
+
+
+def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
+    wanted = set(given.only) or set(_PARTS)
+    data = given.data.absolute()
+    data.mkdir(parents=True, exist_ok=True)
+    if "calculate" in wanted:
+        yield from calculation(quick=given.quick)
+    if wanted & {"questions", "export", "clients", "busy", "limit"}:
+        tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
+        for tenant in tenants:
+            yield Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
+        yield from _start(tenants[0], scratch)
+        with serving(tenants, scratch / "served") as service:
+            yield from _served(service, tenants, wanted, data, scratch, quick=given.quick)
+        if "limit" in wanted and not given.quick:
+            yield from time_limit(tenants[-1], scratch)
+    if "backfill" in wanted:
+        for topics in (False,) if given.quick else (False, True):
+            yield from backfill(scratch, days=20 if given.quick else 200, topics=topics)
+
+
+def _start(tenant: Generated, scratch: Path) -> Iterator[Figure]:
+    with serving([tenant], scratch / "started") as service:
+        taken = service.start_ms
+    yield Figure("start", "from nothing to the first page of rows", taken, "ms", bar=3000)
+
+
+def _served(
+    service: Service, tenants: list[Generated], wanted: set[str], data: Path, scratch: Path, *, quick: bool
+) -> Iterator[Figure]:
+    for tenant in tenants:
+        star = Star(data / f"star-{tenant.shape.folder}.db", tenant.files()) if tenant.rows < 10**7 else None
+        if "questions" in wanted:
+            yield from _questions(service, tenant, star, repeats=3 if quick else 5)
+        if "export" in wanted:
+            yield from export(service, tenant, scratch, star)
+        if star is not None:
+            star.close()
+    if "clients" in wanted:
+        yield from many_clients(service, tenants[0].shape, seconds=1 if quick else 4)
+    if "busy" in wanted:
+        yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
+
+
+def _questions(service: Service, tenant: Generated, star: Star | None, *, repeats: int) -> Iterator[Figure]:
+    asking = Asking(service.client(), tenant, Floors(tenant.facts), star, repeats)
+    for part in (aggregates, lists, small, tagging):
+        yield from part(asking)
+    asking.floors.close()
+
+
+def _compare(figures: Iterable[Figure], console: Console) -> None:
+    before = report.last_committed()
+    if before is None:
+        console.print("no committed results to compare with")
+        return
+    worse = report.regressions(list(figures), before)
+    console.print(f"compared with the committed results of {before['date']}: {len(worse)} clearly worse")
+    for sentence in worse:
+        console.print(f"  {sentence}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,161 @@
+"""Calculate and persist: rows a second, memory, and whether it stays flat in the number of days."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from benchmarks.evidence import EvidenceMaker
+from benchmarks.measure import Figure, memory_mib, reset_peak
+from benchmarks.reference.loop import allocate, new_database
+from benchmarks.shapes import FIRST_DAY, HUGE_DAY, LARGE, USUAL, Shape
+from chargeback.allocation.day import DayCalculator, Evidence
+from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Calculated:
+    """What calculating and persisting some equal days came to, day by day; memory in MiB."""
+
+    rows: int
+    seconds: list[float]
+    cpu_seconds: list[float]
+    first_peak: float
+    last_peak: float
+    floor_seconds: float
+    reference_rows: float
+
+
+def calculation(*, quick: bool) -> Iterator[Figure]:
+    """Days of three sizes; each in a process of its own."""
+    for shape, days in ((USUAL, 60), (LARGE, 10), (HUGE_DAY, 3)):
+        if quick and shape is HUGE_DAY:
+            continue
+        found = _in_a_process(shape, 10 if quick else days)
+        group = f"calculate, {found.rows:,} rows a day"
+        huge = shape is HUGE_DAY
+        yield Figure(
+            group,
+            "a day like the one before",
+            found.rows / min(found.seconds[1:]),
+            "rows/s",
+            found.rows / found.floor_seconds,
+            found.reference_rows,
+            500_000 if huge else None,
+            more_is_better=True,
+            note=f"{min(found.cpu_seconds[1:]) * 1000:.0f} ms CPU a day; the floor only writes the rows",
+        )
+        yield Figure(
+            group,
+            "the first day, all dimensions new",
+            found.rows / found.seconds[0],
+            "rows/s",
+            more_is_better=True,
+            note=f"{found.cpu_seconds[0] * 1000:.0f} ms CPU",
+        )
+        yield Figure(group, "peak memory", found.last_peak, "MiB", bar=1536 if huge else None)
+        yield Figure(
+            group,
+            "growth of the peak, day by day",
+            found.last_peak - found.first_peak,
+            "MiB",
+            note=f"over {len(found.seconds) - 1} days after the first two",
+        )
+
+
+def _in_a_process(shape: Shape, days: int) -> Calculated:
+    receiving, sending = _SPAWN.Pipe(duplex=False)
+    process = _SPAWN.Process(target=_calculate, args=(shape, days, sending))
+    process.start()
+    sending.close()
+    try:
+        found: Calculated = receiving.recv()
+    finally:
+        process.join()
+    return found
+
+
+def _calculate(shape: Shape, days: int, sending: multiprocessing.connection.Connection) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="chargeback-bench-"))
+    maker = EvidenceMaker(shape)
+    made = maker.day(FIRST_DAY)
+    maker.close()
+    facts = FactTables(folder / "facts")
+    facts.create()
+    calculator, register = DayCalculator(catalogue()), DimensionRegister(facts, epoch=1)
+    seconds, cpu_seconds, peaks, rows = [], [], [], 0
+    for number in range(days):
+        day = FIRST_DAY + timedelta(days=number)
+        evidence = Evidence(day, made.billing, made.usage, made.members)
+        reset_peak()
+        start, cpu = time.perf_counter(), time.process_time()
+        calculated = calculator.calculate(evidence)
+        register.register(calculated.dimensions)
+        facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=1)
+        seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(time.process_time() - cpu)
+        peaks.append(memory_mib(peak=True))
+        rows = calculated.rows.num_rows
+        del calculated
+    calculator.close()
+    floor = _rewrite(facts, folder / "floor.parquet")
+    reference = _reference(made, folder / "reference.db") if rows < 100_000 else _reference_of_a_smaller_day(folder)
+    shutil.rmtree(folder)
+    sending.send(Calculated(rows, seconds, cpu_seconds, peaks[min(1, days - 1)], max(peaks), floor, reference))
+
+
+def _rewrite(facts: FactTables, to: Path) -> float:
+    """The floor: the finished rows of one day, read and written by DuckDB."""
+    file = facts.snapshot(CHARGEBACKS_TABLE).files[-1].path
+    with duckdb.connect(config={"threads": 2}) as database:
+        taken = []
+        for _ in range(2):
+            start = time.perf_counter()
+            database.execute(f"COPY (FROM read_parquet('{file}')) TO '{to}' (FORMAT parquet, CODEC zstd)")
+            taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def _reference(evidence: Evidence, file: Path) -> float:
+    """Rows a second of the obvious implementation."""
+    database = new_database(str(file))
+    start = time.perf_counter()
+    rows = allocate(evidence, database)
+    taken = time.perf_counter() - start
+    database.close()
+    return rows / taken
+
+
+def _reference_of_a_smaller_day(folder: Path) -> float:
+    """Its speed does not depend on the size of the day, but its patience does."""
+    maker = EvidenceMaker(LARGE)
+    try:
+        return _reference(maker.day(FIRST_DAY), folder / "reference.db")
+    finally:
+        maker.close()
+
+
+def calculate_for(shape: Shape, seconds: float) -> None:
+    """Calculate the same day again and again for so long, in a process of its own."""
+    maker = EvidenceMaker(shape)
+    evidence = maker.day(FIRST_DAY)
+    maker.close()
+    calculator = DayCalculator(catalogue())
+    ending = time.perf_counter() + seconds
+    while time.perf_counter() < ending:
+        calculator.calculate(evidence)
+    calculator.close()

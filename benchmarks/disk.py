@@ -1,0 +1,163 @@
+"""How much disk a tenant takes over a year of daily runs.
+
+Time is scaled: a simulated day lasts a fraction of a second, and so do the table's own limits (files that were removed
+are kept for 7 days, logs for 30). Every day a new day is written to every table, three older days are replaced because
+their bill changed, a writer is killed now and then, and retention and upkeep are done as a run does them.
+
+``python -m benchmarks.disk`` prints what lies on the disk at the end of every month.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import save_day
+from chargeback.store.control.retention import forget_days
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    DIMENSIONS_TABLE,
+    MEMBERS_TABLE,
+    SCHEMAS,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    FactTables,
+)
+from chargeback.store.facts.upkeep import rewrite_dimensions, tidy_table
+
+FIRST = date(2026, 1, 1)
+#: Rows a day of the usual tenant.
+ROWS = {
+    BILLING_TABLE: 60,
+    USAGE_TABLE: 500,
+    MEMBERS_TABLE: 500,
+    CHARGEBACKS_TABLE: 2_000,
+    TOPIC_USAGE_TABLE: 1_000,
+    TOPICS_TABLE: 1_000,
+}
+KEPT_DAYS, LOG_DAYS = 7, 30
+
+
+@dataclass(frozen=True)
+class Use:
+    """What lies on the disk at the end of a day: bytes and files of the facts, bytes of the control database."""
+
+    day: int
+    facts: int
+    files: int
+    log_files: int
+    folders: int
+    control: int
+
+
+def simulate(folder: Path, *, days: int, retention_days: int, seconds: float) -> Iterator[Use]:
+    """Live through ``days`` days, each at least ``seconds`` long, and tell what lies on the disk after each."""
+    facts = FactTables(folder / "facts")
+    facts.create()
+    for name in SCHEMAS:
+        _scale(facts, name, seconds)
+    chance = random.Random(7)
+    with ControlDatabase(f"sqlite:///{folder / 'control.db'}") as control:
+        control.upgrade()
+        for number in range(days):
+            began = time.monotonic()
+            _live(facts, control, number, retention_days, seconds, chance)
+            yield _use(folder, number)
+            time.sleep(max(0.0, seconds - (time.monotonic() - began)))
+
+
+def _scale(facts: FactTables, name: str, seconds: float) -> None:
+    limits = {"delta.deletedFileRetentionDuration": KEPT_DAYS, "delta.logRetentionDuration": LOG_DAYS}
+    scaled = {key: f"interval {int(each * seconds * 1000)} milliseconds" for key, each in limits.items()}
+    DeltaTable(str(facts.root / name)).alter.set_table_properties(scaled)
+
+
+def _live(
+    facts: FactTables, control: ControlDatabase, number: int, retention_days: int, seconds: float, chance: random.Random
+) -> None:
+    today = FIRST + timedelta(days=number)
+    oldest = today - timedelta(days=retention_days)
+    corrected = [today - timedelta(days=offset) for offset in (1, 2, 9) if offset <= number]
+    for day in [today, *corrected]:
+        for name, rows in ROWS.items():
+            facts.replace_day(name, day, _rows(name, day, rows, chance), epoch=1)
+        with control.write() as connection:
+            save_day(connection, day, billing_gathered=True, chargeback_calculated=True)
+    facts.append(DIMENSIONS_TABLE, _rows(DIMENSIONS_TABLE, today, 3, chance), epoch=1)
+    if number % 10 == 0:
+        for name in ("half.parquet#1", "orphan.parquet"):
+            (facts.root / CHARGEBACKS_TABLE / f"date={today}" / f"{number}-{name}").write_bytes(b"x" * 50_000)
+    with control.write() as connection:
+        forget_days(connection, oldest)
+    for name in ROWS:
+        facts.delete_before(name, oldest, epoch=1)
+    rewrite_dimensions(facts, epoch=1)
+    for name in SCHEMAS:
+        tidy_table(facts, name, epoch=1, leftover_age=timedelta(seconds=KEPT_DAYS * seconds))
+
+
+def _rows(name: str, day: date, count: int, chance: random.Random) -> pa.Table:
+    """Rows of a table with values that compress about as badly as real ones."""
+    schema = SCHEMAS[name]
+    return pa.table({field.name: _column(field, day, count, chance) for field in schema}, schema=schema)
+
+
+def _column(field: pa.Field, day: date, count: int, chance: random.Random) -> pa.Array:
+    if field.name == "date":
+        return pa.array([day] * count, field.type)
+    if pa.types.is_timestamp(field.type):
+        return pa.array([datetime(day.year, day.month, day.day, tzinfo=UTC)] * count, field.type)
+    if pa.types.is_decimal(field.type):
+        return pa.array([Decimal(chance.randrange(10**10)).scaleb(-field.type.scale) for _ in range(count)], field.type)
+    if pa.types.is_integer(field.type):
+        largest = 2**53 if field.type == pa.int64() else 2
+        return pa.array([chance.randrange(largest) for _ in range(count)], field.type)
+    return pa.array([f"{field.name}-{chance.randrange(200)}" for _ in range(count)], field.type)
+
+
+def _use(folder: Path, number: int) -> Use:
+    paths = [path for path in (folder / "facts").rglob("*") if path.exists()]
+    files = [path for path in paths if path.is_file()]
+    return Use(
+        number + 1,
+        sum(path.stat().st_size for path in files),
+        len(files),
+        sum("_delta_log" in path.parts for path in files),
+        len(paths) - len(files),
+        sum(path.stat().st_size for path in folder.glob("control.db*")),
+    )
+
+
+def main() -> None:
+    """Simulate, and print a line a month."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.disk", description=__doc__)
+    parser.add_argument("--days", type=int, default=365)
+    parser.add_argument("--retention-days", type=int, default=120)
+    parser.add_argument("--seconds", type=float, default=1.5, help="how long a simulated day lasts at least")
+    given = parser.parse_args()
+    print(f"{'day':>4} {'facts MB':>9} {'files':>6} {'of logs':>8} {'folders':>8} {'control MB':>10}")
+    with tempfile.TemporaryDirectory(prefix="chargeback-disk-") as folder:
+        for use in simulate(Path(folder), days=given.days, retention_days=given.retention_days, seconds=given.seconds):
+            if use.day % 30 == 0 or use.day == given.days:
+                print(
+                    f"{use.day:>4} {use.facts / 1e6:>9.1f} {use.files:>6} {use.log_files:>8} {use.folders:>8}"
+                    f" {use.control / 1e6:>10.2f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

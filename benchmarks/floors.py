@@ -1,0 +1,107 @@
+"""The floor: the same questions asked of DuckDB directly over the same Parquet files, and nothing else.
+
+No tenants, no tags, no JSON, no HTTP, no texts of amounts: whatever the service adds to it is the service's own.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from chargeback.model.chargeback import ALLOCATION_ISSUES
+from chargeback.store.queries.aggregate import MOST_BUCKETS
+
+_SOURCE: Final = "read_parquet($files, hive_partitioning = true, hive_types = {'date': DATE})"
+
+
+class Floors:
+    """Direct questions to the files of one tenant, answered by two threads in this process."""
+
+    def __init__(self, facts: Path) -> None:
+        self._facts = facts
+        self._db = duckdb.connect(config={"threads": 2})
+        self._db.execute("SET parquet_metadata_cache = true")
+        self._db.execute("SET TimeZone = 'UTC'")
+        teams = "SELECT 'sa-' || lpad(n::VARCHAR, 6, '0') AS entity, 'team-' || (n % 20) AS value"
+        self._db.execute(f"CREATE TABLE teams AS {teams} FROM range(5000) AS everybody(n) WHERE n % 19 <> 0")
+        self._db.execute("CREATE TABLE operators AS SELECT 'lkc-' || n AS entity FROM range(20) AS clusters(n)")
+
+    def close(self) -> None:
+        """Give the engine's memory back."""
+        self._db.close()
+
+    def files(self, table: str, first: date, last: date) -> list[str]:
+        """The files of those days."""
+        names = {f"date={first + timedelta(days=offset)}" for offset in range((last - first).days + 1)}
+        return sorted(str(path) for name in names for path in (self._facts / table / name).glob("*.parquet"))
+
+    def rows(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """The answer to any question, as Python's objects."""
+        return self._db.execute(sql, parameters).fetchall()
+
+    def table(self, sql: str, **parameters: Any) -> Any:
+        """The answer to any question, as columns."""
+        return self._db.sql(sql, params=parameters).to_arrow_table()
+
+    def aggregate(self, column: str, unit: str, zone: str, first: date, last: date) -> list[tuple[Any, ...]]:
+        """Sums, the newest ten thousand of them; a zone's days by the database's own calendar."""
+        day = "date" if zone == "UTC" else f"timezone('{zone}', timestamp)::DATE"
+        bucket = day if unit == "day" else f"date_trunc('{unit}', {day})"
+        joins, key = "", column
+        if column == "tag:team":
+            key = "coalesce(teams.value, CASE WHEN operators.entity IS NULL THEN 'UNTAGGED' ELSE 'platform' END)"
+            joins = (
+                "LEFT JOIN teams ON teams.entity = identity_id LEFT JOIN operators ON operators.entity = resource_id"
+            )
+        return self.rows(
+            f"""SELECT {bucket} AS bucket, {key} AS key, sum(amount), count(*),
+                       sum(CASE WHEN cost_type = 'usage' THEN amount ELSE 0 END)
+                FROM {_SOURCE} {joins} GROUP BY ALL ORDER BY bucket DESC, key LIMIT {MOST_BUCKETS}""",
+            files=self.files("chargebacks", first, last),
+        )
+
+    def page(self, filters: dict[str, str], first: date, last: date, offset: int, limit: int) -> Any:
+        """One page in list order, and how many rows there are. The files are in that order already."""
+        where = " AND ".join(f"{name} = ${name}" for name in filters) or "TRUE"
+        files = self.files("chargebacks", first, last)
+        self.rows(f"SELECT count(*) FROM {_SOURCE} WHERE {where}", files=files, **filters)
+        return self.table(
+            f"SELECT * FROM {_SOURCE} WHERE {where} LIMIT {limit} OFFSET {offset}", files=files, **filters
+        ).to_pylist()
+
+    def billing(self, first: date, last: date, limit: int) -> Any:
+        """The first page of billing lines, and how many there are."""
+        files = self.files("billing", first, last)
+        self.rows(f"SELECT count(*) FROM {_SOURCE}", files=files)
+        return self.table(f"SELECT * FROM {_SOURCE} LIMIT {limit}", files=files).to_pylist()
+
+    def dimension(self, number: int) -> list[tuple[Any, ...]]:
+        """One dimension."""
+        files = sorted(str(path) for path in (self._facts / "dimensions").glob("*.parquet"))
+        return self.rows("SELECT * FROM read_parquet($files) WHERE dimension_id = $id", files=files, id=number)
+
+    def issues(self, first: date, last: date) -> list[tuple[Any, ...]]:
+        """What was not allocated as intended, summed."""
+        return self.rows(
+            f"""SELECT resource_id, product_type, identity_id, allocation_detail, count(*), sum(amount)
+                FROM {_SOURCE} WHERE allocation_detail IN (SELECT unnest($details::VARCHAR[]))
+                GROUP BY ALL LIMIT 100""",
+            files=self.files("chargebacks", first, last),
+            details=list(ALLOCATION_ISSUES),
+        )
+
+    def entities(self, first: date, last: date) -> list[tuple[Any, ...]]:
+        """Which resources and identities there are."""
+        return self.rows(
+            f"SELECT DISTINCT resource_id, identity_id FROM {_SOURCE}", files=self.files("chargebacks", first, last)
+        )
+
+    def export(self, first: date, last: date, to: Path) -> None:
+        """The default columns of the export as a CSV file."""
+        columns = "timestamp, resource_id, product_category, product_type, identity_id, cost_type, amount"
+        files = ", ".join(f"'{name}'" for name in self.files("chargebacks", first, last))
+        source = _SOURCE.replace("$files", f"[{files}]")
+        self._db.execute(f"COPY (SELECT {columns}, allocation_method, '' AS tags FROM {source}) TO '{to}' (FORMAT csv)")

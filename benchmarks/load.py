@@ -1,0 +1,129 @@
+"""Many clients at once: requests a second, and how quick the service stays while it works hard.
+
+``python -m benchmarks.load PORT CLIENTS SECONDS PATH`` is a process of its own, so that the clients do not share an
+interpreter with what is measured; it prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Final, cast
+
+import uvloop
+
+from benchmarks.measure import percentile
+from benchmarks.serving import HOST
+
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LENGTH: Final = b"content-length:"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What some clients got: answers, how many of them were not 200, and the ms that half of them, 99 of 100, and the
+    slowest took."""
+
+    seconds: float
+    answered: int
+    failed: int
+    p50: float
+    p99: float
+    longest: float
+
+    @property
+    def per_second(self) -> float:
+        """Good answers a second."""
+        return (self.answered - self.failed) / self.seconds
+
+
+def put_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> Load:
+    """Let so many keep-alive clients ask for the same again and again, each ``pause`` seconds after its last answer."""
+    return finish(start_load(port, clients, seconds, path, pause=pause))
+
+
+def start_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> subprocess.Popen[str]:
+    """The same, begun; :func:`finish` waits for its end."""
+    words = [str(port), str(clients), str(seconds), path, str(pause)]
+    return subprocess.Popen([sys.executable, "-m", "benchmarks.load", *words], stdout=subprocess.PIPE, text=True)
+
+
+def finish(running: subprocess.Popen[str]) -> Load:
+    """What a load came to.
+
+    Raises:
+        RuntimeError: the clients came to grief.
+    """
+    output, _ = running.communicate()
+    if running.returncode:
+        raise RuntimeError("the clients could not reach the service")
+    return Load(**json.loads(output))
+
+
+class _Client(asyncio.Protocol):
+    """One connection: sends, waits for the whole answer, sends again."""
+
+    def __init__(self, request: bytes, ending: float, pause: float) -> None:
+        self._request, self._ending, self._pause = request, ending, pause
+        self._buffer = bytearray()
+        self.times: list[float] = []
+        self.failed = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        self._ask()
+
+    def _ask(self) -> None:
+        self._sent = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head = self._buffer.find(_END_OF_HEAD)
+        if head < 0:
+            return
+        heading = bytes(self._buffer[:head]).lower()
+        length = int(heading.split(_LENGTH, 1)[1].split(b"\r\n", 1)[0])
+        if len(self._buffer) < head + len(_END_OF_HEAD) + length:
+            return
+        now = time.perf_counter()
+        self.times.append((now - self._sent) * 1000)
+        self.failed += b" 200 " not in heading[:20]
+        self._buffer.clear()
+        if now >= self._ending:
+            self._transport.close()
+        elif self._pause:
+            asyncio.get_running_loop().call_later(self._pause, self._ask)
+        else:
+            self._ask()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+async def _run(port: int, clients: int, seconds: float, path: str, pause: float) -> Load:
+    request = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+    start = time.perf_counter()
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(lambda: _Client(request, start + seconds, pause), HOST, port)
+        for _ in range(clients)
+    ]
+    protocols = [protocol for _, protocol in made]
+    await asyncio.gather(*(protocol.done for protocol in protocols))
+    times = [taken for protocol in protocols for taken in protocol.times]
+    failed = sum(protocol.failed for protocol in protocols)
+    middle, late = percentile(times, 0.5), percentile(times, 0.99)
+    return Load(time.perf_counter() - start, len(times), failed, middle, late, max(times))
+
+
+if __name__ == "__main__":
+    port_, clients_, seconds_, path_, pause_ = sys.argv[1:]
+    found = uvloop.run(_run(int(port_), int(clients_), float(seconds_), path_, float(pause_)))
+    sys.stdout.write(json.dumps(asdict(found)) + "\n")

@@ -1,0 +1,179 @@
+"""What people ask, over HTTP, each beside the same question asked of DuckDB directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, Final
+
+from benchmarks.floors import Floors
+from benchmarks.measure import Figure, milliseconds
+from benchmarks.reference.star import Star
+from benchmarks.serving import Client
+from benchmarks.shapes import LARGE, USUAL, Shape
+from benchmarks.tenants import Generated
+
+DST_ZONE: Final = "America/Denver"
+_SPANS: Final = {"all": None, "30 days": 30, "1 day": 1}
+_AGGREGATE_BARS: Final = {(LARGE.name, "all"): 500.0, (LARGE.name, "30 days"): 100.0}
+_SMALL_BAR = 50.0
+_USUAL_BAR = 80.0
+_LIST_BAR = 150.0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A client of the service, one of its tenants, and who else can answer for it."""
+
+    client: Client
+    tenant: Generated
+    floors: Floors
+    star: Star | None
+    repeats: int
+
+    @property
+    def shape(self) -> Shape:
+        """The tenant's shape."""
+        return self.tenant.shape
+
+    def path(self, rest: str) -> str:
+        """A path of the tenant."""
+        return f"/api/v1/tenants/{self.shape.name}{rest}"
+
+    def dates(self, days: int | None) -> tuple[date, date]:
+        """The last so many days, or all."""
+        first = self.shape.dates()[0]
+        last = self.shape.last_day
+        return (first if days is None else last - timedelta(days=days - 1)), last
+
+    def figure(
+        self,
+        group: str,
+        name: str,
+        ask: Callable[[], Any],
+        floor: Callable[[], Any] | None = None,
+        bar: float | None = None,
+        reference: Callable[[], Any] | None = None,
+    ) -> Figure:
+        """The time of a question, of its floor, and of the reference."""
+        taken = milliseconds(ask, repeats=self.repeats)
+        beneath = None if floor is None else milliseconds(floor, repeats=self.repeats)
+        obvious = None if reference is None else milliseconds(reference, repeats=1, seconds=0)
+        return Figure(f"{group}, {self.shape.name}", name, taken, "ms", beneath, obvious, bar)
+
+
+def aggregates(asking: Asking) -> Iterator[Figure]:
+    """Sums by column, unit of time, zone and span."""
+    usual = asking.shape.name == USUAL.name
+    for span in _SPANS:
+        for column in ("identity_id", "product_type", "environment_id", "tag:team"):
+            bar = _USUAL_BAR if usual else _AGGREGATE_BARS.get((asking.shape.name, span))
+            yield _aggregate(asking, column, "day", "UTC", span, bar)
+        for unit in ("week", "month"):
+            yield _aggregate(asking, "identity_id", unit, "UTC", span, _USUAL_BAR if usual else None)
+        for column in ("identity_id", "product_type"):
+            yield _aggregate(asking, column, "day", DST_ZONE, span, _USUAL_BAR if usual else None)
+
+
+def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str, bar: float | None) -> Figure:
+    first, last = asking.dates(_SPANS[span])
+    parameters = {
+        "group_by": column,
+        "time_bucket": unit,
+        "start_date": first.isoformat(),
+        # West of Greenwich the midnight of a UTC day lies in the day before.
+        "end_date": last.isoformat(),
+        "timezone": zone,
+    }
+    where = "" if zone == "UTC" else f", {zone}"
+    star = asking.star
+    return asking.figure(
+        "aggregate",
+        f"by {column} and {unit}, {span}{where}",
+        lambda: asking.client.get(asking.path("/chargebacks/aggregate"), **parameters),
+        lambda: asking.floors.aggregate(column, unit, zone, first, last),
+        bar,
+        (lambda: star.aggregate(column, unit, first, last))
+        if star and zone == "UTC" and column == "identity_id" and unit == "day"
+        else None,
+    )
+
+
+def lists(asking: Asking) -> Iterator[Figure]:
+    """Pages of rows and of billing lines."""
+    first, last = asking.dates(None)
+    star = asking.star
+    bar = _USUAL_BAR if asking.shape.name == USUAL.name else _LIST_BAR if asking.shape.name == LARGE.name else None
+    narrowings = {"": {}, ", one identity": {"identity_id": "sa-000007"}, ", one cluster": {"resource_id": "lkc-3"}}
+    for narrowed, filters in narrowings.items():
+        counted = asking.client.get(asking.path("/chargebacks"), page_size=1, **_range(first, last), **filters)
+        pages = max(counted["total"] // 100, 1)
+        for where, page in (("first", 1), ("middle", max(pages // 2, 1)), ("last", pages)):
+            question = (filters, first, last, (page - 1) * 100, 100)
+            yield asking.figure(
+                "list",
+                f"{where} page{narrowed}",
+                _ask(asking, "/chargebacks", page=page, **_range(first, last), **filters),
+                partial(asking.floors.page, *question),
+                bar,
+                partial(star.page, *question) if star else None,
+            )
+    yield asking.figure(
+        "list",
+        "billing lines, first page",
+        _ask(asking, "/billing", **_range(first, last)),
+        lambda: asking.floors.billing(first, last, 100),
+        bar,
+    )
+
+
+def small(asking: Asking) -> Iterator[Figure]:
+    """What should be there at once."""
+    first, last = asking.dates(None)
+    one = asking.client.get(asking.path("/chargebacks"), page_size=1, **_range(first, last))["items"][0]["dimension_id"]
+    yield asking.figure(
+        "small",
+        "one dimension",
+        _ask(asking, f"/chargebacks/{one}"),
+        lambda: asking.floors.dimension(one),
+        _SMALL_BAR,
+    )
+    yield asking.figure("small", "dates", _ask(asking, "/chargebacks/dates"), None, _SMALL_BAR)
+    yield asking.figure("small", "readiness", lambda: asking.client.get("/api/v1/readiness"), None, _SMALL_BAR)
+    yield asking.figure("small", "tenants", lambda: asking.client.get("/api/v1/tenants"), None, _SMALL_BAR)
+    yield asking.figure("small", "health", lambda: asking.client.get("/health"), None, _SMALL_BAR)
+    yield asking.figure(
+        "small",
+        "allocation issues",
+        _ask(asking, "/chargebacks/allocation-issues", **_range(first, last)),
+        lambda: asking.floors.issues(first, last),
+    )
+    yield asking.figure(
+        "small",
+        f"inventory search in {asking.shape.resources + 48:,} resources",
+        _ask(asking, "/resources", search="events-0423"),
+    )
+    yield asking.figure("small", "inventory summary", _ask(asking, "/inventory/summary"))
+
+
+def tagging(asking: Asking) -> Iterator[Figure]:
+    """Tag everything that appears in the rows, then again with another value."""
+    first, last = asking.dates(None)
+    body = {"tag_key": "bench", "created_by": "benchmarks", "override_existing": True}
+    body |= {"start_date": first.isoformat(), "end_date": last.isoformat()}
+    values = iter(range(1000))
+
+    def _tag() -> None:
+        asking.client.send("POST", asking.path("/tags/bulk-by-filter"), {**body, "display_name": str(next(values))})
+
+    yield asking.figure("tags", "bulk by filter", _tag, lambda: asking.floors.entities(first, last))
+
+
+def _range(first: date, last: date) -> dict[str, str]:
+    return {"start_date": first.isoformat(), "end_date": last.isoformat()}
+
+
+def _ask(asking: Asking, rest: str, **parameters: Any) -> Callable[[], Any]:
+    return lambda: asking.client.get(asking.path(rest), **parameters)

@@ -1,0 +1,1 @@
+"""The obvious implementation of the same service, small and honest, to compare with."""

@@ -1,0 +1,148 @@
+"""A run's figures as a table, as JSON, and beside those of the last committed run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Figure
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+_PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "uvicorn", "chargeback")
+# Smaller differences are the machine's mood.
+_WORSE: Final = 1.3
+_WORSE_BY_MS: Final = 5.0
+
+
+def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
+    """What is kept of a run."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "quick": quick,
+        "machine": machine(),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "figures": [_rounded(asdict(figure)) for figure in figures],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    models = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = [line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    return {
+        "processor": models[0].partition(":")[2].strip() if models else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(int(memory[0].split()[1]) / 2**20) if memory else None,
+        "system": f"{platform.system()} {platform.release()}",
+        "load_before": round(os.getloadavg()[2], 1),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _rounded(figure: dict[str, Any]) -> dict[str, Any]:
+    return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in figure.items()}
+
+
+def last_committed() -> dict[str, Any] | None:
+    """The results of the last commit that has any; none outside a repository."""
+    command = ["git", "show", "HEAD:./results.json"]
+    found = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    if found.returncode:
+        return None
+    committed: dict[str, Any] = json.loads(found.stdout)
+    return committed
+
+
+def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
+    """The figures that are clearly worse than before, each in a sentence.
+
+    Where there is a floor both runs are judged by their ratio to it: it was measured on the same machine in the same
+    mood.
+    """
+    known = {f"{each['group']} / {each['name']}": Figure(**each) for each in before["figures"]}
+    found = []
+    for now in figures:
+        then = known.get(now.key)
+        if then is None or then.unit != now.unit or not now.value or not then.value:
+            continue
+        ratio = then.value / now.value if now.more_is_better else now.value / then.value
+        if now.floor and then.floor:
+            ratio *= now.floor / then.floor if now.more_is_better else then.floor / now.floor
+        if ratio > _WORSE and (now.unit != "ms" or now.value - then.value > _WORSE_BY_MS):
+            found.append(f"{now.key}: {_number(now.value)} {now.unit}, was {_number(then.value)} ({ratio:.1f} × worse)")
+    return found
+
+
+def show(figures: Sequence[Figure], console: Console) -> None:
+    """The table."""
+    table = Table(title="Benchmarks")
+    for name, justify in (
+        ("", "left"),
+        ("value", "right"),
+        ("floor", "right"),
+        ("reference", "right"),
+        ("bar", "right"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    for group, members in groupby(figures, key=lambda figure: figure.group):
+        table.add_section()
+        table.add_row(f"[bold]{group}")
+        for figure in members:
+            table.add_row(
+                f"  {figure.name}",
+                f"{_number(figure.value)} {figure.unit}",
+                _number(figure.floor),
+                _number(figure.reference),
+                _bar(figure),
+                figure.note,
+            )
+    console.print(table)
+
+
+def _bar(figure: Figure) -> str:
+    words = []
+    if figure.bar is not None:
+        colour = "green" if figure.meets_bar else "red"
+        words.append(f"[{colour}]{'≥' if figure.more_is_better else '≤'} {_number(figure.bar)}[/]")
+    if figure.is_near_floor is False:
+        words.append("[yellow]far from floor[/]")
+    return " ".join(words)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def summary(figures: Sequence[Figure], console: Console) -> None:
+    """Which bars were missed, and what is far from its floor."""
+    with_bars = [figure for figure in figures if figure.bar is not None]
+    missed = [figure for figure in with_bars if not figure.meets_bar]
+    far = [figure for figure in figures if figure.is_near_floor is False]
+    console.print(f"{len(with_bars) - len(missed)} of {len(with_bars)} bars are met.")
+    for figure in missed:
+        console.print(f"  missed: {figure.key}: {_number(figure.value)} {figure.unit}, bar {_number(figure.bar)}")
+    for figure in far:
+        console.print(
+            f"  more than 1.5 × floor + 10 ms: {figure.key}: {_number(figure.value)} ms over {_number(figure.floor)}"
+        )

@@ -1,0 +1,143 @@
+"""Generated tenants: calculated once by the real calculation, kept in a folder, used again while the generator is the
+same."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from benchmarks.evidence import ECOSYSTEM, ORGANISATION, TENANT_ID, EvidenceMaker
+from benchmarks.shapes import CONNECTORS, ENVIRONMENTS, Shape
+from chargeback.allocation.day import DayCalculator
+from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.model.days import utc_now
+from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
+from chargeback.store.control import inventory as shelves
+from chargeback.store.control import tags
+from chargeback.store.control.days import save_day
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, USAGE_TABLE
+from chargeback.store.tenant import TenantStore
+
+_DATABASE = "control.db"
+_FACTS = "facts"
+_DONE = "generated.json"
+_TEAMS = 20
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A tenant on disk: its shape, where its facts and its control database lie, how many rows it has."""
+
+    shape: Shape
+    facts: Path
+    database: Path
+    rows: int
+    seconds: float
+
+    def files(self) -> list[str]:
+        """The Parquet files of its chargebacks."""
+        return sorted(str(path) for path in (self.facts / CHARGEBACKS_TABLE).glob("date=*/*.parquet"))
+
+
+def generated(shape: Shape, below: Path) -> Generated:
+    """The tenant of that shape below a folder; made, by a process of its own, where it is not there yet."""
+    folder = below / shape.folder
+    if not (folder / _DONE).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        making = multiprocessing.get_context("spawn").Process(target=generate, args=(shape, folder))
+        making.start()
+        making.join()
+        if making.exitcode:
+            raise RuntimeError(f"the tenant {shape.name} could not be generated")
+    done = json.loads((folder / _DONE).read_text())
+    return Generated(shape, folder / _FACTS, folder / _DATABASE, done["rows"], done["seconds"])
+
+
+def generate(shape: Shape, folder: Path) -> None:
+    """Calculate every day and write it through the real tables; then inventory and tags."""
+    start = time.perf_counter()
+    folder.mkdir(parents=True)
+    store = TenantStore.open(
+        tenant_name=shape.name,
+        tenant_id=TENANT_ID,
+        ecosystem=ECOSYSTEM,
+        connection_string=f"sqlite:///{folder / _DATABASE}",
+        facts=folder / _FACTS,
+    )
+    store.control.upgrade()
+    store.facts.create()
+    lease = acquire(store.control, Owner.this_process())
+    with lease.kept_alive():
+        rows = _calculate(store, shape, lease.epoch)
+        with lease.write() as connection:
+            shelves.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
+            shelves.ensure_known(connection, utc_now())
+            tags.write_many(connection, TENANT_ID, _tags(shape), created_by="benchmarks", override=False)
+            for day, count in rows.items():
+                save_day(
+                    connection,
+                    day,
+                    billing_gathered=True,
+                    resources_gathered=True,
+                    chargeback_calculated=True,
+                    chargeback_rows=count,
+                )
+    lease.release()
+    store.close()
+    done = {"rows": sum(rows.values()), "seconds": time.perf_counter() - start}
+    (folder / _DONE).write_text(json.dumps(done))
+
+
+def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, int]:
+    maker, calculator = EvidenceMaker(shape), DayCalculator(catalogue())
+    dimensions = DimensionRegister(store.facts, epoch=epoch)
+    counts: dict[date, int] = {}
+    for day in shape.dates():
+        evidence = maker.day(day)
+        calculated = calculator.calculate(evidence)
+        tables = ((BILLING_TABLE, evidence.billing), (USAGE_TABLE, evidence.usage), (MEMBERS_TABLE, evidence.members))
+        for name, table in tables:
+            store.facts.replace_day(name, day, table, epoch=epoch)
+        dimensions.register(calculated.dimensions)
+        store.facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)
+        counts[day] = calculated.rows.num_rows
+    maker.close()
+    calculator.close()
+    return counts
+
+
+def _listing(shape: Shape) -> ListedInventory:
+    resources = [Resource(ORGANISATION, "organization", "Benchmarks")]
+    resources += [Resource(f"env-{n}", "environment", f"Environment {n}", ORGANISATION) for n in range(ENVIRONMENTS)]
+    resources += [Resource(f"lsrc-{n}", "schema_registry", f"Registry {n}", f"env-{n}") for n in range(ENVIRONMENTS)]
+    resources += [
+        Resource(f"lkc-{n}", "kafka_cluster", f"Cluster {n}", f"env-{n % ENVIRONMENTS}") for n in range(shape.clusters)
+    ]
+    resources += [Resource(f"lcc-{n}", "connector", f"Connector {n}", "lkc-0") for n in range(CONNECTORS)]
+    resources += [
+        Resource(f"lkc-0:topic:events-{n:06d}", "kafka_topic", f"events-{n:06d}", "lkc-0")
+        for n in range(shape.resources)
+    ]
+    identities = [
+        Identity(f"sa-{n:06d}", "service_account", f"Service {n} of team {n % _TEAMS}") for n in range(shape.identities)
+    ]
+    complete = {resource.resource_type for resource in resources} | {"service_account"}
+    return ListedInventory(Inventory(resources, identities), frozenset(complete))
+
+
+def _tags(shape: Shape) -> list[tags.TagWrite]:
+    """A team for most identities, an operator for every cluster."""
+    of_identities = [
+        tags.TagWrite(tags.IDENTITY, f"sa-{n:06d}", "team", f"team-{n % _TEAMS}")
+        for n in range(shape.identities)
+        if n % 19
+    ]
+    of_clusters = [tags.TagWrite(tags.RESOURCE, f"lkc-{n}", "team", "platform") for n in range(shape.clusters)]
+    return of_identities + of_clusters

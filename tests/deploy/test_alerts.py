@@ -1,0 +1,52 @@
+"""The alerting rules are valid, fire when they should, and speak of metrics that there are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.support.prometheus import installed
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "deploy" / "alerts.yaml"
+
+
+def promtool(*words: str) -> str:
+    """What promtool says; it must be content."""
+    done = subprocess.run([installed("promtool"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_rules_are_valid() -> None:
+    """Prometheus reads every rule."""
+    assert "SUCCESS" in promtool("check", "rules", str(RULES))
+
+
+def test_the_rules_fire_when_they_should() -> None:
+    """Series that a trouble leaves behind raise its alert, and no other."""
+    assert "SUCCESS" in promtool("test", "rules", str(Path(__file__).with_name("alerts_test.yaml")))
+
+
+def test_every_rule_is_tested_and_says_what_to_do() -> None:
+    """Each rule has a test, a severity, one sentence about what is wrong, and one about what to do."""
+    tested = Path(__file__).with_name("alerts_test.yaml").read_text(encoding="utf-8")
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    for rule in (rule for group in groups for rule in group["rules"]):
+        assert rule["alert"] in tested
+        assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+        assert rule["annotations"].keys() == {"summary", "action"}
+
+
+def test_the_rules_know_the_metrics() -> None:
+    """Every metric that a rule names is one that the code has."""
+    code = "".join(
+        (ROOT / "src" / "chargeback" / file).read_text(encoding="utf-8")
+        for file in ("api/metrics.py", "pipeline/meters.py")
+    )
+    for name in set(re.findall(r"\bchargeback_\w+", RULES.read_text(encoding="utf-8"))):
+        stem = re.sub(r"_(total|count|bucket|sum)$", "", name)
+        assert f'"{stem}"' in code or f'"{stem.removeprefix("chargeback_")}": "' in code, name

@@ -1,0 +1,79 @@
+"""The examples of a deployment are valid, and keep the service from rights that it does not need."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chargeback.config import load_configuration
+from tests.deploy.test_alerts import promtool
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+CONFIG = DEPLOY / "chargeback.yaml"
+
+
+def compose() -> dict[str, Any]:
+    """The services of the Compose file, anchors resolved."""
+    services: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    return services
+
+
+def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It loads once the variables are set that it names, and its ports are those of the other files."""
+    for name in re.findall(r"\$\{(\w+)\}", CONFIG.read_text(encoding="utf-8")):
+        monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
+    configuration = load_configuration(CONFIG)
+    targets = f"api-1:{configuration.api.port}", f"worker:{configuration.features.worker_port}"
+    scraped = (DEPLOY / "prometheus.yaml").read_text(encoding="utf-8")
+    assert all(target in scraped for target in targets)
+    assert configuration.tenants["main"].storage.facts_path.is_relative_to("/var/lib/chargeback")
+    assert configuration.tenants["main"].storage.database == "postgresql postgres:5432/chargeback"
+
+
+def test_prometheus_takes_its_configuration() -> None:
+    """promtool finds nothing wrong with it, nor with the rules that it names."""
+    assert "SUCCESS" in promtool("check", "config", str(DEPLOY / "prometheus.yaml"))
+
+
+def test_the_services_are_there() -> None:
+    """Two API processes, one worker, a database and a monitoring system; the modes are those of the command line."""
+    services = compose()
+    assert services.keys() == {"api-1", "api-2", "worker", "postgres", "prometheus"}
+    modes = {name: services[name]["command"][-1] for name in ("api-1", "api-2", "worker")}
+    assert modes == {"api-1": "api", "api-2": "api", "worker": "worker"}
+    for service in services.values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+@pytest.mark.parametrize("name", ["api-1", "api-2", "worker"])
+def test_the_containers_have_few_rights(name: str) -> None:
+    """A read-only root, no capabilities, no new privileges, and the time that stopping takes."""
+    service = compose()[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert int(service["stop_grace_period"].removesuffix("s")) > 10
+    assert "/tmp:size=1g,mode=1777" in service["tmpfs"]
+    assert "facts:/var/lib/chargeback" in service["volumes"]
+
+
+def test_the_unit_is_valid() -> None:
+    """systemd understands every line of the unit, and finds it well protected."""
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("there is no systemd-analyze on this machine")
+    unit = DEPLOY / "chargeback.service"
+    checked = subprocess.run([tool, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False)
+    complaints = [line for line in checked.stderr.splitlines() if "chargeback.service" in line and "/opt/" not in line]
+    assert complaints == []
+    rated = subprocess.run(
+        [tool, "security", "--offline=true", "--no-pager", str(unit)], capture_output=True, text=True, check=False
+    )
+    (exposure,) = re.findall(r"exposure level for chargeback.service: ([\d.]+)", rated.stdout)
+    assert float(exposure) < 3

@@ -1,0 +1,51 @@
+"""What the service is built of: known licences, and nothing that the lock does not name."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+LOCK = Path(__file__).parents[2] / "requirements" / "runtime.lock"
+#: Licences that allow redistribution beside an Apache-2.0 service, as the packages spell them.
+ALLOWED = re.compile(
+    r"apache|mit\b|bsd|psf|python software foundation|isc\b|mpl|mozilla|lgpl|lesser general|zlib|unlicense|cc0",
+    re.IGNORECASE,
+)
+FORBIDDEN = re.compile(r"\bAGPL|\bGPL-|affero|GNU General Public", re.IGNORECASE)
+
+
+def licence_of(package: str) -> str:
+    """What a package says about its licence."""
+    metadata = distribution(package).metadata
+    classifiers = [each for each in metadata.get_all("Classifier") or [] if each.startswith("License ::")]
+    first_line = (metadata["License"] or "").splitlines()[:1]
+    return " ".join([metadata["License-Expression"] or "", *first_line, *classifiers])
+
+
+def locked() -> list[str]:
+    """The packages of the lock that this platform has."""
+    names = re.findall(r"^([a-z0-9-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    found = []
+    for name in sorted(set(names)):
+        try:
+            distribution(name)
+        except PackageNotFoundError:
+            continue
+        found.append(name)
+    return found
+
+
+def test_licences_allow_redistribution() -> None:
+    """Every package that runs in the service, dependencies of dependencies included, has a licence that we know."""
+    assert len(locked()) > 30
+    licences = {name: licence_of(name) for name in locked()}
+    unknown = {name: text for name, text in licences.items() if not ALLOWED.search(text) or FORBIDDEN.search(text)}
+    assert unknown == {}
+
+
+def test_every_locked_file_has_a_hash() -> None:
+    """No line of the lock installs a file whose content is not fixed."""
+    entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8").strip())
+    assert entries
+    assert [entry for entry in entries if "--hash=sha256:" not in entry or "==" not in entry] == []

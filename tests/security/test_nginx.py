@@ -1,0 +1,183 @@
+"""The example of a proxy keeps its promises, in a real nginx before the real service."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import subprocess
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.store.tenant import TenantStore
+from tests.cli.test_demo import free_port
+from tests.security.test_tenants import MARK, TRAVERSALS, address, service, stores
+from tests.security.test_tls import certificate
+from tests.support.prometheus import installed
+
+__all__ = ["address", "certificate", "service", "stores"]
+
+CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+PASSWORD = "open-sesame"
+USERS = ("alice", "bob", "finance", "nobody")
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A running nginx."""
+
+    port: int
+    trust: ssl.SSLContext
+
+    def get(self, path: str, user: str | None = None, method: str = "GET") -> tuple[int, str]:
+        """Status and text of an answer; the path is sent as it is written."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        connection.putheader("Content-Length", "0")
+        if user is not None:
+            connection.putheader("Authorization", "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode())
+        connection.endheaders()
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+
+def configuration(folder: Path, upstream: str, certificate: Path, ports: tuple[int, int]) -> str:
+    """The example with the places of this machine."""
+    text = CONFIG.read_text(encoding="utf-8")
+    places = {
+        "127.0.0.1:8080": upstream.removeprefix("http://"),
+        "listen 443 ssl": f"listen 127.0.0.1:{ports[0]} ssl",
+        "listen 80": f"listen 127.0.0.1:{ports[1]}",
+        "/etc/nginx/tls/chargeback.pem": str(certificate / "certificate.pem"),
+        "/etc/nginx/tls/chargeback.key": str(certificate / "key.pem"),
+        "/etc/nginx/chargeback.htpasswd": str(folder / "htpasswd"),
+    }
+    for written, here in places.items():
+        assert written in text
+        text = text.replace(written, here)
+    temporary = "".join(
+        f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if folder.owner() == "root" else ""
+    return (
+        f"{user}daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}{text}\n}}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def proxy(
+    tmp_path_factory: pytest.TempPathFactory,
+    address: str,
+    certificate: Path,
+) -> Iterator[Proxy]:
+    """nginx with the example before a service with two tenants."""
+    nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
+    folder = tmp_path_factory.mktemp("nginx")
+    ports = (free_port(), free_port())
+    (folder / "htpasswd").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in USERS))
+    (folder / "nginx.conf").write_text(configuration(folder, address, certificate, ports))
+    command = [nginx, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    proxy = Proxy(ports[0], ssl.create_default_context(cafile=str(certificate / "certificate.pem")))
+    try:
+        until = time.monotonic() + 30
+        while True:
+            try:
+                assert proxy.get("/health")[0] == 200
+                break
+            except OSError:
+                assert time.monotonic() < until, (folder / "error.log").read_text()
+                time.sleep(0.05)
+        redirected = httpx.get(f"http://127.0.0.1:{ports[1]}/api/v1/tenants")
+        assert redirected.headers["location"] == "https://127.0.0.1/api/v1/tenants"
+        yield proxy
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "status"),
+    [
+        ("/health", None, 200),
+        ("/api/v1/tenants", None, 401),
+        ("/api/v1/tenants/acme/chargebacks", None, 401),
+        ("/docs", None, 401),
+        ("/api/v1/tenants/acme/chargebacks", "alice", 200),
+        ("/api/v1/tenants/acme/chargebacks?page_size=1", "alice", 200),
+        ("/api/v1/tenants/globex/chargebacks", "alice", 403),
+        ("/api/v1/tenants/globex/chargebacks", "bob", 200),
+        ("/api/v1/tenants/acme/chargebacks", "bob", 403),
+        ("/api/v1/tenants/acme/chargebacks", "nobody", 403),
+        ("/api/v1/tenants/acme/chargebacks", "finance", 200),
+        ("/api/v1/tenants", "alice", 403),
+        ("/api/v1/tenants", "finance", 200),
+        ("/api/v1/readiness", "bob", 403),
+        ("/api/v1/readiness", "finance", 200),
+        ("/metrics", "finance", 403),
+        ("/metrics/chargebacks", "finance", 403),
+        ("/docs", "nobody", 200),
+    ],
+)
+def test_who_may_see_what(proxy: Proxy, path: str, user: str | None, status: int) -> None:
+    """Nobody gets in without a password, and a user only to the tenants that are theirs."""
+    assert proxy.get(path, user)[0] == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *TRAVERSALS,
+        "/api/v1/tenants/%61cme/chargebacks",
+        "/api/v1/tenants/acme%2Fchargebacks",
+        "/api/v1/tenants/acme",
+        "/api/v1/tenants/acme/entities/resource/x/../../../../globex/entities/resource/lkc-both/tags",
+        "/api/v1/tenants/acme/entities/resource/x/%2e%2e/%2e%2e/%2e%2e/%2e%2e/globex/entities/resource/lkc-both/tags",
+        "/api/v1/tenants/globex?x=/api/v1/tenants/acme/chargebacks",
+        "/API/V1/tenants/acme/chargebacks",
+        "/api/v1/./tenants/acme/chargebacks",
+    ],
+)
+def test_no_spelling_reaches_another_tenant(proxy: Proxy, path: str) -> None:
+    """Bob, to whom globex belongs, gets nothing of acme, however the path is written."""
+    status, text = proxy.get(path, "bob")
+    assert status in {400, 403, 404}, text
+    assert MARK not in text
+
+
+def test_a_name_is_not_enough(proxy: Proxy) -> None:
+    """The name of somebody who may, with another password, opens nothing."""
+    answer = httpx.get(
+        f"https://127.0.0.1:{proxy.port}/api/v1/tenants/acme/chargebacks", auth=("alice", "guessed"), verify=proxy.trust
+    )
+    assert answer.status_code == 401
+    assert "Basic" in answer.headers["www-authenticate"]
+
+
+def test_an_export_goes_through(proxy: Proxy) -> None:
+    """A stream arrives whole."""
+    status, text = proxy.get("/api/v1/tenants/acme/export", "alice", "POST")
+    assert status == 200
+    assert text.count(MARK) >= 10
+
+
+def test_the_certificate_is_needed(proxy: Proxy) -> None:
+    """A client that does not know the authority does not talk to it."""
+    with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
+        httpx.get(f"https://127.0.0.1:{proxy.port}/health")
+
+
+def test_the_marks_are_there(stores: tuple[TenantStore, TenantStore]) -> None:
+    """The service behind the proxy has two tenants."""
+    assert [store.tenant_name for store in stores] == ["acme", "globex"]

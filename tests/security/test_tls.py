@@ -1,0 +1,102 @@
+"""Outbound connections are made to whom they say they are made to."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from chargeback.ecosystems.settings import MetricsSettings
+from chargeback.errors import SourceUnavailable
+from chargeback.sources.credentials import Credentials
+from chargeback.sources.http import HURRIED, Call, HttpClient
+from chargeback.sources.prometheus import PrometheusClient
+
+SECRET = "a-secret-that-nobody-may-see"
+
+
+class Impostor(BaseHTTPRequestHandler):
+    """Answers everything, and remembers what it was told."""
+
+    heard: list[str]
+
+    def do_GET(self) -> None:
+        type(self).heard.append(str(self.headers))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"data": 1}')
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for this host that nobody but itself has signed, with its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *name, *files]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def impostor(certificate: Path) -> Iterator[tuple[str, list[str]]]:
+    """A server on the loopback with that certificate: its address, and the headers that reached it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
+    heard: list[str] = []
+    server = HTTPServer(("127.0.0.1", 0), type("Handler", (Impostor,), {"heard": heard}))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_address[1]}", heard
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def test_an_unknown_certificate_is_refused(impostor: tuple[str, list[str]]) -> None:
+    """A server that cannot prove its name is told nothing: no request, no credentials."""
+    address, heard = impostor
+    credentials = Credentials.basic("user", SECRET)
+    with (
+        HttpClient(address, source="impostor", stop=Event(), credentials=credentials, limits=HURRIED) as client,
+        pytest.raises(SourceUnavailable, match=r"(?i)certificate verify failed") as raised,
+    ):
+        client.read_json(Call("/x"))
+    assert heard == []
+    assert SECRET not in str(raised.value)
+
+
+def test_the_metrics_source_is_verified(impostor: tuple[str, list[str]]) -> None:
+    """The same holds for the metrics source."""
+    address, heard = impostor
+    settings = MetricsSettings.model_validate({"url": address, "auth_type": "bearer", "bearer_token": SECRET})
+    with (
+        PrometheusClient(settings, stop=Event(), is_awaited=True) as client,
+        pytest.raises(SourceUnavailable, match=r"(?i)certificate verify failed"),
+    ):
+        client._client.read_json(Call("/api/v1/query", form={"query": "up"}))
+    assert heard == []
+
+
+def test_an_authority_of_ones_own(
+    impostor: tuple[str, list[str]], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`SSL_CERT_FILE` names the authority of a company's own servers; then they are trusted."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "certificate.pem"))
+    address, heard = impostor
+    with HttpClient(address, source="own", stop=Event(), limits=HURRIED) as client:
+        assert client.read_json(Call("/x")) == {"data": 1}
+    assert len(heard) == 1
