@@ -98,7 +98,7 @@ def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave
 ) -> None:
     """Days that came before the failure are kept; none of the window is ready to be calculated."""
     gather(job, Bills(fails_after=2))
-    assert job.tally.gathering_failed
+    assert job.tally.gathering_error == "the provider hung up"
     assert [state.billing_gathered for state in deployment.states()] == [True, True]
     assert not any(state.resources_gathered for state in deployment.states())
 

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated, whole
 from chargeback.allocation.policies import UNKNOWN, Kind, Policy, PolicyCatalogue, Portion
 from chargeback.allocation.shares import shares_of
 from chargeback.allocation.split import split_in_order
@@ -120,7 +120,7 @@ class DayCalculator:
         ways = {way for policy in known.values() for portion in policy.portions for way in portion.ways}
         lines = _lines(evidence.billing)
         charges = list(_charges(lines, known))
-        day = _Day(evidence, Recipients(evidence.usage, evidence.members, ways), self._db)
+        day = _Day(evidence, Recipients(evidence.usage, evidence.members, ways))
         shares = day.allocate([charge for charge in charges if not charge.policy.is_proportional])
         day.recipients.add_charged(day.charged(shares))
         shares = pa.concat_tables(
@@ -148,11 +148,12 @@ class DayCalculator:
         """Every dimension once, and for each share the position of its own."""
         kinds, kind = work.kinds(described, shares)
         names = pa.array(work.recipients.names, pa.string())
-        place = pc.add(pc.multiply(kind, len(names)), shares["who"].cast(pa.int64())).combine_chunks()
+        many = whole(len(names))
+        place = pc.add(pc.multiply(kind, many), shares["who"].cast(pa.int64())).combine_chunks()
         encoded = place.dictionary_encode()
-        kind = pc.divide(encoded.dictionary, len(names))
+        kind = pc.divide(encoded.dictionary, many)
         found = kinds.take(kind)
-        who = names.take(pc.subtract(encoded.dictionary, pc.multiply(kind, len(names))))
+        who = names.take(pc.subtract(encoded.dictionary, pc.multiply(kind, many)))
         return self._identified(found.append_column("identity_id", who)), encoded.indices
 
     def _identified(self, named: pa.Table) -> pa.Table:
@@ -168,9 +169,8 @@ class DayCalculator:
 class _Day:
     """The allocation of one day at work."""
 
-    def __init__(self, evidence: Evidence, recipients: Recipients, db: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, evidence: Evidence, recipients: Recipients) -> None:
         self.recipients = recipients
-        self._db = db
         self._day = evidence.day
         self._metrics_available = evidence.metrics_available
         self._allotted: list[_Allotted] = []
@@ -187,7 +187,7 @@ class _Day:
                 "allotted": repeated(numbers, counts),
                 "who": pa.chunked_array([allotted.pool.who for allotted in new], pa.int32()),
                 "units": pa.chunked_array(
-                    shares_of(self._db, [(allotted.charge.units, allotted.pool) for allotted in new]), INTEGER
+                    [shares_of(allotted.charge.units, allotted.pool) for allotted in new], INTEGER
                 ),
                 "own": pa.chunked_array([_own(allotted.pool) for allotted in new], QUANTITY),
             }
@@ -233,8 +233,8 @@ class _Day:
         instants = pc.rank(lines["timestamp"].combine_chunks(), tiebreaker="dense").to_pylist()
         when = pa.array([instants[allotted.charge.line] for allotted in self._allotted], pa.int64())
         which = shares["allotted"]
-        key = pc.multiply(when.take(which), len(self.recipients.names))
-        key = pc.multiply(pc.add(key, shares["who"].cast(pa.int64())), max(len(rank), 1))
+        key = pc.multiply(when.take(which), whole(len(self.recipients.names)))
+        key = pc.multiply(pc.add(key, shares["who"].cast(pa.int64())), whole(len(rank)))
         return pc.add(key, pa.array(rank, pa.int64()).take(which))
 
     def _place(self, number: int) -> tuple[int, int]:
@@ -274,7 +274,7 @@ class _Day:
             ownerless = (*kind[:-1], words.NO_OWNER_LOCATED) if each.kind is Kind.USAGE else kind
             of_nobody.append(numbers.setdefault(ownerless, len(numbers)))
         which = shares["allotted"]
-        is_nobody = pc.equal(shares["who"], self.recipients.nobody)
+        is_nobody = pc.equal(shares["who"], pa.scalar(self.recipients.nobody, pa.int32()))
         kind_of_shares = pc.if_else(
             is_nobody, pa.array(of_nobody, pa.int64()).take(which), pa.array(of_charges, pa.int64()).take(which)
         )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, reinterpret
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, whole
 from chargeback.allocation.policies import Kind, Way
 from chargeback.model import chargeback as words
 from chargeback.model.inventory import UNALLOCATED
@@ -26,8 +27,6 @@ _RELATIONS: Final = {
     Way(Kind.EVEN, ("owners",)): OWNERS,
     Way(Kind.OWNER): OWNER,
 }
-# Wide enough for the sum of many integers of 38 digits.
-_WIDE: Final = pa.decimal256(76, 0)
 _TENANT_WIDE: Final = {Way(Kind.EVEN, ("period",)), Way(Kind.PROPORTIONAL), Way(Kind.UNALLOCATED)}
 
 #: Per kind of way: the row's cost type, its method, and its detail when the first way applied.
@@ -45,21 +44,19 @@ class Pool:
     """Who could take a share by one way in one scope.
 
     ``who`` are positions in :attr:`Recipients.names`, ascending. ``weights`` (INTEGER) are positive, one each; none
-    for an even split. ``total`` and ``largest`` are of the weights. ``quantities`` (QUANTITY) are what the weights
-    measure; none where nothing is measured.
+    for an even split; ``total`` is their sum. ``quantities`` (QUANTITY) are what the weights measure; none where
+    nothing is measured.
     """
 
     who: pa.Array
     weights: pa.Array | None = None
     total: int = 0
-    largest: int = 0
     quantities: pa.Array | None = None
 
     @classmethod
     def weighted(cls, who: pa.Array, weights: pa.Array, quantities: pa.Array | None = None) -> Pool:
         """A pool whose members take shares by weight."""
-        total = int(pc.sum(weights.cast(_WIDE)).as_py())
-        return cls(who, weights, total, int(pc.max(weights).as_py()), quantities)
+        return cls(who, weights, sum(integers_of(weights)), quantities)
 
 
 class Recipients:
@@ -82,13 +79,13 @@ class Recipients:
         #: The position of UNALLOCATED.
         self.nobody = nobody
         used = self._places(usage, "subject").append_column("value", usage["value"])
-        belonging = self._places(members.filter(pc.not_equal(members["identity_id"], UNALLOCATED)), "identity_id")
-        relations = members.filter(pc.not_equal(members["identity_id"], UNALLOCATED))["relation"]
+        somebody = members.filter(pc.not_equal(members["identity_id"], pa.scalar(UNALLOCATED, pa.string())))
+        belonging, relations = self._places(somebody, "identity_id"), somebody["relation"]
         for way in ways:
             if way.kind is Kind.USAGE:
                 self._add_measured(way, used.filter(_among(usage["measure"], way.arguments)))
             elif relation := _RELATIONS.get(way):
-                self._add_members(way, belonging.filter(pc.equal(relations, relation)))
+                self._add_members(way, belonging.filter(pc.equal(relations, pa.scalar(relation, pa.string()))))
 
     def find(self, way: Way, resource_id: str) -> Pool | None:
         """Who could take a share of a line of ``resource_id`` by ``way``; none where there is nobody."""
@@ -120,13 +117,13 @@ class Recipients:
         """``place`` per row: the scope's position times the number of names, plus the name's position."""
         scope = pc.index_in(table["resource_id"], value_set=pa.array(self._scopes, pa.string())).cast(pa.int64())
         who = pc.index_in(table[whose], value_set=pa.array(self.names, pa.string())).cast(pa.int64())
-        return pa.table({"place": pc.add(pc.multiply(scope, len(self.names)), who)})
+        return pa.table({"place": pc.add(pc.multiply(scope, whole(len(self.names))), who)})
 
     def _add_measured(self, way: Way, rows: pa.Table) -> None:
         summed = rows.group_by("place").aggregate([("value", "sum")]).sort_by("place").combine_chunks()
-        scopes = pc.divide(summed["place"], len(self.names)).unique().to_pylist()
+        scopes = pc.divide(summed["place"], whole(len(self.names))).unique().to_pylist()
         self._measured[way] = frozenset(self._scopes[scope] for scope in scopes)
-        above_zero = summed.filter(pc.greater(summed["value_sum"], 0)).combine_chunks()
+        above_zero = summed.filter(pc.greater(summed["value_sum"], pa.scalar(Decimal(0), QUANTITY))).combine_chunks()
         quantities = above_zero["value_sum"].cast(QUANTITY).combine_chunks()
         weights = reinterpret(quantities, INTEGER)
         for scope, start, count, who in self._stretches(above_zero["place"]):
@@ -140,11 +137,12 @@ class Recipients:
 
     def _stretches(self, places: pa.ChunkedArray) -> Iterable[tuple[str, int, int, pa.Array]]:
         """(scope, first row, number of rows, positions in names) of each stretch of sorted places of one scope."""
-        scopes = pc.divide(places, len(self.names))
-        who = pc.subtract(places, pc.multiply(scopes, len(self.names))).cast(pa.int32()).combine_chunks()
+        many = whole(len(self.names))
+        scopes = pc.divide(places, many)
+        who = pc.subtract(places, pc.multiply(scopes, many)).cast(pa.int32()).combine_chunks()
+        runs = scopes.value_counts()
         start = 0
-        for run in scopes.value_counts():
-            scope, count = run["values"].as_py(), run["counts"].as_py()
+        for scope, count in zip(runs.field("values").to_pylist(), runs.field("counts").to_pylist(), strict=True):
             yield self._scopes[scope], start, count, who.slice(start, count)
             start += count
 

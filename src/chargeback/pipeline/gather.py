@@ -45,10 +45,10 @@ def gather(job: Job, gatherer: Gatherer) -> None:
         _gather_billing(job, gatherer, listed.complete)
     except SourceError as error:
         job.trouble(f"gathering failed: {error}")
-        job.tally.gathering_failed = True
+        job.tally.gathering_error = str(error)
         return
-    if listed.required & listed.failures.keys():
-        job.tally.gathering_failed = True
+    if missing := sorted(listed.required & listed.failures.keys()):
+        job.tally.gathering_error = f"{missing[0]}: {listed.failures[missing[0]]}"
         return
     with job.lease.write() as connection:
         states.mark_resources_gathered(connection, job.window)

@@ -28,7 +28,7 @@ class Tally:
     dates_calculated: int = 0
     chargeback_rows_written: int = 0
     lines: int = 0
-    gathering_failed: bool = False
+    gathering_error: str | None = None
     errors: list[str] = field(default_factory=list)
 
 

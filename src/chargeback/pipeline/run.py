@@ -25,6 +25,8 @@ from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
+_MOST_ERRORS = 1000
+
 
 def run_tenant(
     tenant: Tenant,
@@ -47,7 +49,7 @@ def run_tenant(
         outcome = _work(job)
         result = _result(job, outcome)
         with lease.write() as connection:
-            if job.tally.gathering_failed:
+            if job.tally.gathering_error is not None:
                 _count_failure(job, connection)
             runs.finish_run(
                 connection,
@@ -101,7 +103,7 @@ def _work(job: Job) -> Outcome:
         log.exception("tenant %s: the run failed", tenant.name)
         job.tally.errors.append(f"internal error: {type(error).__name__}")
         return Outcome.FAILED
-    if job.tally.gathering_failed:
+    if job.tally.gathering_error is not None:
         return Outcome.FAILED
     return Outcome.COMPLETED_WITH_ERRORS if job.tally.errors else Outcome.COMPLETED
 
@@ -110,7 +112,7 @@ def _count_failure(job: Job, connection: Connection) -> None:
     """One more consecutive failure to gather; at the threshold the tenant is suspended."""
     failures = runs.count_gather_failure(connection)
     if failures >= job.tenant.settings.gather_failure_threshold:
-        runs.suspend(connection, f"gathering failed {failures} times in a row, last: {job.tally.errors[-1]}")
+        runs.suspend(connection, f"gathering failed {failures} times in a row, last: {job.tally.gathering_error}")
 
 
 def _result(job: Job, outcome: Outcome) -> RunResult:
@@ -122,7 +124,13 @@ def _result(job: Job, outcome: Outcome) -> RunResult:
         dates_pending=tally.dates_pending,
         dates_calculated=tally.dates_calculated,
         chargeback_rows_written=tally.chargeback_rows_written,
-        errors=tuple(tally.errors),
+        errors=_bounded(tally.errors),
         completed_at=utc_now(),
         account=job.account(),
     )
+
+
+def _bounded(errors: list[str]) -> tuple[str, ...]:
+    """The first errors of a run, and how many more the log has: months of trouble must not fill the database."""
+    more = len(errors) - _MOST_ERRORS
+    return (*errors[:_MOST_ERRORS], f"and {more} more, which are in the log") if more > 0 else tuple(errors)
