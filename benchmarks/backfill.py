@@ -26,7 +26,7 @@ def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
         config = folder / "chargeback.yaml"
         text = demo_configuration(info, folder, topic_attribution=topics)
         config.write_text("logging: {level: ERROR}\n" + text, encoding="utf-8")
-        wall, cpu = _run([sys.executable, "-m", "chargeback", "run", "--config", str(config)])
+        wall, cpu = _run([sys.executable, "-m", "chargeback", "run", "--config", str(config)], folder / "run.log")
     finally:
         provider.terminate()
         provider.wait()
@@ -44,13 +44,18 @@ def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
     )
 
 
-def _run(command: list[str]) -> tuple[float, float]:
-    """Wall and CPU seconds of a process and of all that it started."""
+def _run(command: list[str], log: Path) -> tuple[float, float]:
+    """Wall and CPU seconds of a process and of all that it started.
+
+    Raises:
+        RuntimeError: it failed; the message has the end of what it said.
+    """
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
+    with log.open("wb") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"the run ended with exit code {process.returncode}")
+        raise RuntimeError(f"the run ended with exit code {process.returncode}: {log.read_text()[-500:]}")
     return wall, used.ru_utime + used.ru_stime

@@ -8,6 +8,7 @@ columns. Proportional policies follow what the other lines were charged, and so 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -36,6 +37,10 @@ _OF_THE_LINE: Final = (
 )
 #: What a dimension consists of beside the identity; the detail comes last.
 _KIND: Final = tuple(name for name in words.DIMENSION_COLUMNS if name != "identity_id")
+#: What the rows of a dimension have in common and their charges do not say, or not rightly.
+_OF_THE_DIMENSION: Final = ("dimension_id", "identity_id", "allocation_detail")
+# Below so many rows, a second thread costs more than it brings.
+_LARGE_DAY: Final = 100_000
 # The engine's threads take so many rows of a table at a time.
 _PIECE: Final = 65_536
 # Sums beyond it fit no column.
@@ -97,11 +102,12 @@ class _Allotted:
 class DayCalculator:
     """Calculates days, one after the other. Not to be shared between threads.
 
-    ``threads`` and ``memory_limit`` bound the engine that splits by weight and hashes dimensions, e.g. ``"1GB"``.
+    A large day uses so many ``threads``; ``memory_limit``, e.g. ``"1GB"``, bounds the engine that hashes dimensions.
     """
 
     def __init__(self, catalogue: PolicyCatalogue, *, threads: int = 2, memory_limit: str = "1GB") -> None:
         self._catalogue = catalogue
+        self._threads = threads
         self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
 
     def close(self) -> None:
@@ -135,14 +141,21 @@ class DayCalculator:
         shares = shares.take(pc.sort_indices(work.order(lines, shares))).combine_chunks()
         described = work.described(lines)
         dimensions, dimension = self._dimensions(work, described, shares)
-        columns = {name: described[name].take(shares["allotted"]) for name in described.column_names}
+        columns = self._spread(described, shares["allotted"].combine_chunks())
         columns["date"] = pa.repeat(pa.scalar(day, pa.date32()), shares.num_rows)
         columns["amount"] = reinterpret(shares["units"].combine_chunks(), MONEY)
         columns["identity_usage"] = shares["own"]
-        for name in ("dimension_id", "identity_id", "allocation_detail"):
-            columns[name] = dimensions[name].take(dimension)
+        columns |= self._spread(dimensions.select(_OF_THE_DIMENSION), dimension)
         rows = pa.table({field.name: columns[field.name] for field in CHARGEBACKS}, schema=CHARGEBACKS)
         return rows, dimensions
+
+    def _spread(self, table: pa.Table, rows: pa.Array) -> dict[str, pa.ChunkedArray]:
+        """Each column with the values of ``rows``; on a large day several columns at a time."""
+        if len(rows) < _LARGE_DAY:
+            return {name: table[name].take(rows) for name in table.column_names}
+        with ThreadPoolExecutor(self._threads) as pool:
+            columns = pool.map(lambda column: column.take(rows), table.columns)
+            return dict(zip(table.column_names, columns, strict=True))
 
     def _dimensions(self, work: _Day, described: pa.Table, shares: pa.Table) -> tuple[pa.Table, pa.Array]:
         """Every dimension once, and for each share the position of its own."""

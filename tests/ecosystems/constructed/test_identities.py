@@ -79,7 +79,8 @@ def test_who_was_seen_lately() -> None:
         ("gone", "UNASSIGNED"),
         ("here", "payments"),
     ]
-    assert listing.listed([]).complete == {"principal"}
+    found = listing.listed([])
+    assert (found.complete, found.partial) == (frozenset(), {"principal"})
 
 
 def test_a_static_identity_wins_over_a_discovered_one() -> None:

@@ -32,14 +32,14 @@ class DimensionRegister:
             DimensionCollision: two different dimensions have the same id.
         """
         position = pc.index_in(dimensions["dimension_id"], value_set=self._known["dimension_id"].combine_chunks())
-        self._refuse_repetition(dimensions)
         self._refuse_difference(dimensions, position)
         new = dimensions.filter(pc.is_null(position))
         if new.num_rows == 0:
             return
-        ordered = new.sort_by("dimension_id")
-        self._tables.append(DIMENSIONS_TABLE, ordered, epoch=self._epoch)
-        self._known = pa.concat_tables([self._known, ordered]).combine_chunks()
+        self._refuse_repetition(new)
+        self._tables.append(DIMENSIONS_TABLE, new.sort_by("dimension_id"), epoch=self._epoch)
+        # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
+        self._known = pa.concat_tables([self._known, new]).combine_chunks()
 
     def _refuse_repetition(self, dimensions: pa.Table) -> None:
         """Each dimension comes once: an id that comes twice is that of two."""

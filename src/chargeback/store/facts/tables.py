@@ -278,7 +278,7 @@ def _files_of(table: DeltaTable, root: Path) -> Snapshot:
     count = actions.num_rows
     days = actions["partition.date"].to_pylist() if "partition.date" in actions.column_names else [None] * count
     files = [
-        DayFile(day, str(root / unquote(path)), rows)
+        DayFile(day, f"{root}/{unquote(path)}", rows)
         for day, path, rows in zip(days, actions["path"].to_pylist(), actions["num_records"].to_pylist(), strict=True)
     ]
     files.sort(key=lambda file: (file.day or date.min, file.path))
@@ -301,6 +301,12 @@ class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
             raise StorageError(f"the table {self._table} cannot be used: {error}") from error
 
 
+def _read_file(path: str) -> pa.Table:
+    # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
+    with pq.ParquetFile(path) as file:
+        return file.read()
+
+
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     """The rows of one UTC day of a table, in its schema.
 
@@ -311,7 +317,7 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     parts = [schema.empty_table()]
     for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
         with naming(name):
-            stored = pq.read_table(file.path, partitioning=None)
+            stored = _read_file(file.path)
         dates = pa.array([day] * stored.num_rows, pa.date32())
         columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}
         parts.append(pa.table(columns).cast(schema))
