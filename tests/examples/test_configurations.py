@@ -8,20 +8,32 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
+from chargeback.api.serving import create_app_from
 from chargeback.config import load_configuration
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.model.days import utc_now, utc_today
-from chargeback.pipeline.events import Outcome
+from chargeback.model.money import total
+from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.pipeline.verify import verify
+from chargeback.store.tenant import open_store
 from tests.support.kafka import closed_port
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.pipeline import run_pipeline
 from tests.support.prometheus import RealPrometheus
+from tests.support.serving import served
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TODAY = utc_today()
@@ -109,6 +121,46 @@ def test_an_example_runs(
         assert len(checks) == LOOKBACK_DAYS - 1
         assert all(check.state == "calculated" and check.difference == 0 and check.billing > 0 for check in checks)
         assert {row["identity_id"] for row in ran.chargebacks(checks[1].day)} == payers
+
+
+def test_three_kinds_of_bill_in_one_service(
+    prometheus: RealPrometheus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cloud's bill, a cluster of one's own and a database, side by side: one process runs and serves all three, and
+    each adds up to the last digit."""
+    monkeypatch.setenv("METRICS_URL", prometheus.url)
+    organisation = Organisation.generate(DemoSpec(today=TODAY, size="small", days=8))
+    with DemoServer(organisation) as provider:
+        document = yaml.safe_load(demo_configuration(provider.info, tmp_path))
+        for name in ("self-managed-kafka.yaml", "generic-metrics.yaml"):
+            document["tenants"] |= yaml.safe_load(copied(name, tmp_path).read_text(encoding="utf-8"))["tenants"]
+        (tmp_path / "all.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        configuration = load_configuration(tmp_path / "all.yaml")
+        engine = Engine(configuration, None)
+        try:
+            results = engine.run_once(list(configuration.tenants), RunRequest())
+            with (
+                served(create_app_from(configuration, "both", engine)) as address,
+                httpx.Client(base_url=f"{address}/api/v1", timeout=60) as client,
+            ):
+                summaries = client.get("/tenants").json()
+                sums = {name: _sums(client, name) for name in configuration.tenants}
+        finally:
+            engine.stop()
+    assert [result.outcome for result in results] == [Outcome.COMPLETED] * 3
+    assert [summary["tenant_name"] for summary in summaries] == ["acme", "databases", "kafka-prod"]
+    assert all(billed == charged > 0 for billed, charged in sums.values())
+    for tenant in configuration.tenants.values():
+        with closing(open_store(tenant)) as store:
+            assert {(check.state, check.difference) for check in verify(store)} == {("calculated", Decimal(0))}
+
+
+def _sums(client: httpx.Client, tenant: str) -> tuple[Decimal, Decimal]:
+    """What was billed and what was charged, as the API tells."""
+    lines = client.get(f"/tenants/{tenant}/billing", params={"page_size": 1000}).json()
+    assert lines["pages"] == 1
+    charged = client.get(f"/tenants/{tenant}/chargebacks/aggregate").json()["total_amount"]
+    return total(Decimal(line["total_cost"]) for line in lines["items"]), Decimal(charged)
 
 
 @pytest.mark.parametrize(
