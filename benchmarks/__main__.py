@@ -25,10 +25,11 @@ from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
 from benchmarks.shapes import LARGE, MIDDLE, USUAL
 from benchmarks.tenants import Generated, generated
+from benchmarks.topics import overlay
 
 _DATA: Final = Path(".tmp/bench-data")
 _PLAIN_WIDTH: Final = 160
-_PARTS: Final = ("calculate", "questions", "export", "clients", "busy", "limit", "backfill")
+_PARTS: Final = ("calculate", "topics", "questions", "export", "clients", "busy", "limit", "backfill")
 
 
 def main() -> int:
@@ -72,6 +73,8 @@ def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
     data.mkdir(parents=True, exist_ok=True)
     if "calculate" in wanted:
         yield from calculation(quick=given.quick)
+    if "topics" in wanted:
+        yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
     if wanted & {"questions", "export", "clients", "busy", "limit"}:
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
