@@ -67,6 +67,7 @@ servers:
 	{ command -v prometheus && command -v promtool; } >/dev/null || missing="prometheus"; \
 	test -n "$$CHARGEBACK_TEST_POSTGRES" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
 	  || missing="$$missing postgresql"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	test -z "$$missing" && exit 0; \
 	echo "installing Debian's $$missing" >&2; \

@@ -16,9 +16,6 @@ from chargeback.pipeline.verify import verify
 from chargeback.store.control.days import read_days
 from tests.pipeline.conftest import Deployment
 
-KILLS = 10
-
-
 def start(deployment: Deployment) -> subprocess.Popen[bytes]:
     """The pipeline as a user starts it."""
     command = [sys.executable, "-m", "chargeback", "run", "--config", str(deployment.config_file)]
@@ -40,12 +37,13 @@ def undisturbed(server: DemoServer, tmp_path: Path) -> Deployment:
     return deployment
 
 
-def test_killed_again_and_again(deployment: Deployment, undisturbed: Deployment) -> None:
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=[pytest.mark.drill, pytest.mark.timeout(1800)])])
+def test_killed_again_and_again(deployment: Deployment, undisturbed: Deployment, kills: int) -> None:
     """However often the service dies, no row is lost, doubled or different."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    for _ in range(KILLS):
+    for _ in range(kills):
         process = start(deployment)
         time.sleep(chance.uniform(0.3, 3.0))
         process.send_signal(signal.SIGKILL)
