@@ -16,6 +16,7 @@ from chargeback.pipeline.verify import verify
 from chargeback.store.control.days import read_days
 from tests.pipeline.conftest import Deployment
 
+
 def start(deployment: Deployment) -> subprocess.Popen[bytes]:
     """The pipeline as a user starts it."""
     command = [sys.executable, "-m", "chargeback", "run", "--config", str(deployment.config_file)]
