@@ -27,7 +27,7 @@ from benchmarks.shapes import LARGE, MIDDLE, USUAL
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
 
-_DATA: Final = Path(".tmp/bench-data")
+_DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
 _PARTS: Final = ("calculate", "topics", "questions", "export", "clients", "busy", "limit", "backfill")
 
@@ -82,6 +82,9 @@ def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
         yield from _start(tenants[0], scratch)
         with serving(tenants, scratch / "served") as service:
             yield from _served(service, tenants, wanted, data, scratch, quick=given.quick)
+        if "clients" in wanted:
+            with serving(tenants[:1], scratch / "alone") as service:
+                yield from many_clients(service, tenants[0].shape, seconds=1 if given.quick else 4)
         if "limit" in wanted and not given.quick:
             yield from time_limit(tenants[-1], scratch)
     if "backfill" in wanted:
@@ -106,8 +109,6 @@ def _served(
             yield from export(service, tenant, scratch, star)
         if star is not None:
             star.close()
-    if "clients" in wanted:
-        yield from many_clients(service, tenants[0].shape, seconds=1 if quick else 4)
     if "busy" in wanted:
         yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
 

@@ -80,7 +80,7 @@ def test_who_was_seen_lately() -> None:
         ("here", "payments"),
     ]
     found = listing.listed([])
-    assert (found.complete, found.partial) == (frozenset(), {"principal"})
+    assert (found.complete, found.partial) == (frozenset(), frozenset({"principal"}))
 
 
 def test_a_static_identity_wins_over_a_discovered_one() -> None:

@@ -27,7 +27,7 @@ def test_the_inventory(context: TenantContext, prometheus: RealPrometheus) -> No
         ("crm", "UNASSIGNED"),
         ("shop", "UNASSIGNED"),
     ]
-    assert (found.complete, found.partial) == ({"metrics_system"}, {"principal"})
+    assert (found.complete, found.partial) == (frozenset({"metrics_system"}), frozenset({"principal"}))
     assert found.failures == {}
 
 

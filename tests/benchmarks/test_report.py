@@ -1,0 +1,39 @@
+"""A run of the benchmarks is compared with the one before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from benchmarks.measure import Figure
+from benchmarks.report import document, regressions
+
+_LIST = Figure("list", "first page", 20.0, "ms", floor=10.0, bar=150.0)
+_EXPORT = Figure("export", "rows", 1_000_000.0, "rows/s", floor=2_000_000.0, more_is_better=True)
+
+
+def test_what_is_kept_can_be_compared() -> None:
+    """The figures of a document are those that were measured, and equal figures are no regression."""
+    kept = document([_LIST, _EXPORT], quick=True)
+    assert kept["figures"] == [asdict(_LIST), asdict(_EXPORT)]
+    assert regressions([_LIST, _EXPORT], kept) == []
+
+
+def test_a_slower_answer_is_named() -> None:
+    """Clearly more time, or clearly fewer rows a second, beside the same floor is a regression."""
+    slower = [replace(_LIST, value=40.0), replace(_EXPORT, value=500_000.0)]
+    found = regressions(slower, document([_LIST, _EXPORT], quick=False))
+    assert found == [
+        "list / first page: 40.0 ms, was 20.0 (2.0 × worse)",
+        "export / rows: 500,000 rows/s, was 1,000,000 (2.0 × worse)",
+    ]
+
+
+def test_a_slower_machine_is_not() -> None:
+    """Where the floor is as much slower, nothing got worse but the machine."""
+    slower = [replace(_LIST, value=40.0, floor=20.0), replace(_EXPORT, value=500_000.0, floor=1_000_000.0)]
+    assert regressions(slower, document([_LIST, _EXPORT], quick=False)) == []
+
+
+def test_new_figures_have_nothing_to_be_compared_with() -> None:
+    """A figure that the earlier run did not have is left out."""
+    assert regressions([_LIST], document([_EXPORT], quick=False)) == []

@@ -1,0 +1,62 @@
+"""Generated tenants are real ones: calculated, complete, and the same every time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from benchmarks.evidence import EvidenceMaker
+from benchmarks.floors import Floors
+from benchmarks.reference.loop import allocate, new_database
+from benchmarks.reference.star import Star
+from benchmarks.shapes import FIRST_DAY, Shape
+from benchmarks.tenants import Generated, generate
+
+from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
+
+_TINY = Shape("tiny", identities=20, clusters=3, members=4, days=2, resources=5)
+
+
+def _tiny(folder: Path) -> Generated:
+    generate(_TINY, folder)
+    return Generated(_TINY, folder / "facts", folder / "control.db", 0, 0)
+
+
+def test_every_line_is_allocated(tmp_path: Path) -> None:
+    """The rows of a generated day sum to its bill, and floor and reference see the same rows."""
+    tenant = _tiny(tmp_path / "tenant")
+    rows = [pq.ParquetFile(name).read() for name in tenant.files()]
+    charged = [pc.sum(each["amount"]).as_py() for each in rows]
+    facts = FactTables(tenant.facts)
+    billed = [pc.sum(read_day(facts, BILLING_TABLE, day)["total_cost"]).as_py() for day in _TINY.dates()]
+    assert charged == billed
+    floors = Floors(tenant.facts)
+    sums = floors.aggregate("identity_id", "day", "UTC", FIRST_DAY, _TINY.last_day)
+    assert sum(row[2] for row in sums) == sum(billed)
+    floors.close()
+    star = Star(tmp_path / "star.db", tenant.files())
+    assert sum(row[3] for row in star.aggregate("identity_id", "day", FIRST_DAY, _TINY.last_day)) == sum(map(len, rows))
+    star.close()
+
+
+def test_the_same_days_everywhere() -> None:
+    """Evidence follows from shape and day alone."""
+    first, second = EvidenceMaker(_TINY), EvidenceMaker(_TINY)
+    for maker in (first, second):
+        maker.day(FIRST_DAY)
+    one, other = first.day(FIRST_DAY), second.day(FIRST_DAY)
+    assert (one.billing, one.usage, one.members) == (other.billing, other.usage, other.members)
+    first.close()
+    second.close()
+
+
+def test_the_reference_allocates_whole_lines(tmp_path: Path) -> None:
+    """The obvious implementation loses nothing either."""
+    maker = EvidenceMaker(_TINY)
+    evidence = maker.day(FIRST_DAY)
+    maker.close()
+    database = new_database(str(tmp_path / "reference.db"))
+    rows = allocate(evidence, database)
+    assert rows == database.execute("SELECT count(*) FROM fact").fetchone()[0] > 100
+    database.close()
