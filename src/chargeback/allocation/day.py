@@ -102,7 +102,8 @@ class _Allotted:
 class DayCalculator:
     """Calculates days, one after the other. Not to be shared between threads.
 
-    A large day uses so many ``threads``; ``memory_limit``, e.g. ``"1GB"``, bounds the engine that hashes dimensions.
+    A large day uses so many ``threads``; ``memory_limit``, e.g. ``"1GB"``, bounds the engine that splits by
+    weight and hashes dimensions.
     """
 
     def __init__(self, catalogue: PolicyCatalogue, *, threads: int = 2, memory_limit: str = "1GB") -> None:
@@ -126,7 +127,7 @@ class DayCalculator:
         ways = {way for policy in known.values() for portion in policy.portions for way in portion.ways}
         lines = _lines(evidence.billing)
         charges = list(_charges(lines, known))
-        day = _Day(evidence, Recipients(evidence.usage, evidence.members, ways))
+        day = _Day(evidence, Recipients(evidence.usage, evidence.members, ways), self._db)
         shares = day.allocate([charge for charge in charges if not charge.policy.is_proportional])
         day.recipients.add_charged(day.charged(shares))
         shares = pa.concat_tables(
@@ -182,8 +183,9 @@ class DayCalculator:
 class _Day:
     """The allocation of one day at work."""
 
-    def __init__(self, evidence: Evidence, recipients: Recipients) -> None:
+    def __init__(self, evidence: Evidence, recipients: Recipients, db: duckdb.DuckDBPyConnection) -> None:
         self.recipients = recipients
+        self._db = db
         self._day = evidence.day
         self._metrics_available = evidence.metrics_available
         self._allotted: list[_Allotted] = []
@@ -200,7 +202,7 @@ class _Day:
                 "allotted": repeated(numbers, counts),
                 "who": pa.chunked_array([allotted.pool.who for allotted in new], pa.int32()),
                 "units": pa.chunked_array(
-                    [shares_of(allotted.charge.units, allotted.pool) for allotted in new], INTEGER
+                    shares_of(self._db, [(allotted.charge.units, allotted.pool) for allotted in new]), INTEGER
                 ),
                 "own": pa.chunked_array([_own(allotted.pool) for allotted in new], QUANTITY),
             }

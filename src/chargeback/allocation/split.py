@@ -4,7 +4,7 @@ A cost of ``units`` is split by weights ``w`` with the total ``W``: everybody ge
 left goes, one unit each, to the largest remainders, ties by ascending id. The magnitude is split and the sign put
 back, so a refund is split exactly as the charge it refunds. Nothing is lost: the shares sum to the units.
 
-Python's integers have no largest value, and at this size their division is no slower than a database's 128-bit one.
+Python's integers have no largest value, and at this size their division is faster than a database's 128-bit one.
 """
 
 from __future__ import annotations
@@ -58,3 +58,35 @@ def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
     smaller, favoured = divmod(abs(units), recipients)
     sign = -1 if units < 0 else 1
     return favoured, sign * (smaller + 1), sign * smaller
+
+
+#: The largest product that the form of the query engine's arithmetic may reach; beyond it, Python integers.
+LARGEST_PRODUCT = 10**38
+
+
+def split_sql(source: str) -> str:
+    """The same split as one DuckDB query.
+
+    ``source`` is a relation of (charge, id, units HUGEINT, weight HUGEINT > 0), each id once per charge, in which
+    ``min(|units|, total weight) × largest weight`` stays below :data:`LARGEST_PRODUCT` for every charge. The answer
+    has all columns of ``source`` and ``share`` HUGEINT.
+    """
+    return f"""
+        WITH weighed AS (
+            SELECT *, abs(units) AS magnitude, sum(weight) OVER (PARTITION BY charge) AS total FROM {source}
+        ), divided AS (
+            SELECT *,
+                   (magnitude // total) * weight + ((magnitude % total) * weight) // total AS quotient,
+                   ((magnitude % total) * weight) % total AS remainder
+            FROM weighed
+        ), ranked AS (
+            SELECT *,
+                   magnitude - sum(quotient) OVER (PARTITION BY charge) AS remaining,
+                   row_number() OVER (PARTITION BY charge ORDER BY remainder DESC, id) AS rank
+            FROM divided
+        )
+        SELECT * EXCLUDE (magnitude, total, quotient, remainder, remaining, rank),
+               (CASE WHEN units < 0 THEN -1 ELSE 1 END)::HUGEINT
+               * (quotient + CASE WHEN rank <= remaining THEN 1 ELSE 0 END) AS share
+        FROM ranked
+    """

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, whole
+from chargeback.allocation.columns import INTEGER, decimals_of, reinterpret, whole
 from chargeback.allocation.policies import Kind, Way
 from chargeback.model import chargeback as words
 from chargeback.model.inventory import UNALLOCATED
@@ -27,6 +27,8 @@ _RELATIONS: Final = {
     Way(Kind.EVEN, ("owners",)): OWNERS,
     Way(Kind.OWNER): OWNER,
 }
+# Wide enough for the sum of many integers of 38 digits.
+_WIDE: Final = pa.decimal256(76, 0)
 _TENANT_WIDE: Final = {Way(Kind.EVEN, ("period",)), Way(Kind.PROPORTIONAL), Way(Kind.UNALLOCATED)}
 
 #: Per kind of way: the row's cost type, its method, and its detail when the first way applied.
@@ -44,19 +46,21 @@ class Pool:
     """Who could take a share by one way in one scope.
 
     ``who`` are positions in :attr:`Recipients.names`, ascending. ``weights`` (INTEGER) are positive, one each; none
-    for an even split; ``total`` is their sum. ``quantities`` (QUANTITY) are what the weights measure; none where
-    nothing is measured.
+    for an even split. ``total`` and ``largest`` are of the weights. ``quantities`` (QUANTITY) are what the weights
+    measure; none where nothing is measured.
     """
 
     who: pa.Array
     weights: pa.Array | None = None
     total: int = 0
+    largest: int = 0
     quantities: pa.Array | None = None
 
     @classmethod
     def weighted(cls, who: pa.Array, weights: pa.Array, quantities: pa.Array | None = None) -> Pool:
         """A pool whose members take shares by weight."""
-        return cls(who, weights, sum(integers_of(weights)), quantities)
+        total = int(pc.sum(weights.cast(_WIDE)).as_py())
+        return cls(who, weights, total, int(pc.max(weights).as_py()), quantities)
 
 
 class Recipients:
