@@ -22,11 +22,14 @@ _pools = st.one_of(
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-(10**37), 10**37), _pools, st.booleans()), max_size=6))
 def test_together_as_alone(charges: list[tuple[int, list[int], bool]]) -> None:
-    """Even, weighted and wide charges, in any mixture and order, get the digits that Python's integers give."""
+    """Even, weighted and wide charges, in any mixture, few or many, get the digits that Python's integers give."""
     given_ = []
     for units, weights, is_even in charges:
         who = pa.array(range(len(weights)), pa.int32())
         given_.append((units, Pool(who) if is_even else Pool.weighted(who, decimals_of(weights, INTEGER))))
     with duckdb.connect() as database:
-        found = [integers_of(shares) for shares in shares_of(database, given_)]
-    assert found == [split_in_order(units, [1] * len(w) if is_even else w) for units, w, is_even in charges]
+        found = [
+            [integers_of(shares) for shares in shares_of(database, given_, worth_a_query=worth)] for worth in (0, 10**9)
+        ]
+    expected = [split_in_order(units, [1] * len(w) if is_even else w) for units, w, is_even in charges]
+    assert found == [expected, expected]

@@ -1,4 +1,8 @@
-"""What each of the recipients of many charges gets, as columns: no row passes through Python alone."""
+"""What each of the recipients of many charges gets, as columns.
+
+The splits by weight of a day are one query. Of a small day that query would be most of the work: its few shares are
+made in Python's integers, with the same digits.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,25 @@ from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, rep
 from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_in_order, split_sql
 from chargeback.allocation.ways import Pool
 
+#: From so many shares by weight on, planning a query costs less than it saves.
+WORTH_A_QUERY: Final = 5_000
+
 _SOURCE: Final = """
     (SELECT charge, id, units::HUGEINT AS units, weight::HUGEINT AS weight
      FROM recipients JOIN charges USING (charge))
 """
 
 
-def shares_of(db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]]) -> list[pa.Array]:
+def shares_of(
+    db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]], *, worth_a_query: int = WORTH_A_QUERY
+) -> list[pa.Array]:
     """For each charge, (units of 10⁻¹², who takes them), the shares of its pool in the pool's order, as integers.
 
     ``db`` is an empty database to calculate in.
     """
     weighted = [n for n, (units, pool) in enumerate(charges) if pool.weights is not None and not _is_wide(units, pool)]
+    if sum(len(charges[n][1].who) for n in weighted) < worth_a_query:
+        weighted = []
     by_weight = dict(zip(weighted, _by_weight(db, [charges[n] for n in weighted]), strict=True))
     return [by_weight[n] if n in by_weight else _alone(units, pool) for n, (units, pool) in enumerate(charges)]
 
@@ -59,7 +70,7 @@ def _by_weight(db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]
 
 
 def _alone(units: int, pool: Pool) -> pa.Array:
-    """The shares of one charge: an even split is two numbers, each so many times; a wide one is done in Python."""
+    """The shares of one charge: an even split is two numbers, each so many times; any other is done in Python."""
     if pool.weights is not None:
         return decimals_of(split_in_order(units, integers_of(pool.weights)), INTEGER)
     favoured, larger, smaller = split_evenly(units, len(pool.who))
