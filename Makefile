@@ -47,8 +47,8 @@ bench: setup  ## The measured bars, as a table and as JSON
 bench-quick: setup  ## The same in less than a minute, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
-drill: setup servers  ## Long failure drills
-	@$(BIN)/python -m pytest -q -m drill tests
+drill: setup servers  ## Long failure drills (some 40 minutes); their table is kept in docs/reliability.md
+	@$(BIN)/python -m pytest -q -m drill --drill-report docs/reliability.md tests
 
 lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }

@@ -16,7 +16,7 @@ from chargeback.model.money import total
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.schema import topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, TOPICS_TABLE, read_day
-from tests.pipeline.conftest import Deployment
+from tests.support.deployments import Deployment
 
 DAYS = 9
 CUTOFF = 5

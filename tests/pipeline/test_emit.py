@@ -25,7 +25,7 @@ from chargeback.pipeline.events import Outcome, Progress, RunRequest, Stage, Sto
 from chargeback.store.control.emissions import Emission, read_emissions
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from tests.emitters.plugins import installed
-from tests.pipeline.conftest import DAYS, Deployment
+from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
 WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]

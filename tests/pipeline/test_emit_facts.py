@@ -16,7 +16,7 @@ from chargeback.pipeline.events import RunRequest, StopSignal
 from chargeback.pipeline.job import Job
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.queries.engine import QueryEngine, Question
-from tests.pipeline.conftest import Deployment
+from tests.support.deployments import Deployment
 from tests.support.facts import Share, write_shares
 from tests.support.serving import wait_until
 

@@ -19,7 +19,7 @@ from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Outcome, Progress, RunRequest
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner, acquire
-from tests.pipeline.conftest import Deployment
+from tests.support.deployments import Deployment
 
 
 @pytest.fixture

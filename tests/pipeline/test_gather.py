@@ -20,7 +20,7 @@ from chargeback.pipeline.gather import gather
 from chargeback.pipeline.job import Job
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.lease import Owner, acquire
-from tests.pipeline.conftest import Deployment
+from tests.support.deployments import Deployment
 
 
 def line(day: date, **more: object) -> BillingLine:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.events import Stage
 from chargeback.pipeline.job import StageClock
-from tests.pipeline.conftest import Deployment
+from tests.support.deployments import Deployment
 
 
 def test_the_clock_adds_up_each_stage() -> None:

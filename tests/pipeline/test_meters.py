@@ -11,8 +11,8 @@ from chargeback.demo.faults import Fault
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, RunResult, Stage
 from chargeback.pipeline.meters import RunMeters
-from tests.pipeline.conftest import Deployment
 from tests.pipeline.test_engine import configuration, start
+from tests.support.deployments import Deployment
 
 __all__ = ["configuration", "start"]
 

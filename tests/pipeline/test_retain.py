@@ -16,7 +16,7 @@ from chargeback.store.control.retention import forget_days
 from chargeback.store.control.schema import grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP, last_upkeep
-from tests.pipeline.conftest import DAYS, Deployment
+from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
 KEPT_DAYS = 8

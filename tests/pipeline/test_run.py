@@ -18,7 +18,7 @@ from chargeback.store.control import schema
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.runs import suspended_because
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, read_day
-from tests.pipeline.conftest import DAYS, Deployment
+from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
 WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]

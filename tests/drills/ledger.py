@@ -1,0 +1,150 @@
+"""The ledger of the failure drills: which fault, how often it was tried, how often the service survived it, and how
+many chargeback rows were lost, doubled or different in the end."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+
+from chargeback.pipeline.verify import verify
+from chargeback.store.control.days import read_days
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
+from chargeback.store.tenant import TenantStore
+from tests.support.serving import client_of, services_for
+
+#: Every fault that is drilled, in the order of the table.
+FAULTS: Final = (
+    "SIGKILL at a random moment of a backfill",
+    "SIGSTOP of a run until another has taken over",
+    "two workers and two APIs at once, each day calculated once",
+    "disk full in the middle of a run",
+    "disk turned read-only in the middle of a run",
+    "PostgreSQL stopped in the middle of a run, started again",
+    "PostgreSQL connections cut in the middle of transactions",
+    "facts file missing",
+    "facts file cut short",
+    "facts file with a flipped bit",
+    "provider answers 401",
+    "provider answers 403",
+    "provider answers 404",
+    "provider answers a storm of 429",
+    "provider answers 500",
+    "provider answers truncated JSON",
+    "provider answers HTML",
+    "provider pages for ever",
+    "provider repeats pages",
+    "provider drips slowly",
+    "metrics answer 401",
+    "metrics answer 403",
+    "metrics answer 404",
+    "metrics answer a storm of 429",
+    "metrics answer 500",
+    "metrics answer truncated JSON",
+    "metrics answer HTML",
+    "metrics drip slowly",
+    "metrics reset every connection",
+    "clock put back",
+    "another tenant of the process is broken",
+)
+
+_HEAD: Final = ("| fault | tries | survived | lost rows |", "|---|---|---|---|")
+_PLACE: Final = re.compile(r"(?<=<!-- drills -->\n).*(?=<!-- end of drills -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tenant has in the end: its chargeback rows by day and order, and the bytes that it exports."""
+
+    rows: pa.Table
+    exported: bytes
+
+    @classmethod
+    def of(cls, store: TenantStore) -> Outcome:
+        """What is stored, and adds up: every day to its bill."""
+        with store.control.read() as connection:
+            days = [state.tracking_date for state in read_days(connection)]
+        assert days
+        assert not [check for check in verify(store) if check.difference]
+        rows = pa.concat_tables([read_day(store.facts, CHARGEBACKS_TABLE, day) for day in days])
+        with client_of(services_for(store)) as client:
+            answer = client.post(f"/api/v1/tenants/{store.tenant_name}/export")
+        assert answer.status_code == 200
+        return cls(rows, answer.content)
+
+    def differing_rows(self, found: Outcome, *, but: Sequence[str] = ()) -> int:
+        """How many rows are missing, and how many are there that should not be; a different row is both. The columns
+        ``but`` may differ."""
+        wanted, there = (Counter(map(repr, each.rows.drop_columns(list(but)).to_pylist())) for each in (self, found))
+        return (wanted - there).total() + (there - wanted).total()
+
+
+@dataclass
+class Drill:
+    """What became of one fault so far."""
+
+    tries: int = 0
+    survived: int = 0
+    lost_rows: int = 0
+
+    def compare(self, undisturbed: Outcome, store: TenantStore) -> None:
+        """Note how many rows differ from those of an undisturbed tenant; one, or one exported byte, is a failure."""
+        found = Outcome.of(store)
+        differing = undisturbed.differing_rows(found)
+        self.lost_rows += differing
+        assert differing == 0
+        assert found.exported == undisturbed.exported
+
+    def compare_shares(self, undisturbed: Outcome, store: TenantStore) -> None:
+        """The same for a tenant of another name: its rows differ in whose they are, and in nothing else."""
+        differing = undisturbed.differing_rows(Outcome.of(store), but=("tenant_id", "dimension_id"))
+        self.lost_rows += differing
+        assert differing == 0
+
+
+@dataclass
+class Ledger:
+    """All drills of one test session."""
+
+    drills: dict[str, Drill] = field(default_factory=dict)
+
+    @contextmanager
+    def drill(self, fault: str) -> Iterator[Drill]:
+        """One try: survived unless the ``with`` raises. ``fault`` is one of :data:`FAULTS`."""
+        assert fault in FAULTS, fault
+        drill = self.drills.setdefault(fault, Drill())
+        drill.tries += 1
+        yield drill
+        drill.survived += 1
+
+    def table(self) -> list[str]:
+        """The lines of a Markdown table, in the order of :data:`FAULTS`."""
+        known = [(fault, self.drills[fault]) for fault in FAULTS if fault in self.drills]
+        return [*_HEAD, *(f"| {fault} | {d.tries} | {d.survived} | {d.lost_rows} |" for fault, d in known)]
+
+    def write(self, page: Path) -> None:
+        """Put the table, and where it was made, in the place that the page keeps for it."""
+        made = (
+            f"Made by `make drill` on {datetime.now(UTC):%Y-%m-%d}, Chargeback {version('chargeback')}, "
+            f"{platform.system()} {platform.machine()}, Python {platform.python_version()}."
+        )
+        text = page.read_text(encoding="utf-8")
+        assert _PLACE.search(text), f"{page} has no place for the table"
+        page.write_text(_PLACE.sub("\n".join(("", made, "", *self.table(), "", "")), text), encoding="utf-8")
+
+
+def tries(quick: int, drill: int, *, seconds: int = 900) -> pytest.MarkDecorator:
+    """Parametrise a test with how often it tries: ``quick`` times in every run of the suite, ``drill`` times, with
+    ``seconds`` of patience, in a drill."""
+    long = pytest.param(drill, marks=[pytest.mark.drill, pytest.mark.timeout(seconds)], id=f"drill-{drill}")
+    return pytest.mark.parametrize("tries", [pytest.param(quick, id=f"quick-{quick}"), long])

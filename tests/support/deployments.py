@@ -1,0 +1,105 @@
+"""A small organisation, served, and a tenant that is run against it: a class, and the fixtures that give one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pytest
+
+from chargeback.config import Tenant, load_configuration
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import utc_today
+from chargeback.pipeline.events import Progress, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run import run_tenant
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
+from chargeback.store.tenant import TenantStore, open_store
+
+DAYS = 12
+
+
+@pytest.fixture(scope="session")
+def organisation() -> Organisation:
+    """A small organisation of a few days, looked at today."""
+    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+
+
+@pytest.fixture
+def server(organisation: Organisation) -> Iterator[DemoServer]:
+    """That organisation, served for one test."""
+    with DemoServer(organisation) as running:
+        yield running
+
+
+class Deployment:
+    """A configured tenant with storage of its own; runs happen in this process unless a test starts others."""
+
+    def __init__(self, server: DemoServer, folder: Path) -> None:
+        self.server = server
+        self.config_file = folder / "chargeback.yaml"
+        self.config_file.write_text(demo_configuration(server.info, folder))
+        self.tenant: Tenant = load_configuration(self.config_file).tenants["acme"]
+        self.store: TenantStore = open_store(self.tenant)
+        self.store.control.upgrade()
+        self.progress: list[Progress] = []
+
+    @classmethod
+    def within(cls, server: DemoServer, folder: Path) -> Self:
+        """A deployment in a folder that is made for it."""
+        folder.mkdir()
+        return cls(server, folder)
+
+    def configure(self, **settings: object) -> None:
+        """Change settings of the tenant for the runs that follow."""
+        self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
+
+    def run(
+        self,
+        request: RunRequest | None = None,
+        *,
+        stop: StopSignal | None = None,
+        listener: Callable[[Progress], None] | None = None,
+    ) -> RunResult:
+        """One run, in this process."""
+        lease = acquire(self.store.control, Owner.this_process())
+        return run_tenant(
+            self.tenant,
+            self.store,
+            lease,
+            request or RunRequest(),
+            stop=stop or StopSignal(),
+            listener=listener or self.progress.append,
+        )
+
+    def states(self) -> list[DayState]:
+        """The state of every day."""
+        with self.store.control.read() as connection:
+            return read_days(connection)
+
+    def state(self, day: date) -> DayState:
+        """The state of one day."""
+        return next(state for state in self.states() if state.tracking_date == day)
+
+    def rows(self, day: date) -> pa.Table:
+        """The chargeback rows of one day."""
+        return read_day(self.store.facts, CHARGEBACKS_TABLE, day)
+
+    def all_rows(self) -> pa.Table:
+        """The chargeback rows of all days."""
+        return pa.concat_tables([self.rows(state.tracking_date) for state in self.states()])
+
+
+@pytest.fixture
+def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
+    """A tenant that has never run."""
+    deployment = Deployment(server, tmp_path)
+    yield deployment
+    deployment.store.close()
