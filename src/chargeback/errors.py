@@ -11,6 +11,7 @@
     │   └── SourceDataError     it answered something that cannot be understood or trusted
     ├── StorageError            the tenant's storage cannot be used
     │   ├── SchemaError         the control database is ahead of this code, or its history is broken
+    │   ├── DamagedFacts        a file of the facts is missing, or not what was written
     │   ├── StorageBusy         another writer was in the way                             retryable
     │   ├── LeaseHeld           another run works on this tenant                          retryable
     │   ├── LeaseLost           this run's lease was taken over: it must write nothing more
@@ -113,6 +114,14 @@ class StorageError(ChargebackError):
 
 class SchemaError(StorageError):
     """The control database is newer than this code, or its migration history is broken."""
+
+
+class DamagedFacts(StorageError):
+    """A file of the facts is missing, or not what was written; ``table`` names its table."""
+
+    def __init__(self, message: str, *, table: str, day: date | None) -> None:
+        super().__init__(message, day=day)
+        self.table = table
 
 
 class StorageBusy(StorageError):

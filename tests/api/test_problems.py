@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -11,8 +12,10 @@ import pytest
 from sqlalchemy import text
 
 from chargeback.api.services import Services
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
+from tests.support.damage import DAMAGES, file_of
 from tests.support.facts import tenant_store
 from tests.support.serving import client_of, services_for
 
@@ -50,7 +53,7 @@ def test_unknown_tenants(client: httpx.Client, path: str) -> None:
         "entities/team/x/tags",
         "entities/resource//tags",
         "entities/resource/%00/tags",
-        f"entities/resource/{'x' * 256}/tags",
+        f"entities/resource/{'x' * 513}/tags",
     ],
 )
 def test_malformed_path_parts(client: httpx.Client, path: str) -> None:
@@ -91,6 +94,26 @@ def test_storage_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFi
             assert client.get(f"{ACME}/status").status_code == 200
             summaries = {each["tenant_name"]: each["dates_pending"] for each in client.get("/api/v1/tenants").json()}
             assert summaries == {"acme": 0, "broken": None}
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short"])
+def test_facts_that_are_lost(own_store: TenantStore, own_client: httpx.Client, damage: str) -> None:
+    """503 names the day and its table; questions that do not need it are answered."""
+    day = own_store.facts.snapshot(CHARGEBACKS_TABLE).days[-1]
+    DAMAGES[damage][0](Path(file_of(own_store.facts, CHARGEBACKS_TABLE, day).path))
+    asked = {"start_date": str(day), "end_date": str(day)}
+    for answer in (
+        own_client.get(f"{ACME}/chargebacks", params=asked),
+        own_client.get(f"{ACME}/chargebacks/aggregate", params=asked),
+        own_client.post(f"{ACME}/export", json=asked),
+    ):
+        detail = _problem(answer, 503, "damaged-facts")
+        assert f"A file of the chargebacks of {day} (UTC) is missing or damaged" in detail
+        assert str(own_store.facts.root) not in detail
+    before = str(day - timedelta(days=1))
+    earlier = own_client.get(f"{ACME}/chargebacks", params={"start_date": before, "end_date": before})
+    assert earlier.status_code == 200
+    assert own_client.get(f"{ACME}/billing", params=asked).status_code == 200
 
 
 def test_what_nobody_foresaw(store: TenantStore, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 from chargeback.model.chargeback import CHARGEBACKS
 from chargeback.model.days import utc_today
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
 from tests.cli.conftest import DAYS, Demo, Run
+from tests.support.damage import file_of
 
 
 def test_days_that_sum_to_their_bill(chargeback: Run, demo: Demo) -> None:
@@ -31,6 +33,17 @@ def test_a_day_that_differs(chargeback: Run, demo: Demo) -> None:
     said = chargeback("verify", "--config", str(demo.file))
     assert said.returncode == 1
     assert "error: tenant acme: 1 of 3 days differ from their bill" in said.stderr
+
+
+def test_a_day_with_a_lost_file(chargeback: Run, demo: Demo) -> None:
+    """The file is named, the days beside it are compared, and the exit code is 1."""
+    chargeback("run", "--config", str(demo.file))
+    day = utc_today() - timedelta(days=6)
+    Path(file_of(FactTables(demo.file.parent / "acme.facts"), CHARGEBACKS_TABLE, day).path).unlink()
+    said = chargeback("verify", "--config", str(demo.file))
+    assert said.returncode == 1
+    assert f"error: tenant acme: {day}: the file chargebacks/date={day}/" in said.stderr
+    assert sum(" calculated " in line and line.startswith(" ") for line in said.stdout.splitlines()) == DAYS - 6
 
 
 def test_topics_beside_their_clusters(chargeback: Run, demo: Demo) -> None:

@@ -58,7 +58,7 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 | 405 | a method that the path does not have |
 | 409 | a run is in progress, or the tenant is suspended; a tag key that the entity already has |
 | 413 | a body beyond 8 MiB |
-| 503 | the tenant's storage cannot be used at the moment |
+| 503 | the tenant's storage cannot be used at the moment, or a file of the facts asked for is lost |
 | 504 | the request took longer than `api.request_timeout_seconds`; what it was asking is stopped |
 
 `GET /metrics` (the service) and `GET /metrics/chargebacks` (see [emitters](emitters.md)) answer OpenMetrics text.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select
 
+from chargeback.demo.faults import Fault
 from chargeback.model.days import utc_now, utc_today
 from chargeback.pipeline.events import Outcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.pipeline.retain import oldest_kept
@@ -15,7 +16,7 @@ from chargeback.pipeline.verify import PAST_RETENTION, verify
 from chargeback.store.control.retention import forget_days
 from chargeback.store.control.schema import grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
-from chargeback.store.facts.upkeep import STAMP, last_upkeep
+from chargeback.store.facts.upkeep import STAMP
 from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
@@ -98,13 +99,21 @@ def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
 def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
     """The first run sees to the tables; the next ones do when the last time was a day ago."""
     root = calculated.store.facts.root
-    first = last_upkeep(root)
-    assert first is not None
+    first = (root / STAMP).read_text()
     calculated.run()
-    assert last_upkeep(root) == first
-    (root / STAMP).write_text((first - timedelta(hours=25)).isoformat())
+    assert (root / STAMP).read_text() == first
+    (root / STAMP).write_text((utc_now() - timedelta(hours=25)).isoformat())
     calculated.run()
-    assert last_upkeep(root) > first  # type: ignore[operator]
+    assert (root / STAMP).read_text() > first
+
+
+def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> None:
+    """Where the provider cannot be asked, the clock may be what is wrong: what looks old stays."""
+    kept = calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days
+    calculated.configure(retention_days=6, lookback_days=6)
+    calculated.server.faults.add("/billing/v1/costs", Fault(status=403, times=None))
+    assert calculated.run().outcome is Outcome.FAILED
+    assert calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days == kept
 
 
 def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:

@@ -20,7 +20,15 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from chargeback.errors import ChargebackError, LeaseHeld, NoRunner, QueryTimeout, StorageError, TenantSuspended
+from chargeback.errors import (
+    ChargebackError,
+    DamagedFacts,
+    LeaseHeld,
+    NoRunner,
+    QueryTimeout,
+    StorageError,
+    TenantSuspended,
+)
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +84,7 @@ _TITLES = {
     "no-runner": "No runner",
     "body-too-large": "Body too large",
     "storage-unavailable": "Storage unavailable",
+    "damaged-facts": "Damaged facts",
     "timeout": "Request timed out",
     "topic-attribution-unavailable": "Topic attribution unavailable",
     "internal-error": "Internal error",
@@ -153,6 +162,9 @@ def answer_to(error: Exception) -> Response:
             return problem(400, "no-runner", error.message)
         case QueryTimeout():
             return problem(504, "timeout", "The request was stopped because it ran too long; ask for fewer days.")
+        case DamagedFacts():
+            number = _logged("a file of the facts is lost", error)
+            return problem(503, "damaged-facts", _about_damage(error, number))
         case StorageError():
             number = _logged("the storage of a tenant cannot be used", error)
             return problem(
@@ -162,6 +174,15 @@ def answer_to(error: Exception) -> Response:
             )
         case _:
             return unforeseen(error)
+
+
+def _about_damage(error: DamagedFacts, number: str) -> str:
+    where = "the register of dimensions" if error.day is None else f"the {error.table} of {error.day} (UTC)"
+    rest = "" if error.day is None else "; other days can be asked for"
+    return (
+        f"A file of {where} is missing or damaged{rest}. "
+        f"The next run has it again where that is possible; the log says more, under {number}."
+    )
 
 
 def _http(request: Request, error: Exception) -> Response:

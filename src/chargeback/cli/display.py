@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.errors import Problem
     from chargeback.pipeline.events import RunResult
-    from chargeback.pipeline.verify import DayCheck
+    from chargeback.pipeline.verify import DayCheck, TopicCheck
 
 __all__ = [
     "ProgressDisplay",
@@ -153,9 +153,18 @@ def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
     print_table(
         f"tenant {tenant}", ("day", "state", "billing", "chargebacks", "difference"), zip(*columns, strict=True)
     )
-    wrong = [check for check in checks if check.is_wrong]
-    if wrong:
-        typer.echo(f"error: tenant {tenant}: {len(wrong)} of {len(checks)} days differ from their bill", err=True)
-    else:
+    print_damage(tenant, checks)
+    differing = [check for check in checks if check.is_wrong and not check.damage]
+    if differing:
+        typer.echo(f"error: tenant {tenant}: {len(differing)} of {len(checks)} days differ from their bill", err=True)
+    right = not any(check.is_wrong for check in checks)
+    if right:
         typer.echo(f"tenant {tenant}: {len(checks)} days, every calculated one sums to its bill exactly")
-    return not wrong
+    return right
+
+
+def print_damage(tenant: str, checks: Iterable[DayCheck | TopicCheck]) -> None:
+    """The files that damaged days have lost."""
+    for check in checks:
+        for damage in check.damage if check.is_wrong else ():
+            typer.echo(f"error: tenant {tenant}: {check.day}: {damage}", err=True)

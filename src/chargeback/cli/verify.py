@@ -46,7 +46,7 @@ def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
 
 def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
     """What of each day's cluster cost is attributed to topics, and whether every day that is adds up."""
-    from chargeback.cli.display import aligned, print_table
+    from chargeback.cli.display import aligned, print_damage, print_table
 
     checks = list(days)
     columns = (
@@ -59,7 +59,10 @@ def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
     names = ("day", "topics", "clusters", "attributed", "left out")
     print_table(f"tenant {tenant}: topics", names, zip(*columns, strict=True))
     wrong = [check for check in checks if check.is_wrong]
+    print_damage(tenant, checks)
     for check in wrong:
+        if check.damage:
+            continue
         typer.echo(
             f"error: tenant {tenant}: {check.day}: {check.wrong_lines} lines differ from their topics, "
             f"{check.lost_rows} topic rows are missing",

@@ -95,6 +95,15 @@ def utc_today() -> date:
     return utc_now().date()
 
 
+def has_passed(gap: timedelta, since: datetime | None) -> bool:
+    """Whether ``gap`` has passed since an instant, or since ever.
+
+    An instant that lies further ahead than that was written under a clock that has been put back since: what waits for
+    it must not wait until then.
+    """
+    return since is None or abs(utc_now() - since) >= gap
+
+
 def render_instant(instant: datetime) -> str:
     """ISO 8601 in UTC with a ``Z``; fractions of a second only where there are any.
 

@@ -146,7 +146,7 @@ class _Calculation:
         billing = read_day(facts, BILLING_TABLE, day)
         if billing.num_rows != task.state.billing_lines:
             raise StorageError(f"{task.state.billing_lines} billing lines were stored, {billing.num_rows} are there")
-        members = members_of(facts, self._membership, day, usage, billing, use_stored=task.use_stored)
+        members, are_new = members_of(facts, self._membership, day, usage, billing, use_stored=task.use_stored)
         calculated = self._calculator.calculate(Evidence(day, billing, usage, members, metrics_available))
         self._warn_of_unknown(calculated.unknown_types)
         if task.state.chargeback_calculated:
@@ -154,6 +154,7 @@ class _Calculation:
                 states.save_day(connection, day, chargeback_calculated=False)
         if is_new:
             facts.replace_day(USAGE_TABLE, day, usage, epoch=epoch)
+        if are_new:
             facts.replace_day(MEMBERS_TABLE, day, members, epoch=epoch)
         self._dimensions.register(calculated.dimensions)
         facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from chargeback.config import Configuration, Tenant
 from chargeback.errors import ChargebackError, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
 from chargeback.logs import log_context
-from chargeback.model.days import utc_now
+from chargeback.model.days import has_passed, utc_now
 from chargeback.pipeline.child import Assignment, RunningChild
 from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
 from chargeback.pipeline.meters import RunMeters
@@ -40,9 +40,14 @@ class Engine:
         self._children: set[RunningChild] = set()
         self._stopping = threading.Event()
         self._triggered = ThreadPoolExecutor(len(self._stores) or 1, thread_name_prefix="trigger")
+        self._refreshing = JobExecutor(configuration.features.max_parallel_tenants)
         self._scheduler: BackgroundScheduler | None = None
         self._suspensions = Suspensions(self._stores, configuration)
-        self._meters = RunMeters(self._stores, in_progress=lambda: len(self._children))
+        self._meters = RunMeters(
+            self._stores,
+            in_progress=lambda: len(self._children),
+            queued=lambda: self._refreshing._pool._work_queue.qsize(),
+        )
 
     @property
     def registry(self) -> CollectorRegistry:
@@ -78,9 +83,9 @@ class Engine:
         features = self._configuration.features
         if not features.enable_periodic_refresh:
             return
-        pool = JobExecutor(features.max_parallel_tenants)
         self._scheduler = BackgroundScheduler(
-            executors={"default": pool}, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+            executors={"default": self._refreshing},
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
         for name in self._stores:
             self._scheduler.add_job(
@@ -280,7 +285,7 @@ def _ran_lately(tenant: Tenant, store: TenantStore) -> bool:
     gap = timedelta(seconds=tenant.plugin_settings.min_refresh_gap_seconds)
     with store.control.read() as connection:
         ended = runs.last_finished(connection)
-    return ended is not None and utc_now() - ended < gap
+    return not has_passed(gap, ended)
 
 
 def _log_result(result: RunResult) -> None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.members import Membership
 from chargeback.ecosystems.contract import Gatherer
-from chargeback.errors import SourceError, SourceUnavailable
+from chargeback.errors import DamagedFacts, SourceError, SourceUnavailable
 from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.store.facts.tables import MEMBERS_TABLE, USAGE_TABLE, FactTables, read_day
@@ -73,8 +73,9 @@ class UsageFetcher:
             return self._day(day, use_stored, abandoned)
 
     def _day(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
-        if use_stored:
-            return DayUsage(read_day(self._facts, USAGE_TABLE, day), is_new=False)
+        stored = kept(self._facts, USAGE_TABLE, day)
+        if use_stored and stored is not None:
+            return DayUsage(stored, is_new=False)
         if self._unreachable is not None or abandoned.is_set():
             return DayUsage(None, is_new=False, error=self._unreachable)
         try:
@@ -85,8 +86,17 @@ class UsageFetcher:
             return DayUsage(None, is_new=False, error=error)
         if measured.dropped:
             log.warning("%s: %d samples were NaN, infinite or negative and do not count", day, measured.dropped)
-        stored = read_day(self._facts, USAGE_TABLE, day)
-        return DayUsage(without_loss(day, stored, measured.table), is_new=True)
+        table = measured.table if stored is None else without_loss(day, stored, measured.table)
+        return DayUsage(table, is_new=True)
+
+
+def kept(facts: FactTables, name: str, day: date) -> pa.Table | None:
+    """The stored evidence of a day; none, which is logged, where its file is lost and it must be had anew."""
+    try:
+        return read_day(facts, name, day)
+    except DamagedFacts as error:
+        log.warning("%s: evidence is lost and had anew: %s", day, error.message)
+        return None
 
 
 def without_loss(day: date, stored: pa.Table, fetched: pa.Table) -> pa.Table:
@@ -115,8 +125,9 @@ def _of_measure(usage: pa.Table, measure: str) -> pa.Table:
 
 def members_of(
     facts: FactTables, membership: Membership, day: date, usage: pa.Table, billing: pa.Table, *, use_stored: bool
-) -> pa.Table:
-    """Who belonged to what on a day: as stored, else as the inventory tells."""
-    if use_stored:
-        return read_day(facts, MEMBERS_TABLE, day)
-    return membership.on(day, usage, set(billing["resource_id"].to_pylist()))
+) -> tuple[pa.Table, bool]:
+    """Who belonged to what on a day: as stored, else as the inventory tells; and whether that is not stored yet."""
+    stored = kept(facts, MEMBERS_TABLE, day) if use_stored else None
+    if stored is not None:
+        return stored, False
+    return membership.on(day, usage, set(billing["resource_id"].to_pylist())), True

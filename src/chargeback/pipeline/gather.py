@@ -16,7 +16,7 @@ from chargeback.ecosystems.contract import GatheredDay, Gatherer
 from chargeback.errors import SourceError
 from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
-from chargeback.model.days import ONE_DAY, DayRange, utc_now
+from chargeback.model.days import ONE_DAY, DayRange, has_passed, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
 from chargeback.pipeline.events import Stage
 from chargeback.pipeline.job import Job
@@ -89,7 +89,7 @@ def _is_asked_for(job: Job, state: DayState | None) -> bool:
     if job.tenant.ecosystem.capabilities.constructs_costs:
         return job.request.recalculate and job.wants(state.tracking_date)
     settled = job.today - timedelta(days=job.tenant.settings.cutoff_days) - _OLD_DAYS
-    return state.tracking_date >= settled or utc_now() - state.gathered_at >= _OLD_DAYS_REST
+    return state.tracking_date >= settled or has_passed(_OLD_DAYS_REST, state.gathered_at)
 
 
 def _answers(gatherer: Gatherer, wanted: list[date]) -> Iterator[GatheredDay]:

@@ -24,7 +24,7 @@ from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.events import Stage
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, without_loss
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, kept, without_loss
 from chargeback.pipeline.job import Job
 from chargeback.store.control import days as states
 from chargeback.store.control import topics as shelf
@@ -144,8 +144,8 @@ class TopicFetcher(UsageFetcher):
     """Fetches topic measures ahead; kept ones are read."""
 
     def _day(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
-        stored = read_day(self._facts, TOPIC_USAGE_TABLE, day)
-        if use_stored:
+        stored = kept(self._facts, TOPIC_USAGE_TABLE, day)
+        if use_stored and stored is not None:
             return DayUsage(stored, is_new=False)
         if self._unreachable is not None or abandoned.is_set():
             return DayUsage(None, is_new=False, error=self._unreachable)
@@ -157,6 +157,8 @@ class TopicFetcher(UsageFetcher):
             return DayUsage(None, is_new=False, error=error)
         if measured.dropped:
             log.warning("%s: %d topic samples were NaN, infinite or negative and do not count", day, measured.dropped)
+        if stored is None:
+            return DayUsage(measured.table, is_new=True)
         before = stored.filter(pc.not_equal(stored["measure"], EXISTED))
         return DayUsage(without_loss(day, before, measured.table), is_new=True)
 
@@ -223,8 +225,8 @@ class _Overlay:
         if failures:
             job.trouble(f"{day}: the metrics of its topics were unavailable in {limit} runs: {error}")
         self._clear(state)
-        if state.topic_overlay_gathered:
-            stored = read_day(job.store.facts, TOPIC_USAGE_TABLE, day)
+        stored = kept(job.store.facts, TOPIC_USAGE_TABLE, day) if state.topic_overlay_gathered else None
+        if stored is not None:
             self._write(state, self._attributor.attribute(day, lines, stored), gathered=True)
         else:
             self._write(state, self._attributor.failed(day, lines), gathered=False)

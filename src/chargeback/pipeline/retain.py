@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import logging
 from datetime import date, timedelta
-from typing import Final
 
 from chargeback.errors import LeaseLost, StorageError
-from chargeback.model.days import utc_now
 from chargeback.pipeline.events import Stage
 from chargeback.pipeline.job import Job
 from chargeback.store.control.retention import forget_days, oldest_day
 from chargeback.store.facts.tables import SCHEMAS
-from chargeback.store.facts.upkeep import Upkept, last_upkeep, note_upkeep, rewrite_dimensions, tidy_table
+from chargeback.store.facts.upkeep import Upkept, note_upkeep, rewrite_dimensions, tidy_table, upkeep_is_due
 
 log = logging.getLogger(__name__)
-
-UPKEEP_EVERY: Final = timedelta(hours=24)
 
 
 def oldest_kept(today: date, retention_days: int) -> date:
@@ -38,7 +34,9 @@ def retain(job: Job) -> None:
         Stopped: the run was asked to stop.
     """
     try:
-        _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
+        # Where nothing can be gathered, the clock may be what is wrong.
+        if job.tally.gathering_error is None:
+            _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
         _upkeep(job)
     except LeaseLost:
         raise
@@ -68,8 +66,7 @@ def _by_day() -> list[str]:
 
 def _upkeep(job: Job) -> None:
     facts, epoch = job.store.facts, job.lease.epoch
-    last = last_upkeep(facts.root)
-    if last is not None and utc_now() - last < UPKEEP_EVERY:
+    if not upkeep_is_due(facts.root):
         return
     job.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)

@@ -18,6 +18,7 @@ from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult,
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.job import Job
 from chargeback.pipeline.overlay import overlay, queue_topics
+from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease
@@ -79,7 +80,7 @@ def _work(job: Job) -> Outcome:
         state_dir=str(state_dir()),
     )
     try:
-        job.store.facts.create()
+        repair(job)
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
             gather(job, gatherer)
             job.check()

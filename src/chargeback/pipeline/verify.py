@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from chargeback.allocation.topics import lines_of_clusters
+from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import total
-from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TopicPlan
+from chargeback.model.topics import TopicPlan
 from chargeback.pipeline.overlay import oldest_day
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables, read_day
+from chargeback.store.facts.files import check_file, read_file
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    MEMBERS_TABLE,
+    SCHEMAS,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    FactTables,
+    naming,
+    read_day,
+)
 from chargeback.store.tenant import TenantStore
 
 CALCULATED = "calculated"
@@ -26,17 +39,19 @@ PENDING = "pending"
 PAST_RETENTION = "past retention"
 ATTRIBUTED = "attributed"
 NOT_ATTRIBUTED = "not attributed"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
 class DayCheck:
-    """One day: what was billed, what was charged, and whether the day is ``calculated``, ``pending`` or
-    ``past retention``."""
+    """One day: what was billed, what was charged, and whether the day is ``calculated``, ``pending``,
+    ``past retention`` or ``damaged``; ``damage`` names the files of it and of its evidence that are lost."""
 
     day: date
     billing: Decimal
     chargebacks: Decimal
     state: str
+    damage: tuple[str, ...] = ()
 
     @property
     def difference(self) -> Decimal:
@@ -45,8 +60,8 @@ class DayCheck:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the day is calculated and does not add up."""
-        return self.state == CALCULATED and self.difference != 0
+        """Whether the day is damaged, or calculated and does not add up."""
+        return self.state == DAMAGED or (self.state == CALCULATED and self.difference != 0)
 
 
 def verify(store: TenantStore, oldest: date | None = None) -> Iterator[DayCheck]:
@@ -58,25 +73,67 @@ def verify(store: TenantStore, oldest: date | None = None) -> Iterator[DayCheck]
     with store.control.read() as connection:
         states = [state for state in read_days(connection) if state.billing_gathered]
     for state in states:
-        day = state.tracking_date
-        yield DayCheck(
-            day,
-            _sum(store.facts, BILLING_TABLE, "total_cost", day),
-            _sum(store.facts, CHARGEBACKS_TABLE, "amount", day),
-            _state(state, oldest),
-        )
+        yield _check_day(store.facts, state, oldest)
 
 
-def _state(state: DayState, oldest: date | None) -> str:
+def _check_day(facts: FactTables, state: DayState, oldest: date | None) -> DayCheck:
+    day = state.tracking_date
+    look = _Look(facts, day)
+    billing = look.total(BILLING_TABLE, "total_cost")
+    chargebacks = look.total(CHARGEBACKS_TABLE, "amount")
+    look.at(USAGE_TABLE)
+    look.at(MEMBERS_TABLE)
+    return DayCheck(day, billing, chargebacks, _state(state, oldest, look.damage), tuple(look.damage))
+
+
+def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
     if oldest is not None and state.tracking_date < oldest:
         return PAST_RETENTION
+    if damage:
+        return DAMAGED
     return CALCULATED if state.chargeback_calculated else PENDING
 
 
-def _sum(facts: FactTables, table: str, column: str, day: date) -> Decimal:
-    files = facts.snapshot(table).within(DayRange(day, day + ONE_DAY))
-    sums = [pc.sum(pq.read_table(file.path, columns=[column], partitioning=None)[column]).as_py() for file in files]
-    return total(sums)
+class _Look:
+    """The files of one day, and those of them that are lost."""
+
+    def __init__(self, facts: FactTables, day: date) -> None:
+        self._facts = facts
+        self._days = DayRange(day, day + ONE_DAY)
+        self.damage: list[str] = []
+
+    def at(self, name: str) -> None:
+        """Look whether what a table has of the day is what was written."""
+        for file in self._facts.snapshot(name).within(self._days):
+            with naming(name), self._noting_damage():
+                check_file(file, thorough=True)
+
+    def rows(self, name: str) -> pa.Table:
+        """What a table has of the day; nothing where that is lost."""
+        rows = SCHEMAS[name].empty_table()
+        with self._noting_damage():
+            rows = read_day(self._facts, name, self._days.start)
+        return rows
+
+    def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Some columns of what a table has of the day, as far as it is not lost."""
+        schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
+        parts = [schema.empty_table()]
+        for file in self._facts.snapshot(name).within(self._days):
+            with naming(name), self._noting_damage():
+                parts.append(read_file(file, columns).cast(schema))
+        return pa.concat_tables(parts)
+
+    def total(self, name: str, column: str) -> Decimal:
+        """The exact sum of a column."""
+        return total([pc.sum(self.columns(name, [column])[column], min_count=0).as_py()])
+
+    @contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except DamagedFacts as error:
+            self.damage.append(error.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +141,15 @@ class TopicCheck:
     """The topics of one day.
 
     Attributes:
-        state: ``attributed``; ``pending``; ``past retention``; or ``not attributed``, of a day from before the overlay
-            was on, which a recalculation attributes.
+        state: ``attributed``; ``pending``; ``past retention``; ``damaged``; or ``not attributed``, of a day from before
+            the overlay was on, which a recalculation attributes.
         billed: the cost of all lines of clusters.
         attributed: the sum of the topic rows.
         left_out: the cost of the lines that have no topic rows: of types that are disabled or not attributed at all,
             or skipped for lack of measures.
         wrong_lines: how many lines have rows that do not sum to their cost, or are not on the bill.
         lost_rows: how many rows fewer there are than were written.
+        damage: the files of topics and of their evidence that are lost.
     """
 
     day: date
@@ -101,11 +159,13 @@ class TopicCheck:
     left_out: Decimal
     wrong_lines: int = 0
     lost_rows: int = 0
+    damage: tuple[str, ...] = ()
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the day is attributed and does not add up."""
-        return self.state == ATTRIBUTED and (self.wrong_lines != 0 or self.lost_rows != 0)
+        """Whether the day is damaged, or attributed and does not add up."""
+        differs = self.wrong_lines != 0 or self.lost_rows != 0
+        return self.state == DAMAGED or (self.state == ATTRIBUTED and differs)
 
 
 def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[TopicCheck]:
@@ -119,22 +179,29 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
         states = [state for state in read_days(connection) if state.billing_gathered]
         clusters = resource_ids(connection, plan.cluster_type)
     for state in states:
-        lines = lines_of_clusters(read_day(store.facts, BILLING_TABLE, state.tracking_date), clusters)
-        yield _check_topics(state, lines, _topic_rows(store.facts, state.tracking_date), oldest)
+        look = _Look(store.facts, state.tracking_date)
+        lines = lines_of_clusters(look.rows(BILLING_TABLE), clusters)
+        rows = look.columns(TOPICS_TABLE, ["line_id", "amount"])
+        look.at(TOPIC_USAGE_TABLE)
+        yield _check_topics(state, lines, rows, oldest, tuple(look.damage))
 
 
-def _check_topics(state: DayState, lines: pa.Table, rows: pa.Table, oldest: date) -> TopicCheck:
+def _check_topics(
+    state: DayState, lines: pa.Table, rows: pa.Table, oldest: date, damage: tuple[str, ...]
+) -> TopicCheck:
     sums = rows.group_by("line_id").aggregate([("amount", "sum")])
     attributed = dict(zip(sums["line_id"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True))
     costs = dict(zip(lines["line_id"].to_pylist(), lines["total_cost"].to_pylist(), strict=True))
+    standing = _topic_state(state, oldest)
     return TopicCheck(
         state.tracking_date,
-        _topic_state(state, oldest),
+        DAMAGED if damage and standing in {ATTRIBUTED, PENDING} else standing,
         total(costs.values()),
         total(attributed.values()),
         total(cost for line, cost in costs.items() if line not in attributed),
         sum(costs.get(line) != amount for line, amount in attributed.items()),
         state.topic_rows - rows.num_rows,
+        damage,
     )
 
 
@@ -144,11 +211,3 @@ def _topic_state(state: DayState, oldest: date) -> str:
     if state.tracking_date < oldest:
         return PAST_RETENTION
     return PENDING if state.topic_due or state.topic_fingerprint is not None else NOT_ATTRIBUTED
-
-
-def _topic_rows(facts: FactTables, day: date) -> pa.Table:
-    """The columns of a day's topic rows that are needed here."""
-    schema = pa.schema([TOPIC_ATTRIBUTIONS.field(name) for name in ("line_id", "amount")])
-    files = facts.snapshot(TOPICS_TABLE).within(DayRange(day, day + ONE_DAY))
-    stored = [pq.read_table(file.path, columns=schema.names, partitioning=None).cast(schema) for file in files]
-    return pa.concat_tables([schema.empty_table(), *stored])

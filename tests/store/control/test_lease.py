@@ -75,7 +75,7 @@ def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDataba
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     owner = Owner.parse(dead)
     assert owner is not None
-    assert owner.is_surely_dead()
+    assert owner.is_alive() is False
     acquire(database, owner)
     assert acquire(database, Owner.this_process()).epoch == 2
 
@@ -83,7 +83,7 @@ def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDataba
 def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> None:
     """Of a process elsewhere only its lease can be known."""
     elsewhere = replace(Owner.this_process(), boot_id="another", pid=2**22)
-    assert not elsewhere.is_surely_dead()
+    assert elsewhere.is_alive() is None
     acquire(database, elsewhere)
     with pytest.raises(LeaseHeld):
         acquire(database, Owner.this_process())
@@ -94,8 +94,8 @@ def test_an_owner_in_another_container_is_not_judged() -> None:
     own = Owner.this_process()
     boot, _, namespace = own.boot_id.partition(" ")
     assert namespace.startswith("pid:[")
-    assert replace(own, pid=2**22).is_surely_dead()
-    assert not replace(own, boot_id=f"{boot} pid:[1]", pid=2**22).is_surely_dead()
+    assert replace(own, pid=2**22).is_alive() is False
+    assert replace(own, boot_id=f"{boot} pid:[1]", pid=2**22).is_alive() is None
 
 
 def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: Lease) -> None:
@@ -126,3 +126,11 @@ def test_an_unreadable_owner_holds_until_it_expires() -> None:
     assert is_held("somebody", now + EXPIRY, now)
     assert not is_held("somebody", now, now)
     assert not is_held(None, now + EXPIRY, now)
+
+
+def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
+    """Nobody renews that far ahead: unless its owner is known to live, the lease is free."""
+    now = utc_now()
+    elsewhere = replace(Owner.this_process(), boot_id="another boot")
+    assert not is_held(str(elsewhere), now + timedelta(days=1), now)
+    assert is_held(str(Owner.this_process()), now + timedelta(days=1), now)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.errors import LeaseLost, StorageError
+from chargeback.errors import DamagedFacts, LeaseLost, StorageError
 from chargeback.model.days import DayRange
 from chargeback.model.usage import MEMBERS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, FactTables, read_day
@@ -108,10 +108,10 @@ def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> N
 
 
 def test_a_missing_file_is_named(tables: FactTables) -> None:
-    """A facts file that somebody deleted is an error that names the table."""
+    """A facts file that somebody deleted is an error that names it."""
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
     Path(tables.snapshot(MEMBERS_TABLE).files[0].path).unlink()
-    with pytest.raises(StorageError, match="the table members cannot be used"):
+    with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ is missing"):
         read_day(tables, MEMBERS_TABLE, DAY)
 
 

@@ -25,10 +25,10 @@ from chargeback.store.facts.upkeep import (
     LEFTOVER_AGE,
     STAMP,
     Upkept,
-    last_upkeep,
     note_upkeep,
     rewrite_dimensions,
     tidy_table,
+    upkeep_is_due,
 )
 from tests.store.facts.test_tables import rows
 from tests.support.facts import Share, days_from, write_shares
@@ -156,14 +156,14 @@ def test_a_table_never_made_needs_nothing(tmp_path: Path) -> None:
 
 
 def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
-    """The folder of facts says when it was last seen to; a stamp that cannot be read means never."""
-    assert last_upkeep(tmp_path) is None
+    """The folder of facts says when it was last seen to; a stamp that cannot be read means never, and so does one that
+    a clock has written which has been put back since."""
+    assert upkeep_is_due(tmp_path)
     note_upkeep(tmp_path)
-    last = last_upkeep(tmp_path)
-    assert last is not None
-    assert utc_now() - last < timedelta(minutes=1)
-    (tmp_path / STAMP).write_text("yesterday")
-    assert last_upkeep(tmp_path) is None
+    assert not upkeep_is_due(tmp_path)
+    for stamp in ("yesterday", *((utc_now() + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
+        (tmp_path / STAMP).write_text(stamp)
+        assert upkeep_is_due(tmp_path)
 
 
 def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None:

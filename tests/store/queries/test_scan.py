@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
 from chargeback.model.days import instants
-from chargeback.store.facts.tables import DayFile, Snapshot
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.scan import Scan, microseconds
 
 DAYS = [date(2026, 1, day) for day in (1, 2, 3, 4)]

@@ -57,9 +57,11 @@ class Owner:
             return None
         return cls(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
 
-    def is_surely_dead(self) -> bool:
-        """Whether the process ran on this very boot of this host and does not run any more."""
-        return self.boot_id == _boot_id() != "" and _start_time(self.pid) != self.started
+    def is_alive(self) -> bool | None:
+        """Whether the process still runs; none where that cannot be known: on another host, or before its last boot."""
+        if not self.boot_id == _boot_id() != "":
+            return None
+        return _start_time(self.pid) == self.started
 
 
 def _boot_id() -> str:
@@ -195,11 +197,16 @@ def resume(database: ControlDatabase, owner: Owner, epoch: int) -> Lease:
 
 
 def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: datetime) -> bool:
-    """Whether a run is in progress, judged by what the control database says."""
+    """Whether a run is in progress, judged by what the control database says.
+
+    No owner renews its lease for longer than :data:`EXPIRY`: one that lies far ahead was renewed under a clock that
+    has been put back since, and says nothing.
+    """
     if lease_owner is None or lease_expires_at is None or lease_expires_at <= now:
         return False
     owner = Owner.parse(lease_owner)
-    return owner is None or not owner.is_surely_dead()
+    is_alive = owner.is_alive() if owner is not None else None
+    return lease_expires_at <= now + 2 * EXPIRY if is_alive is None else is_alive
 
 
 def _now(connection: Connection) -> datetime:

@@ -79,7 +79,7 @@ def last_finished(connection: Connection) -> datetime | None:
     ended: datetime | None = connection.execute(
         select(runs.c.ended_at)
         .where(runs.c.outcome.in_(("completed", "completed_with_errors", "failed")))
-        .order_by(runs.c.ended_at.desc())
+        .order_by(runs.c.run_id.desc())
         .limit(1)
     ).scalar()
     return ended

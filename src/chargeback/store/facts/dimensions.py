@@ -7,23 +7,36 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSION_COLUMNS, DIMENSIONS
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
+from chargeback.store.facts.files import read_file
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, naming
+
+
+def stored_dimensions(tables: FactTables) -> pa.Table:
+    """Every dimension of the register, in schema DIMENSIONS.
+
+    Raises:
+        DamagedFacts: a file of it is missing, or not what was written.
+        StorageError: it cannot be read.
+    """
+    files = tables.snapshot(DIMENSIONS_TABLE).files
+    with naming(DIMENSIONS_TABLE):
+        return pa.concat_tables([DIMENSIONS.empty_table(), *(read_file(file).cast(DIMENSIONS) for file in files)])
 
 
 class DimensionRegister:
-    """The dimensions known so far. One per run, under its lease."""
+    """The dimensions known so far. One per run, under its lease.
+
+    Raises:
+        StorageError: what is stored cannot be read.
+    """
 
     def __init__(self, tables: FactTables, *, epoch: int) -> None:
         self._tables = tables
         self._epoch = epoch
-        files = tables.snapshot(DIMENSIONS_TABLE).files
-        self._known = pa.concat_tables(
-            [DIMENSIONS.empty_table(), *(pq.read_table(file.path).cast(DIMENSIONS) for file in files)]
-        ).combine_chunks()
+        self._known = stored_dimensions(tables).combine_chunks()
 
     def register(self, dimensions: pa.Table) -> None:
         """Add those of a day's dimensions (schema DIMENSIONS, each once) that are not there yet.

@@ -7,24 +7,19 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 
 from __future__ import annotations
 
-import json
 import threading
-import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from chargeback.errors import LeaseLost, StorageBusy, StorageError
@@ -33,6 +28,7 @@ from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSION
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
+from chargeback.store.facts.files import DayFile, read_file, write_file
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -66,21 +62,10 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
 #: The application transaction under which a commit carries its writer's epoch.
 LEASE: Final = "chargeback.lease"
 
-_LARGEST_ROW_GROUP = 2**20
-_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=_LARGEST_ROW_GROUP)
 # Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
 # the 100th day costs five times as much as the first.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _PATIENCE_SECONDS = 30
-
-
-@dataclass(frozen=True, slots=True)
-class DayFile:
-    """One Parquet file of a table: the UTC day it belongs to, where it lies, how many rows it has."""
-
-    day: date | None
-    path: str
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -119,6 +104,10 @@ class FactTables:
         self._lock = threading.Lock()
         self._open: dict[str, DeltaTable] = {}
         self._snapshots: dict[str, Snapshot] = {}
+
+    def exist(self) -> bool:
+        """Whether any of the tables is there."""
+        return any((self.root / name / "_delta_log").is_dir() for name in SCHEMAS)
 
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
@@ -178,9 +167,24 @@ class FactTables:
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
         """
+        self._commit_file(name, rows, epoch, mode="append")
+
+    def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
+        """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+        """
         self._commit_file(name, rows, epoch)
 
-    def _commit_file(self, name: str, rows: pa.Table, epoch: int, day: date | None = None) -> None:
+    def _commit_file(
+        self,
+        name: str,
+        rows: pa.Table,
+        epoch: int,
+        day: date | None = None,
+        mode: Literal["overwrite", "append"] = "overwrite",
+    ) -> None:
         """Write one file, then make it part of the table, with a ``day`` in the place of all that the day had.
 
         The file is ours to write: the library's own writer takes twice as long, and so does its search for what an
@@ -188,14 +192,14 @@ class FactTables:
         """
         partition = {} if day is None else {"date": day.isoformat()}
         with naming(name):
-            file = _write_file(self.root / name, rows.cast(SCHEMAS[name]), partition)
+            file = write_file(self.root / name, rows.cast(SCHEMAS[name]), partition)
         try:
             self._commit(
                 name,
                 epoch,
                 lambda table, how: table.create_write_transaction(
                     [file],
-                    "overwrite" if partition else "append",
+                    mode,
                     table.schema(),
                     list(partition),
                     [("date", "=", value) for value in partition.values()] or None,
@@ -215,20 +219,6 @@ class FactTables:
         """
         predicate = f"date < '{day.isoformat()}'"
         self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
-
-    def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
-        """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
-
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-        """
-        self._commit(
-            name,
-            epoch,
-            lambda table, how: write_deltalake(
-                table, rows, mode="overwrite", writer_properties=_WRITER, commit_properties=how, target_file_size=2**40
-            ),
-        )
 
     def _commit(self, name: str, epoch: int, write: Callable[[DeltaTable, CommitProperties], object]) -> None:
         how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
@@ -250,36 +240,14 @@ class FactTables:
                     write(table, how)
 
 
-def _write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
-    """One Parquet file of all rows, which nobody sees before it is committed."""
-    folder = root.joinpath(*(f"{column}={value}" for column, value in partition.items()))
-    folder.mkdir(exist_ok=True)
-    path = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
-    pq.write_table(
-        rows.drop_columns(list(partition)),
-        path,
-        compression="zstd",
-        compression_level=1,
-        row_group_size=_LARGEST_ROW_GROUP,
-        store_schema=False,
-    )
-    return AddAction(
-        path=str(path.relative_to(root)),
-        size=path.stat().st_size,
-        partition_values=dict(partition),
-        modification_time=time.time_ns() // 10**6,
-        data_change=True,
-        stats=json.dumps({"numRecords": rows.num_rows}),
-    )
-
-
 def _files_of(table: DeltaTable, root: Path) -> Snapshot:
     actions = pa.table(table.get_add_actions(flatten=True))
     count = actions.num_rows
     days = actions["partition.date"].to_pylist() if "partition.date" in actions.column_names else [None] * count
+    columns = (actions[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
     files = [
-        DayFile(day, f"{root}/{unquote(path)}", rows)
-        for day, path, rows in zip(days, actions["path"].to_pylist(), actions["num_records"].to_pylist(), strict=True)
+        DayFile(day, f"{root}/{unquote(path)}", rows, size)
+        for day, path, rows, size in zip(days, *columns, strict=True)
     ]
     files.sort(key=lambda file: (file.day or date.min, file.path))
     return Snapshot(table.version(), tuple(files))
@@ -301,23 +269,18 @@ class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
             raise StorageError(f"the table {self._table} cannot be used: {error}") from error
 
 
-def _read_file(path: str) -> pa.Table:
-    # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
-    with pq.ParquetFile(path) as file:
-        return file.read()
-
-
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     """The rows of one UTC day of a table, in its schema.
 
     Raises:
-        StorageError: a file of the day is missing or corrupt.
+        DamagedFacts: a file of the day is missing, or not what was written.
+        StorageError: the table cannot be read.
     """
     schema = SCHEMAS[name]
     parts = [schema.empty_table()]
     for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
         with naming(name):
-            stored = _read_file(file.path)
+            stored = read_file(file)
         dates = pa.array([day] * stored.num_rows, pa.date32())
         columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}
         parts.append(pa.table(columns).cast(schema))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -18,13 +18,15 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from chargeback.model.chargeback import DIMENSIONS
-from chargeback.model.days import utc_now
+from chargeback.errors import DamagedFacts
+from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
+from chargeback.model.days import has_passed, utc_now
+from chargeback.store.facts.dimensions import stored_dimensions
+from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DIMENSIONS_TABLE,
@@ -36,6 +38,7 @@ from chargeback.store.facts.tables import (
 
 #: Delta's default for files that were removed; nothing younger is ever touched.
 LEFTOVER_AGE: Final = timedelta(hours=168)
+UPKEEP_EVERY: Final = timedelta(hours=24)
 #: The register of dimensions is read whole by every run: more files than this are made one.
 MOST_DIMENSION_FILES: Final = 32
 #: The file, beside the tables, that says when upkeep was last done.
@@ -60,12 +63,13 @@ class Upkept:
         return self != Upkept()
 
 
-def last_upkeep(root: Path) -> datetime | None:
-    """When the tables below ``root`` were last seen to; none if never."""
+def upkeep_is_due(root: Path) -> bool:
+    """Whether the tables below ``root`` have not been seen to for long, or never."""
     try:
-        return datetime.fromisoformat((root / STAMP).read_text(encoding="utf-8").strip())
+        last = datetime.fromisoformat((root / STAMP).read_text(encoding="utf-8").strip())
     except (OSError, ValueError):
-        return None
+        return True
+    return has_passed(UPKEEP_EVERY, last)
 
 
 def note_upkeep(root: Path) -> None:
@@ -173,23 +177,33 @@ def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MOST_
     whether that was done.
 
     Raises:
-        StorageError: a file is missing or corrupt, or the register cannot be written.
+        StorageError: a file is missing or damaged, or the register cannot be written.
     """
-    files = facts.snapshot(DIMENSIONS_TABLE).files
-    if len(files) <= most_files:
+    if len(facts.snapshot(DIMENSIONS_TABLE).files) <= most_files:
         return False
-    with naming(DIMENSIONS_TABLE):
-        known = pa.concat_tables([pq.read_table(file.path).cast(DIMENSIONS) for file in files])
-    kept = known.filter(pc.is_in(known["dimension_id"], value_set=_charged(facts))).sort_by("dimension_id")
-    facts.rewrite(DIMENSIONS_TABLE, kept, epoch=epoch)
+    known = stored_dimensions(facts)
+    charged = pc.unique(_of_stored_days(facts, ["dimension_id"])["dimension_id"])
+    kept = known.filter(pc.is_in(known["dimension_id"], value_set=charged))
+    facts.rewrite(DIMENSIONS_TABLE, kept.sort_by("dimension_id"), epoch=epoch)
     return True
 
 
-def _charged(facts: FactTables) -> pa.Array:
-    """The ids of all dimensions that the stored days have."""
-    with naming(CHARGEBACKS_TABLE):
-        of_days = [
-            pc.unique(pq.read_table(file.path, columns=["dimension_id"], partitioning=None)["dimension_id"])
-            for file in facts.snapshot(CHARGEBACKS_TABLE).files
-        ]
-    return pc.unique(pa.chunked_array(of_days, pa.int64()))
+def rebuild_dimensions(facts: FactTables, *, epoch: int) -> None:
+    """Make the register of dimensions anew from the stored days: its own files are lost. A day that cannot be read is
+    left out; it is calculated again, and registers what it has.
+
+    Raises:
+        StorageError: the days cannot be read, or the register cannot be written.
+    """
+    charged = _of_stored_days(facts, DIMENSIONS.names, but_damaged=True).group_by(DIMENSIONS.names).aggregate([])
+    facts.rewrite(DIMENSIONS_TABLE, charged.select(DIMENSIONS.names).sort_by("dimension_id"), epoch=epoch)
+
+
+def _of_stored_days(facts: FactTables, columns: Sequence[str], *, but_damaged: bool = False) -> pa.Table:
+    """Some columns of all chargeback rows, each combination of a day once."""
+    schema = pa.schema([CHARGEBACKS.field(name) for name in columns])
+    of_days = [schema.empty_table()]
+    for file in facts.snapshot(CHARGEBACKS_TABLE).files:
+        with naming(CHARGEBACKS_TABLE), suppress(*([DamagedFacts] if but_damaged else [])):
+            of_days.append(read_file(file, columns).cast(schema).group_by(columns).aggregate([]).select(columns))
+    return pa.concat_tables(of_days)

@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from chargeback.errors import QueryTimeout, StorageError
+from chargeback.store.facts.files import damage_named_in
 
 _INTERRUPTED = "INTERRUPT"
 
@@ -158,8 +159,12 @@ def errors_of_queries() -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise StorageError("the answer needs more memory than the query engine has; ask for fewer days") from error
     except (duckdb.IOException, duckdb.InvalidInputException) as error:  # a file is missing, or is no Parquet
-        raise StorageError(f"the facts cannot be read: {error}") from error
+        raise _unreadable(error) from error
     except OSError as error:
         if str(error).startswith(_INTERRUPTED):
             raise QueryTimeout("the question was called off") from error
-        raise StorageError(f"the facts cannot be read: {error}") from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> StorageError:
+    return damage_named_in(str(error)) or StorageError(f"the facts cannot be read: {error}")

@@ -40,7 +40,7 @@ def pipeline_state(connection: Connection) -> PipelineState:
     row: Mapping[str, Any] = dict(connection.execute(select(tenant)).mappings().first() or {})
     running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), _now(connection))
     ended = (
-        connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.ended_at.desc()).limit(1))
+        connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.run_id.desc()).limit(1))
         .mappings()
         .first()
     )

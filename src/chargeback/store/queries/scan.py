@@ -12,7 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
-from chargeback.store.facts.tables import DayFile, Snapshot
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.tables import Snapshot
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

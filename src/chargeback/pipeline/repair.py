@@ -1,0 +1,140 @@
+"""Repair: what a disk has lost is had again, from what is kept.
+
+Before anything else, a run compares the files of the facts with what was recorded of them: whether they are there, in
+their size and with their rows; and once a day, or when days are to be recalculated, whether they still have the content
+that was written. Each loss is named among the run's errors. A bill is gathered again; chargebacks and topics are made
+again from the kept evidence. What was calculated from lost evidence stays as it is: nothing is guessed behind its back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Final
+
+from chargeback.errors import DamagedFacts, StorageError
+from chargeback.pipeline.job import Job
+from chargeback.store.control import days as states
+from chargeback.store.control.days import DayState
+from chargeback.store.control.topics import queue_topics
+from chargeback.store.facts.files import check_file
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    DIMENSIONS_TABLE,
+    SCHEMAS,
+    TOPICS_TABLE,
+    naming,
+)
+from chargeback.store.facts.upkeep import rebuild_dimensions, upkeep_is_due
+
+#: Table → UTC day → what is wrong with it.
+Losses = Mapping[str, Mapping[date, str]]
+
+_REMEDIES: Final = {
+    BILLING_TABLE: "it is gathered again",
+    CHARGEBACKS_TABLE: "they are calculated again",
+    TOPICS_TABLE: "they are attributed again",
+}
+_TOO_OLD: Final = "the provider is not asked for days that old: restore it from a backup"
+_EVIDENCE: Final = "what was calculated from it stays, a recalculation of the day has it anew"
+
+
+def repair(job: Job) -> None:
+    """Let everything that is lost be had again by the stages that follow.
+
+    Raises:
+        StorageError: the facts are gone altogether, or cannot be read.
+        LeaseLost: somebody else has taken over.
+        Stopped: the run was asked to stop.
+    """
+    _refuse_a_missing_disk(job)
+    job.store.facts.create()
+    losses = _losses(job)
+    for name, of_days in losses.items():
+        for day, trouble in sorted(of_days.items()):
+            job.trouble(f"{day}: {name}: {trouble}; {_remedy(job, name, day)}")
+    gathered = [day for day in losses.get(BILLING_TABLE, ()) if day in job.window]
+    with job.lease.write() as connection:
+        for day in gathered:
+            states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
+        states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
+        queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
+    _repair_dimensions(job)
+
+
+def _refuse_a_missing_disk(job: Job) -> None:
+    """Tables are made where there are none, but not in the place of those that were there."""
+    facts = job.store.facts
+    if facts.exist():
+        return
+    with job.store.control.read() as connection:
+        known = sum(state.billing_lines > 0 for state in states.read_days(connection))
+    if known:
+        raise StorageError(
+            f"{known} days are recorded, but {facts.root} has no fact tables: is its disk mounted? "
+            "Restore them from a backup; to begin anew, move the control database away as well"
+        )
+
+
+def _losses(job: Job) -> Losses:
+    losses: dict[str, dict[date, str]] = defaultdict(dict)
+    with job.store.control.read() as connection:
+        known = states.read_days(connection)
+    for name, day, trouble in (*_miscounted(job, known), *_damaged(job)):
+        losses[name][day] = trouble
+    return losses
+
+
+def _miscounted(job: Job, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
+    """Days whose rows are not as many as were recorded when they were written."""
+    rows: dict[str, dict[date, int]] = {}
+    for name in _REMEDIES:
+        counts = rows[name] = defaultdict(int)
+        for file in job.store.facts.snapshot(name).files:
+            if file.day is not None:
+                counts[file.day] += file.rows
+    for state in known:
+        recorded = {
+            BILLING_TABLE: state.billing_lines if state.billing_gathered else None,
+            CHARGEBACKS_TABLE: state.chargeback_rows if state.chargeback_calculated else None,
+            TOPICS_TABLE: state.topic_rows if state.topic_attribution_calculated else None,
+        }
+        for name, count in recorded.items():
+            there = rows[name][state.tracking_date]
+            if count is not None and there != count:
+                yield name, state.tracking_date, f"{count} rows were written, {there} are there"
+
+
+def _damaged(job: Job) -> Iterator[tuple[str, date, str]]:
+    facts = job.store.facts
+    thorough = job.request.recalculate or upkeep_is_due(facts.root)
+    for name, schema in SCHEMAS.items():
+        if "date" not in schema.names:
+            continue
+        job.check()
+        for file in facts.snapshot(name).files:
+            try:
+                with naming(name):
+                    check_file(file, thorough=thorough)
+            except DamagedFacts as error:
+                if error.day is not None:
+                    yield name, error.day, error.message
+
+
+def _remedy(job: Job, name: str, day: date) -> str:
+    if name == BILLING_TABLE and day not in job.window:
+        return _TOO_OLD
+    return _REMEDIES.get(name, _EVIDENCE)
+
+
+def _repair_dimensions(job: Job) -> None:
+    """The register only repeats what the days have."""
+    try:
+        for file in job.store.facts.snapshot(DIMENSIONS_TABLE).files:
+            with naming(DIMENSIONS_TABLE):
+                check_file(file, thorough=True)
+    except DamagedFacts as error:
+        job.trouble(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
+        rebuild_dimensions(job.store.facts, epoch=job.lease.epoch)

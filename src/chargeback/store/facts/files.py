@@ -1,0 +1,162 @@
+"""The Parquet files of the fact tables: written once, under a name that holds their digest, and never changed.
+
+A file that is missing, has another size than its table recorded, or another digest than its name tells, is damaged:
+a flipped bit inside a compressed page would otherwise come out as another amount, without any error.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from chargeback.errors import DamagedFacts
+
+_LARGEST_ROW_GROUP: Final = 2**20
+_DIGITS: Final = 32
+_NAME: Final = re.compile(rf"-([0-9a-f]{{{_DIGITS}}})\.zstd\.parquet$")
+_PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class DayFile:
+    """One Parquet file of a table: the UTC day it belongs to, where it lies, how many rows and bytes it has."""
+
+    day: date | None
+    path: str
+    rows: int
+    size: int = 0
+
+
+def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
+    """One Parquet file of all rows, which nobody sees before it is committed; nothing is left of one that could not be
+    written.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    folder = root.joinpath(*(f"{column}={value}" for column, value in partition.items()))
+    folder.mkdir(exist_ok=True)
+    # The name under which upkeep finds what a killed writer has left.
+    unfinished = folder / f"part-00000-{uuid.uuid4()}.zstd.parquet#1"
+    try:
+        pq.write_table(
+            rows.drop_columns(list(partition)),
+            unfinished,
+            compression="zstd",
+            compression_level=1,
+            row_group_size=_LARGEST_ROW_GROUP,
+            store_schema=False,
+        )
+        with unfinished.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        path = folder / f"part-00000-{uuid.uuid4()}-{digest[:_DIGITS]}.zstd.parquet"
+        unfinished.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    return AddAction(
+        path=str(path.relative_to(root)),
+        size=path.stat().st_size,
+        partition_values=dict(partition),
+        modification_time=time.time_ns() // 10**6,
+        data_change=True,
+        stats=json.dumps({"numRecords": rows.num_rows}),
+    )
+
+
+def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a file as they were written, or some of its columns.
+
+    Raises:
+        DamagedFacts: it is missing, or not what was written.
+        OSError: it cannot be read, for a reason that may pass.
+    """
+    try:
+        content = Path(file.path).read_bytes()
+    except OSError as error:
+        raise _as_damage(file, error) from error
+    if trouble := _difference(file, len(content), hashlib.sha256(content).hexdigest()):
+        raise damaged(file, trouble)
+    try:
+        # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
+        with pq.ParquetFile(pa.BufferReader(content)) as parquet:
+            return parquet.read(columns=None if columns is None else list(columns))
+    except pa.ArrowException as error:
+        raise damaged(file, f"is no Parquet file: {error}") from error
+
+
+def check_file(file: DayFile, *, thorough: bool) -> None:
+    """Look whether a file is there in its full size; a ``thorough`` look reads it.
+
+    Raises:
+        DamagedFacts: it is missing, or not what was written.
+        OSError: it cannot be looked at, for a reason that may pass.
+    """
+    try:
+        size = Path(file.path).stat().st_size
+        digest = None
+        if thorough:
+            with Path(file.path).open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise _as_damage(file, error) from error
+    if trouble := _difference(file, size, digest):
+        raise damaged(file, trouble)
+
+
+def damaged(file: DayFile, trouble: str) -> DamagedFacts:
+    """The error about a file, which names its table and its place in it."""
+    return DamagedFacts(f"the file {_within_facts(file.path)} {trouble}", table=_table(file.path), day=file.day)
+
+
+def damage_named_in(message: str) -> DamagedFacts | None:
+    """The error about the first file of facts that somebody else's message names, if it names one."""
+    named = _PLACE.search(message)
+    if named is None:
+        return None
+    day = None if named[2] is None else date.fromisoformat(named[2])
+    return DamagedFacts(f"the file {named[0]} cannot be read", table=named[1], day=day)
+
+
+def _as_damage(file: DayFile, error: OSError) -> Exception:
+    """A file that is gone, or that its disk cannot give, is damaged; anything else may pass."""
+    if isinstance(error, FileNotFoundError):
+        return damaged(file, "is missing")
+    if error.errno == errno.EIO:
+        return damaged(file, "cannot be read from its disk")
+    return error
+
+
+def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
+    """How a file differs from what was written."""
+    if file.size and size != file.size:
+        return f"has {size} bytes, {file.size} were written"
+    written = _NAME.search(file.path)
+    if written is not None and digest is not None and digest[:_DIGITS] != written[1]:
+        return "does not have the content that was written"
+    return None
+
+
+def _within_facts(path: str) -> str:
+    named = _PLACE.search(path)
+    return named[0] if named else path
+
+
+def _table(path: str) -> str:
+    named = _PLACE.search(path)
+    return named[1] if named else ""

@@ -1,0 +1,200 @@
+"""What a disk has lost is named, and had again from what is kept."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.model.days import utc_today
+from chargeback.pipeline.events import Outcome, RunRequest, RunResult
+from chargeback.pipeline.verify import DAMAGED, verify
+from chargeback.store.facts.dimensions import stored_dimensions
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    DIMENSIONS_TABLE,
+    MEMBERS_TABLE,
+    SCHEMAS,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    read_day,
+)
+from chargeback.store.facts.upkeep import STAMP
+from tests.support.damage import DAMAGES, file_of, flip_a_bit
+from tests.support.deployments import Deployment
+
+DAY = utc_today() - timedelta(days=8)
+EVIDENCE = (USAGE_TABLE, MEMBERS_TABLE, TOPIC_USAGE_TABLE)
+
+
+@pytest.fixture
+def calculated(deployment: Deployment) -> Deployment:
+    """A tenant whose first run has calculated everything, topics included."""
+    assert deployment.run().outcome is Outcome.COMPLETED
+    return deployment
+
+
+def path_of(deployment: Deployment, name: str, day: date = DAY) -> Path:
+    """Where a table's file of a day lies."""
+    return Path(file_of(deployment.store.facts, name, day).path)
+
+
+def stored(deployment: Deployment, day: date = DAY) -> dict[str, pa.Table]:
+    """All that is kept of a day."""
+    by_day = [name for name, schema in SCHEMAS.items() if "date" in schema.names]
+    return {name: read_day(deployment.store.facts, name, day) for name in by_day}
+
+
+def upkeep_due(deployment: Deployment) -> None:
+    """The next run looks thoroughly."""
+    (deployment.store.facts.root / STAMP).unlink()
+
+
+@contextmanager
+def reopened(deployment: Deployment) -> Iterator[Deployment]:
+    """The same tenant, in the hands of somebody who has not looked at its tables yet."""
+    other = Deployment(deployment.server, deployment.config_file.parent)
+    yield other
+    other.store.close()
+
+
+def named(result: RunResult, name: str, day: date = DAY) -> bool:
+    """Whether the run tells of the loss, once, and of nothing else."""
+    return [error.startswith(f"{day}: {name}: ") for error in result.errors] == [True]
+
+
+@pytest.mark.parametrize("name", [BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE])
+@pytest.mark.parametrize(("damage", "is_hidden"), DAMAGES.values(), ids=DAMAGES)
+def test_results_and_bills_are_had_again(
+    calculated: Deployment, name: str, damage: Callable[[Path], None], is_hidden: bool
+) -> None:
+    """The loss is named, the day is made again to the last digit, and the next run has nothing to say."""
+    before = stored(calculated)
+    asked = calculated.server.requests["/prometheus/api/v1/query"]
+    damage(path_of(calculated, name))
+    if is_hidden:
+        upkeep_due(calculated)
+    result = calculated.run()
+    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert named(result, name)
+    assert stored(calculated) == before
+    assert calculated.server.requests["/prometheus/api/v1/query"] == asked
+    assert calculated.run().outcome is Outcome.COMPLETED
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_what_was_calculated_from_lost_evidence_stays(calculated: Deployment, name: str) -> None:
+    """The loss is named in every run; a recalculation has the evidence anew."""
+    rows = calculated.rows(DAY)
+    before = stored(calculated)
+    path_of(calculated, name).unlink()
+    for _ in range(2):
+        result = calculated.run()
+        assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 0)
+        assert named(result, name)
+        assert calculated.rows(DAY).equals(rows)
+    calculated.run(RunRequest(DAY, DAY, recalculate=True))
+    assert calculated.run().outcome is Outcome.COMPLETED
+    assert stored(calculated) == before
+
+
+@pytest.mark.parametrize("names", [(CHARGEBACKS_TABLE, USAGE_TABLE), (CHARGEBACKS_TABLE, MEMBERS_TABLE)])
+def test_a_day_that_lost_its_evidence_too_is_measured_anew(calculated: Deployment, names: tuple[str, ...]) -> None:
+    """Without its result the day must be calculated: from what can be had now."""
+    before = stored(calculated)
+    for name in names:
+        path_of(calculated, name).unlink()
+    result = calculated.run()
+    assert (result.outcome, result.dates_calculated, len(result.errors)) == (Outcome.COMPLETED_WITH_ERRORS, 1, 2)
+    assert stored(calculated) == before
+
+
+def test_topics_that_lost_their_evidence_too_are_measured_anew(calculated: Deployment) -> None:
+    """The overlay of the day is made from what the metrics say now."""
+    before = stored(calculated)
+    for name in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
+        path_of(calculated, name).unlink()
+    assert calculated.run().outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert stored(calculated) == before
+
+
+def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> None:
+    """One day whose usage can neither be read nor measured waits with its error; the days beside it are done."""
+    other = DAY + timedelta(days=1)
+    for name, day in ((CHARGEBACKS_TABLE, DAY), (USAGE_TABLE, DAY), (CHARGEBACKS_TABLE, other)):
+        path_of(calculated, name, day).unlink()
+    calculated.server.stop_prometheus()
+    assert calculated.run().dates_calculated == 1
+    assert not calculated.state(DAY).chargeback_calculated
+    assert "metrics unavailable" in str(calculated.state(DAY).error)
+    calculated.server.start_prometheus()
+    assert calculated.run().dates_calculated == 1
+
+
+def test_a_bill_too_old_to_be_gathered_is_named(calculated: Deployment) -> None:
+    """Beyond the window only a backup helps; what was calculated from the bill is still served."""
+    rows = calculated.rows(DAY)
+    path_of(calculated, BILLING_TABLE).unlink()
+    calculated.configure(lookback_days=7)
+    result = calculated.run()
+    assert named(result, BILLING_TABLE)
+    assert "restore it from a backup" in result.errors[0]
+    assert calculated.rows(DAY).equals(rows)
+
+
+def test_a_table_that_is_gone_is_made_again(calculated: Deployment) -> None:
+    """Without any of its files a table is made anew, every day of it from its evidence."""
+    before = calculated.all_rows()
+    shutil.rmtree(calculated.store.facts.root / CHARGEBACKS_TABLE)
+    with reopened(calculated) as deployment:
+        result = deployment.run()
+        assert result.dates_calculated == len(deployment.states()) == len(result.errors)
+        assert all(f": {CHARGEBACKS_TABLE}: " in error and " 0 are there; " in error for error in result.errors)
+        assert deployment.all_rows().equals(before)
+
+
+def test_a_disk_that_is_not_mounted_is_refused(calculated: Deployment) -> None:
+    """No new tables are made in the place of those that hold recorded days."""
+    root = calculated.store.facts.root
+    root.rename(root.with_suffix(".away"))
+    with reopened(calculated) as deployment:
+        result = deployment.run()
+        assert result.outcome is Outcome.FAILED
+        assert "is its disk mounted?" in result.errors[0]
+        assert not root.exists()
+        root.with_suffix(".away").rename(root)
+        assert deployment.run().outcome is Outcome.COMPLETED
+
+
+def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> None:
+    """It only repeats what the days have."""
+    before = stored_dimensions(calculated.store.facts).sort_by("dimension_id")
+    for file in calculated.store.facts.snapshot(DIMENSIONS_TABLE).files:
+        flip_a_bit(Path(file.path))
+    result = calculated.run()
+    assert [error.startswith(f"{DIMENSIONS_TABLE}: ") for error in result.errors] == [True]
+    assert stored_dimensions(calculated.store.facts).equals(before)
+
+
+def test_hidden_damage_is_found_once_a_day(calculated: Deployment) -> None:
+    """Not every run reads everything."""
+    flip_a_bit(path_of(calculated, CHARGEBACKS_TABLE))
+    assert calculated.run().outcome is Outcome.COMPLETED
+    upkeep_due(calculated)
+    assert named(calculated.run(), CHARGEBACKS_TABLE)
+
+
+def test_verify_names_what_is_lost(calculated: Deployment) -> None:
+    """A comparison of bills and chargebacks reads everything, and goes on after a day that it cannot read."""
+    flip_a_bit(path_of(calculated, USAGE_TABLE))
+    path_of(calculated, CHARGEBACKS_TABLE).unlink()
+    wrong = [check for check in verify(calculated.store) if check.is_wrong]
+    assert [(check.day, check.state) for check in wrong] == [(DAY, DAMAGED)]
+    assert [damage.split("/")[0] for damage in wrong[0].damage] == ["the file chargebacks", "the file usage"]

@@ -1,0 +1,90 @@
+"""A file of facts is what was written, or an error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.errors import DamagedFacts
+from chargeback.store.facts.files import DayFile, check_file, damage_named_in, read_file, write_file
+from tests.support.damage import DAMAGES
+
+DAY = date(2026, 1, 1)
+ROWS = pa.table({"id": pa.array(range(50_000), pa.int64()), "name": [f"sa-{n:x}" for n in range(50_000)]})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> DayFile:
+    """A written file."""
+    (tmp_path / "usage").mkdir()
+    rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
+    action = write_file(tmp_path / "usage", rows, {"date": DAY.isoformat()})
+    return DayFile(DAY, str(tmp_path / "usage" / action.path), ROWS.num_rows, action.size)
+
+
+def test_a_file_is_read_as_it_was_written(file: DayFile) -> None:
+    """All columns, or those that are asked for."""
+    assert read_file(file).equals(ROWS)
+    assert read_file(file, ["id"]).equals(ROWS.select(["id"]))
+    check_file(file, thorough=True)
+
+
+@pytest.mark.parametrize(("damage", "is_hidden"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_named(file: DayFile, damage: Callable[[Path], None], is_hidden: bool) -> None:
+    """Reading finds every damage, a thorough look does, and a quick one does unless the size is right."""
+    damage(Path(file.path))
+    with pytest.raises(DamagedFacts, match=r"the file usage/date=2026-01-01/part-\S+ ") as raised:
+        read_file(file)
+    assert (raised.value.table, raised.value.day) == ("usage", DAY)
+    with pytest.raises(DamagedFacts):
+        check_file(file, thorough=True)
+    if is_hidden:
+        check_file(file, thorough=False)
+    else:
+        with pytest.raises(DamagedFacts):
+            check_file(file, thorough=False)
+
+
+def test_what_is_no_parquet_is_damaged(tmp_path: Path) -> None:
+    """A file whose name tells no digest is still no table."""
+    path = tmp_path / "part.parquet"
+    path.write_text("rubbish")
+    with pytest.raises(DamagedFacts, match="is no Parquet file"):
+        read_file(DayFile(None, str(path), 1))
+
+
+def test_a_file_that_may_not_be_read_is_not_damaged(tmp_path: Path) -> None:
+    """Trouble that may pass is not taken for a loss."""
+    with pytest.raises(IsADirectoryError):
+        read_file(DayFile(None, str(tmp_path), 1))
+
+
+def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
+    """A writer that fails removes what it began."""
+    (tmp_path / "date=2026-01-01").mkdir()
+    with pytest.raises(KeyError):
+        write_file(tmp_path, ROWS, {"date": DAY.isoformat()})
+    assert list((tmp_path / "date=2026-01-01").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "table", "day"),
+    [
+        ('IO Error: No files found that match the pattern "/a/usage/date=2026-01-01/part-0.parquet"', "usage", DAY),
+        ("No magic bytes found at end of file '/a b/dimensions/part-0.parquet'", "dimensions", None),
+    ],
+)
+def test_somebody_elses_message_names_the_file(message: str, table: str, day: date | None) -> None:
+    """What the query engine says about a file is enough to tell the day."""
+    named = damage_named_in(message)
+    assert named is not None
+    assert (named.table, named.day) == (table, day)
+
+
+def test_a_message_without_a_file_names_nothing() -> None:
+    """Other trouble is no damage."""
+    assert damage_named_in("Out of Range Error: overflow") is None
