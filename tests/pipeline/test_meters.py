@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from chargeback.config import Configuration
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, RunResult, Stage
 from chargeback.pipeline.meters import RunMeters
-from tests.pipeline.test_engine import configuration, start
+from tests.pipeline.test_engine import configuration, eventually, start
 from tests.support.deployments import Deployment
 
 __all__ = ["configuration", "start"]
@@ -35,7 +38,7 @@ def progress(now: Account) -> Progress:
 @pytest.fixture
 def meters() -> RunMeters:
     """The meters of tenant acme."""
-    return RunMeters(["acme"], in_progress=lambda: 3)
+    return RunMeters(["acme"], in_progress=lambda: 3, queued=lambda: 2)
 
 
 def test_everything_begins_at_zero(meters: RunMeters) -> None:
@@ -81,6 +84,7 @@ def test_a_run_that_was_killed_counts_with_what_it_told(meters: RunMeters) -> No
     assert value(meters, "chargeback_rows_written_total") == 100
     assert value(meters, "chargeback_runs_total", outcome="timed_out") == 1
     assert meters.registry.get_sample_value("chargeback_runs_in_progress") == 3
+    assert meters.registry.get_sample_value("chargeback_runs_queued") == 2
 
 
 def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:
@@ -93,6 +97,35 @@ def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Cal
     assert value(engine, "chargeback_days_calculated_total") == result.dates_calculated
     assert value(engine, "chargeback_provider_requests_total", source="ccloud_api", status="429") == 1
     assert engine.registry.get_sample_value("chargeback_runs_in_progress") == 0
+
+
+def test_runs_that_wait_for_others_are_counted(
+    deployment: Deployment, configuration: Configuration, tmp_path: Path
+) -> None:
+    """Of two tenants of which one may run at a time, the other one is queued until the first has ended."""
+    other = Deployment.within(deployment.server, tmp_path / "beta")
+    tenants = {"acme": deployment.tenant, "beta": replace(other.tenant, name="beta")}
+    features = configuration.features.model_copy(update={"max_parallel_tenants": 1})
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=5, times=1))
+    engine = Engine(replace(configuration, tenants=tenants, features=features), None)
+
+    def count(name: str) -> float | None:
+        return engine.registry.get_sample_value(name)
+
+    def ended(tenant: str) -> bool:
+        labels = {"tenant": tenant, "outcome": "completed"}
+        return engine.registry.get_sample_value("chargeback_runs_total", labels) == 1
+
+    assert count("chargeback_runs_queued") == 0
+    engine.start()
+    try:
+        eventually(lambda: count("chargeback_runs_queued") == 1)
+        eventually(lambda: deployment.server.faults.hits("/billing/v1/costs") == 1)
+        assert (count("chargeback_runs_in_progress"), count("chargeback_runs_queued")) == (1, 1)
+        eventually(lambda: ended("acme") and ended("beta"))
+        assert count("chargeback_runs_queued") == 0
+    finally:
+        engine.stop()
 
 
 def test_every_line_about_a_run_names_it(

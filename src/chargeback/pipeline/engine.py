@@ -46,7 +46,7 @@ class Engine:
         self._meters = RunMeters(
             self._stores,
             in_progress=lambda: len(self._children),
-            queued=lambda: self._refreshing._pool._work_queue.qsize(),
+            queued=self._refreshing._pool._work_queue.qsize,
         )
 
     @property

@@ -26,7 +26,9 @@ _COUNTS: Final = {
 class RunMeters:
     """Counters of the runs of these tenants, in a registry of their own. Safe for use by several threads."""
 
-    def __init__(self, tenants: Iterable[str], *, in_progress: Callable[[], float]) -> None:
+    def __init__(
+        self, tenants: Iterable[str], *, in_progress: Callable[[], float], queued: Callable[[], float]
+    ) -> None:
         self.registry = CollectorRegistry()
         self._lock = threading.Lock()
         self._heard: dict[str, Account] = {}
@@ -58,6 +60,12 @@ class RunMeters:
         )
         running = Gauge("chargeback_runs_in_progress", "Runs that this process has under way.", registry=self.registry)
         running.set_function(in_progress)
+        waiting = Gauge(
+            "chargeback_runs_queued",
+            "Periodic runs that wait because as many are under way as may be at the same time.",
+            registry=self.registry,
+        )
+        waiting.set_function(queued)
         for tenant in tenants:
             self._start_at_zero(tenant)
 
