@@ -14,9 +14,9 @@ from chargeback.cli.display import money_table
 from chargeback.model.days import instants
 from chargeback.model.money import total
 from chargeback.pipeline.verify import CALCULATED, DayCheck, verify
-from chargeback.store.queries.aggregate import Grouping, aggregate
+from chargeback.store.queries.aggregate import CHARGEBACKS, Grouping, aggregate
 from chargeback.store.queries.engine import QueryEngine, Question
-from chargeback.store.queries.filters import Filters
+from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.tags import TagBook
 from chargeback.store.tenant import TenantStore, open_store
 
@@ -72,7 +72,8 @@ def _grouped(
         return ()
     grouping = Grouping((column,), "month", ZoneInfo("UTC"))
     with engine.asking(Question()) as cursor:
-        found = aggregate(cursor, store.facts, instants(days[0].day, days[-1].day), grouping, Filters(), TagBook())
+        window = instants(days[0].day, days[-1].day)
+        found = aggregate(cursor, store.facts, CHARGEBACKS, window, grouping, Condition(), TagBook())
     amounts: dict[str, list[Decimal]] = defaultdict(list)
     for bucket in found.buckets:
         amounts[bucket["dimensions"][column]].append(Decimal(bucket["total_amount"]))

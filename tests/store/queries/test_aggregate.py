@@ -18,13 +18,14 @@ from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries import aggregate as module
-from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.aggregate import CHARGEBACKS, Aggregate, Grouping, aggregate
 from chargeback.store.queries.billing import billing_lines
 from chargeback.store.queries.chargebacks import chargeback_rows
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.export import csv_chunks
 from chargeback.store.queries.filters import Filters, TagFilter
 from chargeback.store.queries.paging import Page
+from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.tags import TagBook
 from tests.store.queries.conftest import Ask
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
@@ -33,12 +34,15 @@ DAY = date(2026, 1, 1)
 UTC = ZoneInfo("UTC")
 WINDOW = instants(DAY, date(2026, 1, 31))
 NO_TAGS = TagBook()
+NOTHING = Aggregate([], {"total_amount": "0.00", "usage_amount": "0.00", "shared_amount": "0.00", "total_rows": 0})
 
 
 def _ask(ask: Ask, facts: FactTables, *by: str, unit: str = "day", **more: Any) -> Aggregate:
     grouping = Grouping(by, unit, more.get("zone", UTC))
     window, filters, book = more.get("window", WINDOW), more.get("filters", Filters()), more.get("book", NO_TAGS)
-    answer: Aggregate = ask(lambda cursor: aggregate(cursor, facts, window, grouping, filters, book))
+    answer: Aggregate = ask(
+        lambda cursor: aggregate(cursor, facts, CHARGEBACKS, window, grouping, filters.condition(book), book)
+    )
     return answer
 
 
@@ -59,14 +63,14 @@ def test_usage_and_shared_add_up(ask: Ask, facts: FactTables) -> None:
             "row_count": 2,
         }
     ]
-    assert (sums.total_amount, sums.total_rows, sums.truncated) == ("738891.6909", 2, False)
+    assert (sums.totals["total_amount"], sums.totals["total_rows"], sums.truncated) == ("738891.6909", 2, False)
 
 
 def test_nothing_to_sum(ask: Ask, facts: FactTables) -> None:
     """No files, or no matching rows: no buckets and zero totals."""
-    assert _ask(ask, facts, "identity_id") == Aggregate([])
+    assert _ask(ask, facts, "identity_id") == NOTHING
     write_shares(facts, [Share(DAY, "sa-1", "1")])
-    assert _ask(ask, facts, "identity_id", filters=Filters(identity_id="nobody")) == Aggregate([])
+    assert _ask(ask, facts, "identity_id", filters=Filters(identity_id="nobody")) == NOTHING
 
 
 def test_groups_by_resolved_tags(ask: Ask, facts: FactTables) -> None:
@@ -84,7 +88,7 @@ def test_groups_by_resolved_tags(ask: Ask, facts: FactTables) -> None:
     amounts = {bucket["dimensions"]["tag:team"]: bucket["total_amount"] for bucket in sums.buckets}
     assert amounts == {"payer": "1.00", "operator": "2.00", "UNTAGGED": "4.00"}
     filters = Filters(tags=(TagFilter("team", frozenset(["operator", "UNTAGGED"])),))
-    assert _ask(ask, facts, "tag:team", "tag:nope", book=book, filters=filters).total_amount == "6.00"
+    assert _ask(ask, facts, "tag:team", "tag:nope", book=book, filters=filters).totals["total_amount"] == "6.00"
 
 
 def test_a_missing_environment_is_null_and_comes_first(ask: Ask, facts: FactTables) -> None:
@@ -102,7 +106,7 @@ def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
     write_shares(facts, [Share(day, f"sa-{n}", "1") for day in days_from(DAY, 4) for n in range(3)])
     sums = _ask(ask, facts, "identity_id")
     assert [bucket["time_bucket"] for bucket in sums.buckets] == ["2026-01-03"] * 3 + ["2026-01-04"] * 3
-    assert (sums.total_amount, sums.total_rows, sums.truncated) == ("12.00", 12, True)
+    assert (sums.totals["total_amount"], sums.totals["total_rows"], sums.truncated) == ("12.00", 12, True)
 
 
 def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
@@ -114,7 +118,7 @@ def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
     write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])
     sums = _ask(ask, facts, "identity_id")
     assert [bucket["dimensions"]["identity_id"] for bucket in sums.buckets] == ["b", "d"]
-    assert (sums.total_amount, sums.truncated) == ("1.00", True)
+    assert (sums.totals["total_amount"], sums.truncated) == ("1.00", True)
 
 
 def test_hours_of_the_day_the_clock_is_put_back(ask: Ask, facts: FactTables) -> None:
@@ -127,7 +131,7 @@ def test_hours_of_the_day_the_clock_is_put_back(ask: Ask, facts: FactTables) -> 
     labels = [bucket["time_bucket"] for bucket in sums.buckets]
     assert len(labels) == len(set(labels)) == 25
     assert labels[2:4] == ["2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00"]
-    assert sums.total_amount == "25.00"
+    assert sums.totals["total_amount"] == "25.00"
 
 
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Denver", "Asia/Kathmandu", "Pacific/Kiritimati"])
@@ -162,7 +166,7 @@ def test_list_aggregate_export_and_bill_agree(
 
     def _everything(cursor: Cursor) -> dict[str, list[str]]:
         grouping = Grouping(("identity_id", "cost_type"), unit, ZoneInfo(zone))
-        sums = aggregate(cursor, facts, window, grouping, Filters(), NO_TAGS)
+        sums = aggregate(cursor, facts, CHARGEBACKS, window, grouping, Condition(), NO_TAGS)
         text = b"".join(csv_chunks(cursor, facts, window, Filters(), ["amount"], NO_TAGS)).decode()
         found: dict[str, list[str]] = defaultdict(list)
         for page in range(5):
@@ -172,7 +176,7 @@ def test_list_aggregate_export_and_bill_agree(
             found["bill"] += [one["total_cost"] for one in lines]
         found["buckets"] = [bucket["total_amount"] for bucket in sums.buckets]
         found["parts"] = [bucket[name] for bucket in sums.buckets for name in ("usage_amount", "shared_amount")]
-        found["total"] = [sums.total_amount]
+        found["total"] = [sums.totals["total_amount"]]
         found["csv"] = [row["amount"] for row in csv.DictReader(io.StringIO(text))]
         return found
 

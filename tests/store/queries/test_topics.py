@@ -13,11 +13,11 @@ import pytest
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.filters import TagFilter
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.tags import TagBook
-from chargeback.store.queries.topics import TopicFilters, TopicSums, topic_csv, topic_dates, topic_rows, topic_sums
+from chargeback.store.queries.topics import TOPICS, TopicFilters, topic_csv, topic_dates, topic_rows
 from tests.store.queries.conftest import Ask
 from tests.support.facts import days_from
 from tests.support.topics import TopicShare, write_topic_shares
@@ -42,17 +42,19 @@ def filled(facts: FactTables) -> FactTables:
     return facts
 
 
-def _sums(ask: Ask, facts: FactTables, *by: str, **more: Any) -> TopicSums:
+def _sums(ask: Ask, facts: FactTables, *by: str, **more: Any) -> Aggregate:
     grouping = Grouping(by, more.get("unit", "day"), more.get("zone", UTC))
     window, filters = more.get("window", WINDOW), more.get("filters", TopicFilters())
-    answer: TopicSums = ask(lambda cursor: topic_sums(cursor, facts, window, grouping, filters, BOOK))
+    answer: Aggregate = ask(
+        lambda cursor: aggregate(cursor, facts, TOPICS, window, grouping, filters.condition(BOOK), BOOK)
+    )
     return answer
 
 
 def test_nothing_is_an_empty_answer(ask: Ask, facts: FactTables) -> None:
     """A tenant without topic rows has empty lists and sums of nothing."""
     assert ask(lambda cursor: topic_rows(cursor, facts, WINDOW, TopicFilters(), Page(0, 10))) == ([], 0)
-    assert _sums(ask, facts, "topic_name") == TopicSums([])
+    assert _sums(ask, facts, "topic_name") == Aggregate([], {"total_amount": "0.00", "total_rows": 0})
     assert topic_dates(facts) == []
     assert len(b"".join(ask(lambda cursor: list(topic_csv(cursor, facts, WINDOW)))).splitlines()) == 1
 
@@ -65,9 +67,9 @@ def test_a_zone_moves_the_days_and_agrees_with_the_file(ask: Ask, filled: FactTa
     sums = _sums(ask, filled, "topic_name", window=window, zone=berlin)
     text = b"".join(ask(lambda cursor: [bytes(piece) for piece in topic_csv(cursor, filled, window)])).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert total == sums.total_rows == len(rows) == 6
+    assert total == sums.totals["total_rows"] == len(rows) == 6
     assert {each["time_bucket"] for each in sums.buckets} == {DAYS[1].isoformat()}
-    assert sum(Decimal(row["amount"]) for row in rows) == Decimal(sums.total_amount)
+    assert sum(Decimal(row["amount"]) for row in rows) == Decimal(sums.totals["total_amount"])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_a_zone_moves_the_days_and_agrees_with_the_file(ask: Ask, filled: FactTa
 )
 def test_tag_filters_look_at_the_topic_alone(ask: Ask, filled: FactTables, tag: TagFilter, rows: int) -> None:
     """Neither the cluster's tags nor those of an identity of that name count."""
-    assert _sums(ask, filled, "tag:team", filters=TopicFilters(tags=(tag,))).total_rows == rows
+    assert _sums(ask, filled, "tag:team", filters=TopicFilters(tags=(tag,))).totals["total_rows"] == rows
 
 
 def test_two_tags_at_once(ask: Ask, filled: FactTables) -> None:

@@ -1,4 +1,4 @@
-"""Sums of chargebacks."""
+"""Sums of chargebacks, and what sums of other rows are answered with."""
 
 from typing import Annotated
 
@@ -10,8 +10,10 @@ from chargeback.api.dependencies import TheTenant, TheWork
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
-from chargeback.api.work import Facts
-from chargeback.store.queries.aggregate import MOST_BUCKETS, Grouping, aggregate
+from chargeback.api.schemas.topic_attributions import TopicAggregateQuery
+from chargeback.api.services import TenantView
+from chargeback.api.work import Facts, Work
+from chargeback.store.queries.aggregate import CHARGEBACKS, MOST_BUCKETS, Grouping, Summed, aggregate
 
 TRUNCATED = "X-Buckets-Truncated"
 
@@ -38,20 +40,20 @@ async def aggregate_chargebacks(
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
+    return await sums_answer(work, tenant, CHARGEBACKS, asked)
+
+
+async def sums_answer(
+    work: Work, tenant: TenantView, summed: Summed, asked: AggregateQuery | TopicAggregateQuery
+) -> Response:
+    """The answer of an aggregate endpoint: buckets, totals, and a header where not all buckets are there."""
     window, filters = asked.window(tenant.lookback_days), asked.filters()
     grouping = Grouping(tuple(asked.group_by), asked.time_bucket, asked.zone)
 
     def _ask(facts: Facts) -> Response:
-        sums = aggregate(facts.cursor, tenant.store.facts, window, grouping, filters, facts.book)
-        return json_answer(
-            {
-                "buckets": sums.buckets,
-                "total_amount": sums.total_amount,
-                "usage_amount": sums.usage_amount,
-                "shared_amount": sums.shared_amount,
-                "total_rows": sums.total_rows,
-            },
-            headers={TRUNCATED: "true"} if sums.truncated else None,
-        )
+        narrowed = filters.condition(facts.book)
+        sums = aggregate(facts.cursor, tenant.store.facts, summed, window, grouping, narrowed, facts.book)
+        headers = {TRUNCATED: "true"} if sums.truncated else None
+        return json_answer({"buckets": sums.buckets, **sums.totals}, headers=headers)
 
     return await work.ask(tenant, _ask)

@@ -10,7 +10,7 @@ from chargeback.api.dependencies import TheTenant, TheWork
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
-from chargeback.api.routes.aggregate import BUCKET_HEADERS, TRUNCATED
+from chargeback.api.routes.aggregate import BUCKET_HEADERS, sums_answer
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.schemas.topic_attributions import (
@@ -22,8 +22,7 @@ from chargeback.api.schemas.topic_attributions import (
 )
 from chargeback.api.services import TenantView
 from chargeback.api.work import Facts
-from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.topics import topic_csv, topic_dates, topic_rows, topic_sums
+from chargeback.store.queries.topics import TOPICS, topic_csv, topic_dates, topic_rows
 
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
@@ -90,17 +89,7 @@ async def aggregate_topic_attributions(
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
-    window, filters = asked.window(tenant.lookback_days), asked.filters()
-    grouping = Grouping(tuple(asked.group_by), asked.time_bucket, asked.zone)
-
-    def _ask(facts: Facts) -> Response:
-        sums = topic_sums(facts.cursor, tenant.store.facts, window, grouping, filters, facts.book)
-        return json_answer(
-            {"buckets": sums.buckets, "total_amount": sums.total_amount, "total_rows": sums.total_rows},
-            headers={TRUNCATED: "true"} if sums.truncated else None,
-        )
-
-    return await work.ask(tenant, _ask)
+    return await sums_answer(work, tenant, TOPICS, asked)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=_PROBLEMS))

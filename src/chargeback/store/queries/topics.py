@@ -1,4 +1,4 @@
-"""Topic rows: the list, their sums, the days that have any, and the CSV file."""
+"""Topic rows: the list, what they are summed to, the days that have any, and the CSV file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-import pyarrow as pa
-
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import TOPIC_RESOURCE_SQL
 from chargeback.store.facts.tables import TOPICS_TABLE, FactTables
-from chargeback.store.queries import aggregate as sums
-from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping, newest_buckets
-from chargeback.store.queries.calendar import Bucket, bucket
+from chargeback.store.queries.aggregate import Summed
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.export import text_of
 from chargeback.store.queries.filters import UNTAGGED, TagFilter
@@ -31,6 +27,14 @@ TOPIC_GROUP_COLUMNS: Final = (
     "product_type",
     "product_category",
     "attribution_method",
+)
+
+#: What topic rows are summed to; tags are those of the topic.
+TOPICS: Final = Summed(
+    TOPICS_TABLE,
+    sums={"total": "sum(amount)"},
+    amounts={"total_amount": "total"},
+    tagged={"resource": TOPIC_RESOURCE_SQL},
 )
 
 _FIELDS: Final = {
@@ -124,81 +128,6 @@ def topic_dates(facts: FactTables) -> list[date]:
         StorageError: the table cannot be read.
     """
     return facts.snapshot(TOPICS_TABLE).days
-
-
-@dataclass(frozen=True)
-class TopicSums:
-    """The sums, as the API shows them, and whether older buckets were left out of ``buckets``."""
-
-    buckets: list[dict[str, Any]]
-    total_amount: str = "0.00"
-    total_rows: int = 0
-    truncated: bool = False
-
-
-def topic_sums(
-    cursor: Cursor, facts: FactTables, window: InstantRange, grouping: Grouping, filters: TopicFilters, book: TagBook
-) -> TopicSums:
-    """The sums of ``window``; the totals cover everything, buckets are at most
-    :data:`~chargeback.store.queries.aggregate.MOST_BUCKETS`.
-
-    Raises:
-        QueryTimeout: the question was called off.
-        StorageError: the facts cannot be read.
-    """
-    scan = Scan.of(facts.snapshot(TOPICS_TABLE), window)
-    days = scan.days()
-    if days is None:
-        return TopicSums([])
-    when = bucket(grouping.unit, grouping.zone, days)
-    _group(cursor, scan, when, grouping, filters.condition(book), book)
-    total, rows, buckets = cursor.rows(
-        f"SELECT {decimal_text('sum(total)')}, sum(row_count)::BIGINT, count(*) FROM grouped"
-    )[0]
-    if buckets == 0:
-        return TopicSums([])
-    truncated = buckets > sums.MOST_BUCKETS
-    kept = newest_buckets(cursor, when) if truncated else "grouped"
-    return TopicSums(_buckets(cursor, kept, when, grouping.by), total, rows, truncated)
-
-
-def _group(cursor: Cursor, scan: Scan, when: Bucket, grouping: Grouping, narrowed: Condition, book: TagBook) -> None:
-    """Sums everything into the cursor's own table ``grouped``."""
-    columns, joins = [], []
-    for number, name in enumerate(grouping.by):
-        if not name.startswith(TAG_PREFIX):
-            columns.append(f"{name} AS d{number}")
-            continue
-        _, holders = book.holders(name.removeprefix(TAG_PREFIX))
-        table = {"entity": pa.array(holders.keys(), pa.string()), "value": pa.array(holders.values(), pa.string())}
-        cursor.register(f"topic_tags_{number}", pa.table(table))
-        joins.append(f"LEFT JOIN topic_tags_{number} ON topic_tags_{number}.entity = {TOPIC_RESOURCE_SQL}")
-        columns.append(f"coalesce(topic_tags_{number}.value, '{UNTAGGED}') AS d{number}")
-    condition = scan.condition() & narrowed
-    cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE grouped AS
-            SELECT {when.keys}, {", ".join(columns)}, sum(amount) AS total, count(*) AS row_count
-            FROM {SOURCE} AS facts {" ".join(joins)} WHERE {condition.sql} GROUP BY ALL""",
-        condition.parameters,
-    )
-
-
-def _buckets(cursor: Cursor, relation: str, when: Bucket, by: tuple[str, ...]) -> list[dict[str, Any]]:
-    dimensions = ", ".join(f"d{number}" for number in range(len(by)))
-    order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))
-    rows = cursor.rows(
-        f"SELECT {when.label}, {decimal_text('total')}, row_count, {dimensions} "
-        f"FROM {relation} ORDER BY {when.order}, {order}"
-    )
-    return [
-        {
-            "dimensions": dict(zip(by, row[3:], strict=True)),
-            "time_bucket": row[0],
-            "total_amount": row[1],
-            "row_count": row[2],
-        }
-        for row in rows
-    ]
 
 
 def topic_csv(cursor: Cursor, facts: FactTables, window: InstantRange) -> Iterator[memoryview]:
