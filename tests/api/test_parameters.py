@@ -71,6 +71,7 @@ def test_an_unknown_parameter_is_refused(client: httpx.Client, path: str) -> Non
         ("chargebacks", "identity_id=", ["identity_id"]),
         ("chargebacks", "identity_id=%00", ["identity_id"]),
         ("chargebacks", f"identity_id={'x' * 256}", ["identity_id"]),
+        ("chargebacks", f"resource_id={'x' * 513}", ["resource_id"]),
         ("chargebacks", "tag_key=a%20b", ["tag_key"]),
         ("chargebacks", "timezone=../../etc/passwd", ["timezone"]),
         ("chargebacks", "timezone=%00", ["timezone"]),

@@ -75,9 +75,13 @@ Zone = Annotated[
     AfterValidator(_zone),
     Field(examples=["Europe/Berlin"], json_schema_extra={"format": "iana-time-zone"}),
 ]
-#: An id, a type or a name; ids of the inventory are never longer.
+#: The longest id of a resource: a topic's is that of its cluster, ``:topic:``, and a name of up to 249 characters.
+LONGEST_ID = 512
+#: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-SearchText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: The id of a resource, or of whatever the inventory has.
+Id = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+SearchText = Annotated[str, StringConstraints(max_length=LONGEST_ID), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
 
 

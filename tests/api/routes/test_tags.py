@@ -7,10 +7,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from chargeback.api.parameters import LONGEST_ID
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import TagItem
+from chargeback.store.control import schema
 from chargeback.store.tenant import TenantStore
-from tests.api.conftest import ACME, known
+from tests.api.conftest import ACME, known, parameters_of
 
 
 def _tags(client: httpx.Client, kind: str, entity: str) -> dict[str, str]:
@@ -40,6 +42,36 @@ def test_the_life_of_a_tag(own_client: httpx.Client, own_store: TenantStore, ent
     assert own_client.delete(f"{url}/team").status_code == 404
     assert own_client.put(f"{url}/team", json={"tag_value": "b"}).status_code == 404
     assert own_client.put(f"{url}/{'x' * 64}", json={"tag_value": "b"}).status_code == 404
+
+
+TOPIC = f"{'c' * 256}:topic:{'t' * 249}"
+
+
+@pytest.mark.parametrize("entity", [TOPIC, "🙂" * 512])
+def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
+    """The id of a topic with the longest name can be tagged, one by one and in bulk, and found; nothing longer can."""
+    assert len(entity) == LONGEST_ID
+    known(own_store, resources=[entity])
+    url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
+    assert own_client.post(url, json={"tag_key": "k" * 63, "tag_value": "v" * 255}).status_code == 201
+    item = {"entity_type": "resource", "entity_id": entity, "tag_key": "team", "tag_value": "a"}
+    assert own_client.post(f"{ACME}/tags/bulk", json={"items": [item]}).json()["created_count"] == 1
+    assert _tags(own_client, "resource", entity) == {"k" * 63: "v" * 255, "team": "a"}
+    found = own_client.get(f"{ACME}/resources", params={"search": entity}).json()["items"]
+    assert [each["resource_id"] for each in found] == [entity]
+    for path in ("billing", "chargebacks", "chargebacks/aggregate"):
+        assert own_client.get(f"{ACME}/{path}", params={"resource_id": entity}).status_code == 200
+    filters = {"filters": {"resource_id": entity}}
+    assert len(own_client.post(f"{ACME}/export", json=filters).text.splitlines()) == 1
+    longer = own_client.post(f"{ACME}/tags/bulk", json={"items": [item | {"entity_id": f"{entity}x"}]})
+    assert parameters_of(longer) == ["items[0].entity_id"]
+    assert own_client.get(f"{ACME}/entities/resource/{quote(entity, safe='')}x/tags").status_code == 404
+
+
+def test_the_database_has_room_for_the_longest_id() -> None:
+    """What the API takes is what the columns hold."""
+    columns = (schema.tags.c.entity_id, schema.resources.c.resource_id)
+    assert [column.type.length for column in columns] == [LONGEST_ID, LONGEST_ID]  # type: ignore[attr-defined]
 
 
 def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: TenantStore) -> None:

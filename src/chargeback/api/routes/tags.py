@@ -9,7 +9,7 @@ from starlette.responses import Response
 from chargeback.api.answers import json_answer, page_answer
 from chargeback.api.dependencies import TheTenant, TheWork
 from chargeback.api.documentation import documented
-from chargeback.api.parameters import TAG_KEY, body, no_parameters, query
+from chargeback.api.parameters import LONGEST_ID, TAG_KEY, body, no_parameters, query
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import (
@@ -40,7 +40,12 @@ _NO_ENTITY = {404: "There is no such tenant or entity."}
 
 EntityType = Annotated[str, Path(description="`resource` or `identity`.", pattern="^(resource|identity)$")]
 EntityId = Annotated[
-    str, Path(description="Id of the entity; it may contain slashes.", max_length=255, pattern=r"^[^\x00]+$")
+    str,
+    Path(
+        description=f"Id of the entity, at most {LONGEST_ID} characters; it may contain slashes.",
+        max_length=LONGEST_ID,
+        pattern=r"^[^\x00]+$",
+    ),
 ]
 Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, examples=["team"])]
 
@@ -71,7 +76,10 @@ async def list_entity_tags(
 async def create_tag(
     tenant: TheTenant, work: TheWork, entity_type: EntityType, entity_id: EntityId, new: Annotated[NewTag, body(NewTag)]
 ) -> Response:
-    """Tag a resource or an identity of the inventory: whatever was listed, billed or charged is there."""
+    """Tag a resource or an identity of the inventory: whatever was listed, billed or charged is there.
+
+    `entity_id` has at most 512 characters, which is room for a topic, `<cluster>:topic:<name>`.
+    """
     tag = store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
 
     def _create(connection: Connection) -> dict[str, Any]:

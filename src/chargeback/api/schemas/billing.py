@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from chargeback.api.parameters import Common, Text
+from chargeback.api.parameters import Common, Id, Text
 from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
 
 
@@ -10,7 +10,7 @@ class BillingQuery(Common):
     """Parameters of the list of billing lines."""
 
     product_type: Text | None = Field(default=None, description="Only lines of this product type, as billed.")
-    resource_id: Text | None = Field(default=None, description="Only lines of this resource.")
+    resource_id: Id | None = Field(default=None, description="Only lines of this resource.")
 
 
 class BillingLineItem(Answer):

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from chargeback.api.parameters import TAG_PARAMETER, Common, TagKey, Text, is_tag_key, tag_pair
+from chargeback.api.parameters import TAG_PARAMETER, Common, Id, TagKey, Text, is_tag_key, tag_pair
 from chargeback.api.problems import Invalid
 from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
 from chargeback.store.queries.aggregate import GROUP_COLUMNS, TAG_PREFIX
@@ -21,7 +21,7 @@ class ChargebackQuery(Common):
 
     identity_id: Text | None = Field(default=None, description="Only what this identity was charged.")
     product_type: Text | None = Field(default=None, description="Only this product type.")
-    resource_id: Text | None = Field(default=None, description="Only costs of this resource.")
+    resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
     cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
     tag_key: TagKey | None = Field(default=None, description="Only rows with this tag.")
     tag_value: Text | None = Field(default=None, description="Only rows where that tag has this value.")
@@ -63,7 +63,7 @@ class AggregateQuery(Common):
     )
     identity_id: Text | None = Field(default=None, description="Only what this identity was charged.")
     product_type: Text | None = Field(default=None, description="Only this product type.")
-    resource_id: Text | None = Field(default=None, description="Only costs of this resource.")
+    resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
     cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
 

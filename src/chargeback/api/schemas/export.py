@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from chargeback.api.parameters import Dates, Strict, Text
+from chargeback.api.parameters import Dates, Id, Strict, Text
 from chargeback.api.schemas.chargebacks import CostType
 from chargeback.store.queries.export import DEFAULT_COLUMNS
 from chargeback.store.queries.filters import Filters
@@ -31,7 +31,7 @@ class ExportFilters(Strict):
 
     identity_id: Text | None = None
     product_type: Text | None = None
-    resource_id: Text | None = None
+    resource_id: Id | None = None
     cost_type: CostType | None = None
 
 

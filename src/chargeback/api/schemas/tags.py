@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Common, Dates, SearchText, Strict, TagKey, Text
+from chargeback.api.parameters import Common, Dates, Id, SearchText, Strict, TagKey, Text
 from chargeback.api.schemas.common import Answer, Instant
 from chargeback.store.control.tags import TagWrite
 
@@ -48,7 +48,7 @@ class BulkItem(Strict):
     """One tag of a bulk write."""
 
     entity_type: EntityType
-    entity_id: Text
+    entity_id: Id
     tag_key: TagKey
     tag_value: Text
 
