@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
+from chargeback.allocation.members import Membership
 from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.errors import SourceDataError
-from chargeback.model.inventory import Grant
+from chargeback.model import usage
+from chargeback.model.inventory import Grant, Identity, Inventory, Resource
 
 OWNERS = {"KEY1": "sa-1"}
 
@@ -81,6 +83,58 @@ def test_a_statement_is_owned_by_its_principal_and_keeps_no_sql() -> None:
         "sa-1",
     )
     assert "SELECT" not in repr(found)
+
+
+def statement(phase: str | None, owner: str, **status: str) -> Resource:
+    """A statement in a pool that began in the morning of 1 November."""
+    return objects.flink_statement(
+        {
+            "name": f"of-{owner}",
+            "metadata": {"uid": f"uid-{owner}", "created_at": "2026-11-01T06:00:00Z"},
+            "spec": {"principal": owner, "compute_pool_id": "lfcp-1"},
+            "status": {"phase": phase, **status},
+        },
+        "env-1",
+    )
+
+
+@pytest.mark.parametrize("phase", ["COMPLETED", "FAILED", "STOPPED"])
+def test_a_statement_that_has_ended_is_over(phase: str) -> None:
+    """The provider lists it for a long time still, with the time of its end."""
+    ended = statement(phase, "sa-1", end_time="2026-11-02T03:04:05-04:00")
+    assert ended.deleted_at == datetime(2026, 11, 2, 7, 4, 5, tzinfo=UTC)
+    assert ended.metadata["phase"] == phase
+
+
+@pytest.mark.parametrize("phase", ["RUNNING", "PENDING", "STOPPING", "FAILING", "DEGRADED", "SOMETHING_NEW", None])
+def test_a_statement_that_may_still_run_is_alive(phase: str | None) -> None:
+    """Also where a time of its end is left over from before it was resumed."""
+    assert statement(phase, "sa-1", end_time="2026-11-02T03:04:05Z").deleted_at is None
+
+
+@pytest.mark.parametrize("status", [{}, {"end_time": ""}, {"end_time": "0001-01-01T00:00:00Z"}, {"end_time": "soon"}])
+def test_an_end_at_an_unknown_time_is_not_guessed(status: dict[str, str]) -> None:
+    """A statement whose end is not told lives until it is not listed any more."""
+    assert statement("COMPLETED", "sa-1", **status).deleted_at is None
+
+
+def test_whose_statement_has_ended_does_not_share_the_pool_any_more() -> None:
+    """On the day of its end its owner belongs to the pool; later neither to the pool nor to the period."""
+    ended = statement("COMPLETED", "sa-1", end_time="2026-11-02T12:00:00Z")
+    running = statement("RUNNING", "sa-2")
+    accounts = [Identity(name, "service_account") for name in ("sa-1", "sa-2")]
+    pool = Resource("lfcp-1", "flink_compute_pool", parent_id="env-1")
+    membership = Membership(Inventory([pool, ended, running], accounts), (frozenset({"service_account"}),))
+
+    def owners_and_period(day: date) -> tuple[set[str], set[str]]:
+        rows = membership.on(day, usage.USAGE.empty_table(), ["lfcp-1"]).to_pylist()
+        owners = {
+            row["identity_id"] for row in rows if (row["resource_id"], row["relation"]) == ("lfcp-1", usage.OWNERS)
+        }
+        return owners, {row["identity_id"] for row in rows if row["relation"] == usage.PERIOD}
+
+    assert owners_and_period(date(2026, 11, 2)) == ({"sa-1", "sa-2"}, {"sa-1", "sa-2"})
+    assert owners_and_period(date(2026, 11, 3)) == ({"sa-2"}, {"sa-2"})
 
 
 def test_a_statement_without_uid_goes_by_environment_and_name() -> None:

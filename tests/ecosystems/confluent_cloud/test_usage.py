@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from threading import Event
@@ -223,6 +224,18 @@ def statement(owner: str | None, *, uid: str, created: date | None = None, delet
 def test_whose_statement_it_was(statements: list[Resource], owner: str) -> None:
     """Names are reused: only those alive that day count, and when they disagree nobody can tell."""
     assert statement_owners(Inventory(tuple(statements)), DAY)(("lfcp-1", "job")) == owner
+
+
+def test_what_is_measured_late_is_still_the_statements() -> None:
+    """The last minutes of what ended just before midnight are its owner's, unless another one has its name by then."""
+    ended = Resource("1", "flink_statement", "job", "lfcp-1", "sa-1", deleted_at=MIDNIGHT - timedelta(seconds=30))
+    long_ended = replace(ended, deleted_at=MIDNIGHT - timedelta(hours=2))
+    following = Resource("2", "flink_statement", "job", "lfcp-1", "sa-2", created_at=MIDNIGHT + timedelta(minutes=5))
+
+    def owner(*statements: Resource) -> str:
+        return statement_owners(Inventory(statements), DAY)(("lfcp-1", "job"))
+
+    assert (owner(ended), owner(long_ended), owner(ended, following)) == ("sa-1", "UNALLOCATED", "sa-2")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ IDENTITY_PROVIDER: Final = "identity_provider"
 IDENTITY_POOL: Final = "identity_pool"
 PRINCIPAL: Final = "principal"
 
+#: The phases of a statement that runs no more.
+_ENDED = frozenset({"COMPLETED", "FAILED", "STOPPED"})
 _FIRST_YEAR = 2000  # a zero date means that there is none
 _PRINCIPAL = re.compile(r"(?:^|[/:=])((?:u|sa|pool)-[A-Za-z0-9]+)$")
 
@@ -127,8 +129,15 @@ def flink_statement(each: Object, environment_id: str) -> Resource:
     """``sql.v1.Statement``: owned by its principal, contained in its pool, never with its text.
 
     Names are reused, so the id is the statement's uid; where that is missing, environment and name.
+
+    The provider goes on to list a statement that has ended, but its owner runs nothing any more: it is over
+    (``deleted_at``) at ``status.end_time``, which the provider sets when the phase is COMPLETED, FAILED or STOPPED.
+    One that is resumed has another phase, and lives again. Where that time is missing (it is in early access), nobody
+    knows how long the statement ran, and it lives until it is not listed any more: to end it too early would take the
+    owner away from usage that was measured.
     """
-    name = required(each, "name")
+    name, phase = required(each, "name"), optional(each, "status", "phase")
+    ended_at = _instant(each, "end_time", of="status") if phase in _ENDED else None
     return Resource(
         resource_id=optional(each, "metadata", "uid") or f"{environment_id}:statement:{name}",
         resource_type=FLINK_STATEMENT,
@@ -136,8 +145,8 @@ def flink_statement(each: Object, environment_id: str) -> Resource:
         parent_id=optional(each, "spec", "compute_pool_id") or environment_id,
         owner_id=principal_id(optional(each, "spec", "principal")),
         created_at=_instant(each, "created_at"),
-        deleted_at=_instant(each, "deleted_at"),
-        metadata=_known(environment_id=environment_id, phase=optional(each, "status", "phase")),
+        deleted_at=ended_at or _instant(each, "deleted_at"),
+        metadata=_known(environment_id=environment_id, phase=phase),
     )
 
 
@@ -295,8 +304,8 @@ def _identity(
     )
 
 
-def _instant(each: Object, name: str) -> datetime | None:
-    spelt = optional(each, "metadata", name)
+def _instant(each: Object, name: str, *, of: str = "metadata") -> datetime | None:
+    spelt = optional(each, of, name)
     if spelt is None:
         return None
     try:

@@ -7,7 +7,7 @@ they are summed with ``sum_over_time``; ``increase`` and ``rate`` would be wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ from chargeback.model.usage import QUANTITY_PLACES, USAGE
 from chargeback.sources.windows import Group, Measured, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
+#: For how long after its end a statement may still be measured.
+_LATE = timedelta(hours=1)
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
 
 Totals = dict[Group, Decimal]
@@ -126,17 +128,23 @@ def statement_owners(inventory: Inventory, day: date) -> Callable[[Group], str]:
     """Tells (compute pool, statement name) → the identity that pays, for one day.
 
     Names are reused: of the statements that had the name in the pool on that day, all must have one owner; where they
-    do not, or there is none, nobody can tell and it is ``UNALLOCATED``.
+    do not, or there is none, nobody can tell and it is ``UNALLOCATED``. Where there is none, those count that ended
+    just before: the last minutes of one that ended at midnight may be measured after it.
     """
     start, end = start_of_day(day), start_of_day(day + ONE_DAY)
     owners: dict[Group, set[str]] = {}
+    late: dict[Group, set[str]] = {}
     for each in inventory.resources:
-        if each.resource_type == objects.FLINK_STATEMENT and alive_during(each.created_at, each.deleted_at, start, end):
-            group = (each.parent_id or "", each.display_name or each.resource_id)
+        if each.resource_type != objects.FLINK_STATEMENT:
+            continue
+        group = (each.parent_id or "", each.display_name or each.resource_id)
+        if alive_during(each.created_at, each.deleted_at, start, end):
             owners.setdefault(group, set()).add(each.owner_id or UNALLOCATED)
+        elif alive_during(each.created_at, each.deleted_at, start - _LATE, start):
+            late.setdefault(group, set()).add(each.owner_id or UNALLOCATED)
 
     def owner(group: Group) -> str:
-        found = owners.get(group, set())
+        found = owners.get(group) or late.get(group, set())
         return next(iter(found)) if len(found) == 1 else UNALLOCATED
 
     return owner
