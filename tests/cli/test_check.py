@@ -71,3 +71,13 @@ def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
     assert wrong.returncode == 1
     assert "FAILED" in wrong.stdout
     assert demo.server.secret not in wrong.stdout + wrong.stderr
+
+
+def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> None:
+    """What works but deserves a look, such as a Flink region without statements, leaves the exit code at 0."""
+    demo.server.faults.add("/flink", Fault(status=200, body='{"data": [], "metadata": {}}', times=None))
+    said = chargeback("check", "--config", str(demo.file), "--online")
+    assert (said.returncode, "FAILED" in said.stdout) == (0, False)
+    warned = [line for line in said.stdout.splitlines() if line.startswith("  warning")]
+    assert warned
+    assert all("Flink region" in line and "no statements" in line for line in warned), said.stdout

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from chargeback.cli.display import print_days, print_findings, print_problems, print_results
+from chargeback.ecosystems.contract import Finding
 from chargeback.errors import Problem
 from chargeback.pipeline.events import Outcome, RunResult
 from chargeback.pipeline.verify import DayCheck
@@ -44,7 +45,14 @@ def test_a_pending_day_is_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_findings_tell_whether_all_works(capsys: pytest.CaptureFixture[str]) -> None:
-    """One thing that does not work is enough."""
-    assert print_findings("acme", [("costs", True, "3 days")])
-    assert not print_findings("acme", [("costs", True, "3 days"), ("metrics", False, "refused [401]")])
-    assert "refused [401]" in capsys.readouterr().out
+    """One thing that does not work is enough; a warning works, and is shown as one."""
+    costs = Finding("costs", ok=True, detail="3 days")
+    doubted = Finding("region", ok=True, detail="no statements", warning=True)
+    assert print_findings("acme", [costs, doubted])
+    assert capsys.readouterr().out.splitlines() == [
+        "tenant acme",
+        "  ok       costs                     3 days",
+        "  warning  region                    no statements",
+    ]
+    assert not print_findings("acme", [costs, doubted, Finding("metrics", ok=False, detail="refused [401]")])
+    assert "FAILED   metrics                   refused [401]" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from chargeback.cli.options import ConfigOption
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.ecosystems.contract import Finding
 
 
 def check(
@@ -36,10 +37,10 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _findings(tenant: Tenant) -> Iterator[tuple[str, bool, str]]:
-    """Subject, whether it works, and what was seen, for everything that the ecosystem tries for a tenant."""
+def _findings(tenant: Tenant) -> Iterator[Finding]:
+    """What the ecosystem tries for a tenant."""
     from chargeback.config.configuration import state_dir
-    from chargeback.ecosystems.contract import TenantContext
+    from chargeback.ecosystems.contract import Finding, TenantContext
     from chargeback.errors import ChargebackError
     from chargeback.model.days import utc_today
 
@@ -54,7 +55,6 @@ def _findings(tenant: Tenant) -> Iterator[tuple[str, bool, str]]:
     )
     try:
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
-            for finding in gatherer.check():
-                yield finding.subject, finding.ok, finding.detail
+            yield from gatherer.check()
     except ChargebackError as error:
-        yield tenant.ecosystem.name, False, str(error)
+        yield Finding(tenant.ecosystem.name, ok=False, detail=str(error))

@@ -17,6 +17,7 @@ from chargeback.model.money import render
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.ecosystems.contract import Finding
     from chargeback.errors import Problem
     from chargeback.pipeline.events import RunResult
     from chargeback.pipeline.verify import DayCheck, TopicCheck
@@ -102,16 +103,17 @@ def print_tenants(tenants: Iterable[Tenant]) -> None:
             typer.echo(f"warning: tenant {each.name} works without topic attribution: {each.topic_error}", err=True)
 
 
-def print_findings(tenant: str, findings: Iterable[tuple[str, bool, str]]) -> bool:
-    """What was tried for a tenant (subject, whether it works, what was seen), and whether all of it works.
+def print_findings(tenant: str, findings: Iterable[Finding]) -> bool:
+    """What was tried for a tenant and what was seen, and whether all of it works; a warning does.
 
     Each is a line as soon as it is known: somebody who does not answer keeps everybody waiting.
     """
     typer.echo(f"tenant {tenant}")
     right = True
-    for subject, works, detail in findings:
-        typer.echo(f"  {'ok' if works else 'FAILED':<6}  {subject:<24}  {detail}")
-        right = right and works
+    for finding in findings:
+        level = "FAILED" if not finding.ok else "warning" if finding.warning else "ok"
+        typer.echo(f"  {level:<7}  {finding.subject:<24}  {finding.detail}")
+        right = right and finding.ok
     return right
 
 

@@ -86,11 +86,15 @@ class MeasuredUsage:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the ``check --online`` report: what was tried, whether it worked, and what was seen."""
+    """One line of the ``check --online`` report: what was tried, whether it worked, and what was seen.
+
+    A ``warning`` works, but deserves a look: it is shown, and does not make the check fail.
+    """
 
     subject: str
     ok: bool
     detail: str
+    warning: bool = False
 
 
 class Gatherer(Protocol):
@@ -126,7 +130,7 @@ class Gatherer(Protocol):
         """
 
     def check(self) -> Iterator[Finding]:
-        """Try the credentials and addresses, one finding each."""
+        """Try the credentials and addresses, one finding each. See :func:`chargeback.ecosystems.findings.attempt`."""
 
 
 class Ecosystem(Protocol):

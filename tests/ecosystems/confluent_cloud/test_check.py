@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.model.days import utc_now, utc_today
 from tests.ecosystems.confluent_cloud.conftest import settings_for
+from tests.support.openmetrics import Scrapes
+from tests.support.prometheus import RealPrometheus
+
+EMPTY = Fault(status=200, body='{"data": [], "metadata": {}}', times=None)
 
 
 def findings(server: DemoServer, context: TenantContext, **settings: Any) -> dict[str, Finding]:
@@ -24,10 +30,15 @@ def wrong(found: dict[str, Finding]) -> set[str]:
     return {subject for subject, finding in found.items() if not finding.ok and not subject.startswith("metric ")}
 
 
+def doubtful(found: dict[str, Finding]) -> set[str]:
+    """What works but deserves a look."""
+    return {subject for subject, finding in found.items() if finding.warning and not subject.startswith("metric ")}
+
+
 def test_all_is_well(server: DemoServer, context: TenantContext) -> None:
     """Every credential and list is tried."""
     found = findings(server, context)
-    assert wrong(found) == set()
+    assert (wrong(found), doubtful(found)) == (set(), set())
     assert {"organization", "environments", "users", "service accounts", "API keys", "costs"} <= found.keys()
     assert any(subject.startswith("Flink region") for subject in found)
 
@@ -49,17 +60,60 @@ def test_what_is_refused_is_named(path: str, subject: str, server: DemoServer, c
 
 
 def test_mistakes_in_topic_settings_are_found(server: DemoServer, context: TenantContext) -> None:
-    """A topic setting that cannot be used is a finding."""
+    """A topic setting that cannot be used is a warning: everything else works."""
     found = findings(server, context, topic_attribution={"enabled": True, "retention_days": 0})
-    assert wrong(found) == {"topic attribution"}
+    assert (wrong(found), "topic attribution" in doubtful(found)) == (set(), True)
+    assert "retention_days" in found["topic attribution"].detail
 
 
 def test_no_metrics_source_is_a_finding(server: DemoServer, context: TenantContext) -> None:
-    """Without metrics everything is split evenly; that should be known."""
-    assert "metrics" in wrong(findings(server, context, metrics=None, topic_attribution=None))
+    """Without metrics everything is split evenly; that works, and should be known."""
+    found = findings(server, context, metrics=None, topic_attribution=None)
+    assert (wrong(found), doubtful(found)) == (set(), {"metrics"})
 
 
 def test_a_region_that_does_not_exist_is_found(server: DemoServer, context: TenantContext) -> None:
     """A typing error in a region is told."""
     flink = [{"region_id": "us-moon-1", "key": "K", "secret": "S"}]
     assert wrong(findings(server, context, flink=flink)) == {"Flink region us-moon-1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "subject", "said"),
+    [
+        ("/flink/aws.us-east-1", "Flink region us-east-1", "no statements in env-"),
+        ("/iam/v2/users", "users", "may this key see them?"),
+        ("/billing/v1/costs", "costs", "nothing was billed"),
+        ("/org/v2/organizations", "organization", "not visible to this key"),
+    ],
+)
+def test_an_empty_answer_deserves_a_look(
+    path: str, subject: str, said: str, server: DemoServer, context: TenantContext
+) -> None:
+    """What answers and has nothing works, and may still be a key that sees too little."""
+    server.faults.add(path, EMPTY)
+    found = findings(server, context)
+    assert subject in doubtful(found)
+    assert said in found[subject].detail
+
+
+def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantContext) -> None:
+    """An organization without identity providers is a usual one."""
+    server.faults.add("/iam/v2/identity-providers", EMPTY)
+    found = findings(server, context)
+    assert (wrong(found), doubtful(found)) == (set(), set())
+
+
+def test_a_metric_without_a_sample_of_the_last_day(server: DemoServer, context: TenantContext) -> None:
+    """It exists, so its name is right; but nobody scrapes it any more. One that never was is wrong."""
+    seen = Scrapes(utc_today() - timedelta(days=3), utc_today(), every=30)
+    now = (utc_now() - seen.start) // timedelta(minutes=1)
+    seen.gauge("fresh", {}, lambda minute: 1 if minute <= now else None)
+    seen.gauge("stale", {}, lambda minute: 1 if minute <= now - 26 * 60 else None)
+    names = {"bytes_in": "fresh", "bytes_out": "stale", "flink_cfu_minutes": "never"}
+    with RealPrometheus(seen.text()) as prometheus:
+        metrics = {"url": prometheus.url}
+        found = findings(server, context, metrics=metrics, metric_names=names, topic_attribution=None)
+    levels = [(found[f"metric {name}"].ok, found[f"metric {name}"].warning) for name in names]
+    assert levels == [(True, False), (True, True), (False, False)]
+    assert "1 series within 15 days, but no sample of the last day" in found["metric bytes_out"].detail

@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from threading import Event
 
-from chargeback.ecosystems.constructed.check import attempt, range_warning, series_of
+import pytest
+
+from chargeback.ecosystems.constructed.check import range_warning, series_of
+from chargeback.ecosystems.findings import attempt
 from chargeback.ecosystems.settings import MetricsSettings
-from chargeback.errors import SourceUnavailable
+from chargeback.model.days import utc_now, utc_today
 from chargeback.sources.prometheus import PrometheusClient
-from tests.sources.loopback import Answer, Loopback, each
+from tests.support.openmetrics import Scrapes
+from tests.support.prometheus import RealPrometheus
 
 HOUR = timedelta(hours=1)
-TWO = (
-    '{"status":"success","data":{"resultType":"vector","result":'
-    '[{"metric":{"a":"1"},"value":[1,"1"]},{"metric":{"a":"2"},"value":[1,"1"]}]}}'
-)
-NONE = '{"status":"success","data":{"resultType":"vector","result":[]}}'
 
 
-def test_a_finding_says_what_was_seen() -> None:
-    """What works is ok with its answer; what fails is not, with the reason."""
+@pytest.fixture(scope="module")
+def prometheus() -> Iterator[RealPrometheus]:
+    """Two series that are scraped until now, and one that was until three hours ago."""
+    seen = Scrapes(utc_today() - timedelta(days=1), utc_today())
+    now = (utc_now() - seen.start) // timedelta(minutes=1)
+    for name in "ab":
+        seen.gauge("there", {"a": name}, lambda minute: 1 if minute <= now else None)
+    seen.gauge("gone", {}, lambda minute: 1 if minute <= now - 180 else None)
+    with RealPrometheus(seen.text()) as server:
+        yield server
 
-    def fails() -> str:
-        raise SourceUnavailable("connection refused", source="metrics")
 
-    assert (attempt("x", lambda: "3 series").ok, attempt("x", lambda: "3 series").detail) == (True, "3 series")
-    assert (attempt("x", fails).ok, attempt("x", fails).detail) == (False, "connection refused (source metrics)")
-
-
-def test_a_query_without_series_is_a_finding() -> None:
-    """Series are counted, and none is a failure."""
-    with (
-        Loopback(each(Answer(TWO), Answer(NONE))) as server,
-        PrometheusClient(MetricsSettings(url=server.url), stop=Event()) as client,
-    ):
-        first, second = (attempt("x", lambda: series_of(client, "x")) for _ in range(2))
-    assert (first.ok, first.detail) == (True, "2 series now")
-    assert (second.ok, second.detail) == (False, "the query gives no series now (source metrics)")
+def test_a_query_without_series_is_a_finding(prometheus: RealPrometheus) -> None:
+    """Series are counted; none now is a warning where there were some within the last day, else a failure."""
+    with PrometheusClient(MetricsSettings(url=prometheus.url), stop=Event()) as client:
+        asked = [partial(series_of, client, query) for query in ("there", "sum(gone) # bytes", "sum(never)")]
+        now, gone, never = (attempt("x", question) for question in asked)
+    assert (now.ok, now.warning, now.detail) == (True, False, "2 series now")
+    assert (gone.ok, gone.warning) == (True, True)
+    assert "no series now, but 1 within the last day" in gone.detail
+    assert (never.ok, never.warning) == (False, False)
+    assert "neither now nor within the last day" in never.detail
 
 
 def test_a_range_that_differs_from_the_step_is_warned_of() -> None:
     """A summed query with a range of five minutes at steps of an hour leaves eleven twelfths out."""
     warning = range_warning("PG_NETWORK", "sum(increase(sent[5m]))", HOUR)
     assert warning is not None
-    assert not warning.ok
+    assert (warning.ok, warning.warning) == (True, True)
     assert "[5m] differs from metrics_step_seconds (3600)" in warning.detail
     assert range_warning("PG_NETWORK", "sum(increase(sent[{step}]))", HOUR) is None

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.generic_metrics_only import GenericMetricsSettings, ecosystem
-from chargeback.ecosystems.generic_metrics_only.gatherer import GenericMetricsGatherer
 from chargeback.model.days import utc_now, utc_today
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.prometheus import RealPrometheus
@@ -84,6 +84,6 @@ def settings_for(url: str | None, **more: Any) -> GenericMetricsSettings:
     return GenericMetricsSettings.model_validate(keys | more)
 
 
-def gatherer(context: TenantContext, url: str | None, **more: Any) -> AbstractContextManager[GenericMetricsGatherer]:
+def gatherer(context: TenantContext, url: str | None, **more: Any) -> AbstractContextManager[ConstructedGatherer]:
     """Somebody who gathers."""
     return ecosystem.open(context, settings_for(url, **more))

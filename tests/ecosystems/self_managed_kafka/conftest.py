@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.self_managed_kafka import SelfManagedKafkaSettings, ecosystem
-from chargeback.ecosystems.self_managed_kafka.gatherer import SelfManagedKafkaGatherer
 from chargeback.model.days import utc_now, utc_today
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.prometheus import RealPrometheus
@@ -92,6 +92,6 @@ def settings_for(url: str, **more: Any) -> SelfManagedKafkaSettings:
     return SelfManagedKafkaSettings.model_validate(keys | more)
 
 
-def gatherer(context: TenantContext, url: str, **more: Any) -> AbstractContextManager[SelfManagedKafkaGatherer]:
+def gatherer(context: TenantContext, url: str, **more: Any) -> AbstractContextManager[ConstructedGatherer]:
     """Somebody who gathers."""
     return ecosystem.open(context, settings_for(url, **more))

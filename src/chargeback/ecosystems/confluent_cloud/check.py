@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
@@ -12,6 +12,7 @@ from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, FlinkRegion
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
 from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.ecosystems.findings import Doubt, attempt
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.days import ONE_DAY, utc_now
 from chargeback.sources.prometheus import PrometheusClient
@@ -23,6 +24,8 @@ _LISTS = {
     "API keys": "/iam/v2/api-keys",
     "identity providers": "/iam/v2/identity-providers",
 }
+#: There is an environment, whoever uses this has a user, and the key that asks is one itself.
+_NEVER_EMPTY = {"environments", "users", "API keys"}
 _COSTS_ARE_COMPLETE_AFTER = timedelta(days=4)
 
 
@@ -43,33 +46,38 @@ class Checks:
 
     def run(self) -> Iterator[Finding]:
         """One finding per credential, list and metric."""
-        yield _try("organization", self._organization)
-        for subject, path in _LISTS.items():
-            yield _try(subject, partial(self._first_page, Listing(path, {})))
-        yield _try("costs", self._costs)
+        yield attempt("organization", self._organization)
+        for subject in _LISTS:
+            yield attempt(subject, partial(self._list, subject))
+        yield attempt("costs", self._costs)
         for key in self._settings.flink:
-            yield _try(f"Flink region {key.region_id}", partial(self._flink, key))
+            yield attempt(f"Flink region {key.region_id}", partial(self._flink, key))
         yield from self._metric_findings()
         topics = topic_settings(self._settings)
         if isinstance(topics, str):
-            yield Finding("topic attribution", ok=False, detail=topics)
+            yield Finding("topic attribution", ok=True, detail=f"does not work: {topics}", warning=True)
 
-    def _organization(self) -> str:
-        return (
-            self._control_plane.organization_id()
-            or "not visible to this key; costs without a resource go by the tenant id"
+    def _organization(self) -> str | Doubt:
+        return self._control_plane.organization_id() or Doubt(
+            "not visible to this key; costs without a resource go by the tenant id"
         )
 
-    def _first_page(self, listing: Listing) -> str:
-        page = next(iter(self._control_plane.pages(listing)))
-        return f"{len(page)} on the first page"
+    def _list(self, subject: str) -> str | Doubt:
+        found = self._first_page(Listing(_LISTS[subject], {}))
+        if not found and subject in _NEVER_EMPTY:
+            return Doubt("there are none: may this key see them?")
+        return f"{found} on the first page"
 
-    def _costs(self) -> str:
+    def _first_page(self, listing: Listing) -> int:
+        return len(next(iter(self._control_plane.pages(listing))))
+
+    def _costs(self) -> str | Doubt:
         day = self._context.today - _COSTS_ARE_COMPLETE_AFTER
         params = {"start_date": day.isoformat(), "end_date": (day + ONE_DAY).isoformat()}
-        return f"{day}: {self._first_page(Listing(COSTS, params, bucket='costs'))}"
+        found = self._first_page(Listing(COSTS, params, bucket="costs"))
+        return f"{day}: {found} on the first page" if found else Doubt(f"{day}: nothing was billed")
 
-    def _flink(self, key: FlinkRegion) -> str:
+    def _flink(self, key: FlinkRegion) -> str | Doubt:
         """List the statements of the environments that the key is for; those of others are refused to it."""
         statements = FlinkStatements(self._control_plane, [key])
         organization = self._control_plane.organization_id()
@@ -79,37 +87,34 @@ class Checks:
         if region is None:
             raise SourceRejected("the provider lists no such region", source="flink")
         refusal: SourceError = SourceRejected("there is no environment", source="flink")
+        seen: list[str] = []
         for environment in self._control_plane.list("/org/v2/environments"):
             try:
                 found = statements.list(key, region, organization, required(environment, "id"))
             except SourceRejected as refused:
                 refusal = refused
             else:
-                return f"{region.region_id}: {len(found)} statements in {environment['id']}"
+                if found:
+                    return f"{region.region_id}: {len(found)} statements in {environment['id']}"
+                seen.append(environment["id"])
+        if seen:
+            return Doubt(f"{region.region_id}: no statements in {', '.join(seen)}, so its costs have no owners")
         raise refusal
 
     def _metric_findings(self) -> Iterator[Finding]:
         if self._metrics is None:
-            yield Finding("metrics", ok=False, detail="no metrics source: everything is split without usage")
+            yield Finding("metrics", ok=True, detail="no source: everything is split without usage", warning=True)
             return
         names = dict(self._settings.metric_names.model_dump())
         topics = topic_settings(self._settings)
         if isinstance(topics, TopicSettings) and topics.enabled:
             names |= topics.metric_name_overrides.model_dump()
         for measure, metric in names.items():
-            yield _try(f"metric {measure}", partial(self._series, metric))
+            yield attempt(f"metric {measure}", partial(self._series, self._metrics, metric))
 
-    def _series(self, metric: str) -> str:
-        if self._metrics is None:
-            raise SourceDataError("no metrics source")
-        found = self._metrics.instant(f"count(last_over_time({metric}[1d]))", utc_now())
-        if not found:
-            raise SourceDataError(f"{metric}: no series within the last day")
-        return f"{metric}: {found[0].value} series within the last day"
-
-
-def _try(subject: str, attempt: Callable[[], str]) -> Finding:
-    try:
-        return Finding(subject, ok=True, detail=attempt())
-    except SourceError as error:
-        return Finding(subject, ok=False, detail=str(error))
+    def _series(self, metrics: PrometheusClient, metric: str) -> str | Doubt:
+        if found := metrics.instant(f"count(last_over_time({metric}[1d]))", utc_now()):
+            return f"{metric}: {found[0].value} series within the last day"
+        if found := metrics.instant(f"count(last_over_time({metric}[15d]))", utc_now()):
+            return Doubt(f"{metric}: {found[0].value} series within 15 days, but no sample of the last day")
+        raise SourceDataError(f"{metric}: no series within 15 days")

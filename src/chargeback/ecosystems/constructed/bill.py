@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from chargeback.allocation.split import split_exactly
 from chargeback.ecosystems.constructed.meter import Reading
+from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceDataError, SourceTooLarge
 from chargeback.model.billing import BillingLine
@@ -48,6 +49,17 @@ class Account:
     resource_name: str | None
     currency: str
     granularity: str
+
+    @classmethod
+    def of(cls, settings: ConstructedSettings, resource_type: str, currency: str) -> Account:
+        """The account of the one resource that everything is billed for."""
+        return cls(
+            resource_id=settings.cluster_id,
+            resource_type=resource_type,
+            resource_name=settings.display_name,
+            currency=currency,
+            granularity=settings.chargeback_granularity,
+        )
 
 
 def for_hours(count: int) -> Fraction:

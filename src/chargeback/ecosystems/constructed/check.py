@@ -1,35 +1,29 @@
-"""Findings that every ecosystem with constructed costs reports."""
+"""What every ecosystem with constructed costs checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 from chargeback.ecosystems.constructed.promql import foreign_ranges
 from chargeback.ecosystems.contract import Finding
-from chargeback.errors import SourceDataError, SourceError
+from chargeback.ecosystems.findings import Doubt
+from chargeback.errors import SourceDataError
 from chargeback.model.days import utc_now
 from chargeback.sources.prometheus import PrometheusClient
 
 
-def attempt(subject: str, question: Callable[[], str]) -> Finding:
-    """One finding: what the question answered, or why it could not be."""
-    try:
-        return Finding(subject, ok=True, detail=question())
-    except SourceError as error:
-        return Finding(subject, ok=False, detail=str(error))
-
-
-def series_of(client: PrometheusClient, query: str) -> str:
-    """How many series a query gives now.
+def series_of(client: PrometheusClient, query: str) -> str | Doubt:
+    """How many series a query gives now; where there are none, those of the last day deserve a look.
 
     Raises:
-        SourceDataError: none.
+        SourceDataError: there were none for a day.
     """
-    found = len(client.instant(query, utc_now()))
-    if not found:
-        raise SourceDataError("the query gives no series now", source="metrics")
-    return f"{found} series now"
+    if found := len(client.instant(query, utc_now())):
+        return f"{found} series now"
+    # The line breaks end a comment at the end of the query.
+    if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", utc_now())):
+        return Doubt(f"no series now, but {found} within the last day: is something not scraped any more?")
+    raise SourceDataError("the query gives no series, neither now nor within the last day", source="metrics")
 
 
 def range_warning(subject: str, query: str, step: timedelta) -> Finding | None:
@@ -40,7 +34,8 @@ def range_warning(subject: str, query: str, step: timedelta) -> Finding | None:
     seconds = step // timedelta(seconds=1)
     return Finding(
         subject,
-        ok=False,
+        ok=True,
         detail=f"its range [{foreign[0]}] differs from metrics_step_seconds ({seconds}): every step is added up, so"
         " something is counted twice or not at all; write [{step}]",
+        warning=True,
     )

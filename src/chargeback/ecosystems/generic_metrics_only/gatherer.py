@@ -4,63 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import partial
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from chargeback.ecosystems.constructed.bill import Account, gather
-from chargeback.ecosystems.constructed.check import attempt, range_warning, series_of
+from chargeback.ecosystems.constructed.bill import Account
+from chargeback.ecosystems.constructed.check import range_warning, series_of
 from chargeback.ecosystems.constructed.identities import Listing, list_discovered, list_static, seen_lately
 from chargeback.ecosystems.constructed.meter import Meter
+from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.promql import with_step
-from chargeback.ecosystems.constructed.usage import measured_usage
-from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.ecosystems.findings import attempt
 from chargeback.ecosystems.generic_metrics_only.measuring import Measuring
 from chargeback.ecosystems.generic_metrics_only.policies import tenant_catalogue
 from chargeback.ecosystems.generic_metrics_only.settings import Fixed, GenericMetricsSettings, summed_queries
 from chargeback.errors import SourceDataError
-from chargeback.model.days import DayRange
-from chargeback.model.inventory import Inventory, ListedInventory, Resource
+from chargeback.model.inventory import ListedInventory, Resource
 from chargeback.sources.prometheus import PrometheusClient
 
 SYSTEM: Final = "metrics_system"
 
 
-class GenericMetricsGatherer:
-    """Implements :class:`chargeback.ecosystems.contract.Gatherer`; a context manager that closes its connections."""
-
-    def __init__(self, context: TenantContext, settings: GenericMetricsSettings) -> None:
-        self._settings = settings
-        self._step = timedelta(seconds=settings.metrics_step_seconds)
-        self._connections = ExitStack()
-        self._client: PrometheusClient | None = None
-        meter: Meter | None = None
-        if settings.metrics is not None:
-            self._client = self._connections.enter_context(
-                PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
-            )
-            meter = Meter(self._client, self._step)
-        self._measuring = Measuring(settings, meter, tenant_catalogue(settings).measures)
-        self._account = Account(
-            resource_id=settings.cluster_id,
-            resource_type=SYSTEM,
-            resource_name=settings.display_name,
-            currency=context.currency,
-            granularity=settings.chargeback_granularity,
+def open_system(context: TenantContext, settings: GenericMetricsSettings) -> ConstructedGatherer:
+    """Start work for the tenant that has this system."""
+    connections, client, meter = ExitStack(), None, None
+    if settings.metrics is not None:
+        client = connections.enter_context(
+            PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
         )
+        meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
+    measuring = Measuring(settings, meter, tenant_catalogue(settings).measures)
+    system = System(settings, client)
+    return ConstructedGatherer(
+        connections,
+        Account.of(settings, SYSTEM, context.currency),
+        charges_of=measuring.charges,
+        usage_of=measuring.usage,
+        listing=system.inventory,
+        checks=system.check,
+    )
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._connections.close()
+class System:
+    """Who uses the system, and whether its queries work. ``client`` may be missing where nothing is measured."""
 
-    def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """See :func:`chargeback.ecosystems.constructed.bill.gather`."""
-        return gather(days, self._measuring.charges, self._account)
+    def __init__(self, settings: GenericMetricsSettings, client: PrometheusClient | None) -> None:
+        self._settings = settings
+        self._client = client
+        self._step = timedelta(seconds=settings.metrics_step_seconds)
 
     def inventory(self) -> ListedInventory:
         """The one resource, and who uses it."""
@@ -74,14 +66,6 @@ class GenericMetricsGatherer:
         if source.discovery_query and source.uses_metrics and self._client is not None:
             list_discovered(listing, source, self._client, source.discovery_query, settings.identity_label)
         return listing.listed(required=[SYSTEM])
-
-    def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """See :meth:`.measuring.Measuring.usage`."""
-        return self._measuring.usage(day)
-
-    def topics(self, day: date) -> MeasuredUsage:
-        """Nothing: there are no topics here."""
-        return measured_usage(day, "", {})
 
     def check(self) -> Iterator[Finding]:
         """Each query once, and a warning for each that is summed with a range of another length than the step."""

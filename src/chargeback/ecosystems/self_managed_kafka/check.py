@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from chargeback.ecosystems.constructed.check import attempt, series_of
+from chargeback.ecosystems.constructed.check import series_of
 from chargeback.ecosystems.constructed.identities import seen_lately
 from chargeback.ecosystems.contract import Finding
+from chargeback.ecosystems.findings import Doubt, attempt
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.errors import SourceDataError
@@ -42,11 +43,13 @@ class Checks:
         if self._admin is not None:
             yield attempt("admin API", partial(_describe, self._admin))
 
-    def _brokers(self) -> str:
+    def _brokers(self) -> str | Doubt:
         found = len(self._client.instant(self._metrics.brokers("1h"), utc_now()))
         configured = self._settings.broker_count
+        if not found:
+            raise SourceDataError("the metrics know no broker", source="metrics")
         if found != configured:
-            raise SourceDataError(f"the metrics know {found} brokers, broker_count says {configured}")
+            return Doubt(f"the metrics know {found} brokers, but broker_count bills {configured}")
         return f"{found} brokers, as broker_count says"
 
     def _principals(self) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import date, timedelta
-from types import TracebackType
-from typing import Self
+from datetime import timedelta
 
-from chargeback.ecosystems.constructed.bill import Account, gather
+from chargeback.ecosystems.constructed.bill import Account
 from chargeback.ecosystems.constructed.meter import Meter
-from chargeback.ecosystems.constructed.usage import measured_usage
-from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
+from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.self_managed_kafka.bill import DailyCharges
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.check import Checks
@@ -19,62 +16,27 @@ from chargeback.ecosystems.self_managed_kafka.inventory import KAFKA_CLUSTER, Cl
 from chargeback.ecosystems.self_managed_kafka.policies import tenant_catalogue
 from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
 from chargeback.ecosystems.self_managed_kafka.usage import ClusterUsage
-from chargeback.model.days import DayRange
-from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.sources.kafka_admin import AWAITED_SECONDS, PATIENCE_SECONDS, KafkaAdmin
 from chargeback.sources.prometheus import PrometheusClient
 
 
-class SelfManagedKafkaGatherer:
-    """Implements :class:`chargeback.ecosystems.contract.Gatherer`; a context manager that closes its connections."""
-
-    def __init__(self, context: TenantContext, settings: SelfManagedKafkaSettings) -> None:
-        self._connections = ExitStack()
-        client = self._connections.enter_context(
-            PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
-        )
-        meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
-        metrics = BrokerMetrics(settings)
-        admin = _admin(context, settings.resource_source)
-        self._charges = DailyCharges(settings, metrics, meter)
-        self._inventory = ClusterInventory(settings, metrics, client, admin)
-        self._usage = ClusterUsage(settings, metrics, meter, tenant_catalogue(settings).measures)
-        self._checks = Checks(settings, metrics, client, admin)
-        self._account = Account(
-            resource_id=settings.cluster_id,
-            resource_type=KAFKA_CLUSTER,
-            resource_name=settings.display_name,
-            currency=context.currency,
-            granularity=settings.chargeback_granularity,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._connections.close()
-
-    def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """See :func:`chargeback.ecosystems.constructed.bill.gather`."""
-        return gather(days, self._charges.of, self._account)
-
-    def inventory(self) -> ListedInventory:
-        """See :meth:`.inventory.ClusterInventory.gather`."""
-        return self._inventory.gather()
-
-    def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """See :class:`.usage.ClusterUsage`."""
-        return self._usage.of(day)
-
-    def topics(self, day: date) -> MeasuredUsage:
-        """Nothing: cost is not attributed to topics here."""
-        return measured_usage(day, "", {})
-
-    def check(self) -> Iterator[Finding]:
-        """See :class:`.check.Checks`."""
-        return self._checks.run()
+def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> ConstructedGatherer:
+    """Start work for the tenant that has this cluster."""
+    connections = ExitStack()
+    client = connections.enter_context(
+        PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
+    )
+    meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
+    metrics = BrokerMetrics(settings)
+    admin = _admin(context, settings.resource_source)
+    return ConstructedGatherer(
+        connections,
+        Account.of(settings, KAFKA_CLUSTER, context.currency),
+        charges_of=DailyCharges(settings, metrics, meter).of,
+        usage_of=ClusterUsage(settings, metrics, meter, tenant_catalogue(settings).measures).of,
+        listing=ClusterInventory(settings, metrics, client, admin).gather,
+        checks=Checks(settings, metrics, client, admin).run,
+    )
 
 
 def _admin(context: TenantContext, source: ResourceSource) -> KafkaAdmin | None:

@@ -1,0 +1,94 @@
+"""What an ecosystem with constructed costs is: one resource, billed and measured day by day, and who uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar
+
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.ecosystems.constructed.bill import Account, Charge, gather
+from chargeback.ecosystems.constructed.identities import PAYER_TIERS
+from chargeback.ecosystems.constructed.settings import PRINCIPAL, ConstructedSettings
+from chargeback.ecosystems.constructed.usage import measured_usage
+from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.model.days import DayRange
+from chargeback.model.inventory import Inventory, ListedInventory
+
+_CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
+_Settings = TypeVar("_Settings", bound=ConstructedSettings)
+
+
+@dataclass(frozen=True)
+class ConstructedGatherer:
+    """Implements :class:`chargeback.ecosystems.contract.Gatherer`; a context manager that closes its connections.
+
+    The ecosystem gives what is its own: what a day cost and who used what on it, the inventory, and the checks.
+    """
+
+    connections: ExitStack
+    account: Account
+    charges_of: Callable[[date], Sequence[Charge]]
+    usage_of: Callable[[date], MeasuredUsage]
+    listing: Callable[[], ListedInventory]
+    checks: Callable[[], Iterator[Finding]]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.connections.close()
+
+    def billing(self, days: DayRange) -> Iterator[GatheredDay]:
+        """See :func:`.bill.gather`."""
+        return gather(days, self.charges_of, self.account)
+
+    def inventory(self) -> ListedInventory:
+        """The one resource, what it consists of, and who uses it."""
+        return self.listing()
+
+    def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
+        """Usage is measured by identity: no inventory is needed to tell whose it is."""
+        return self.usage_of(day)
+
+    def topics(self, day: date) -> MeasuredUsage:
+        """Nothing: cost is not attributed to topics here."""
+        return measured_usage(day, "", {})
+
+    def check(self) -> Iterator[Finding]:
+        """One finding per query and source."""
+        return self.checks()
+
+
+@dataclass(frozen=True)
+class ConstructedEcosystem(Generic[_Settings]):
+    """Implements :class:`chargeback.ecosystems.contract.Ecosystem`.
+
+    ``policies_of`` makes a tenant's policies of its settings, ``start`` starts work for it.
+    """
+
+    name: str
+    settings_model: type[_Settings]
+    catalogue: PolicyCatalogue
+    policies_of: Callable[[_Settings], PolicyCatalogue]
+    start: Callable[[TenantContext, _Settings], ConstructedGatherer]
+    capabilities: Capabilities = _CAPABILITIES
+
+    def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
+        """The policies as this tenant's settings make or change them."""
+        return self.policies_of(self._own(settings))
+
+    def open(self, context: TenantContext, settings: Any) -> ConstructedGatherer:
+        """Start work for one tenant."""
+        return self.start(context, self._own(settings))
+
+    def _own(self, settings: Any) -> _Settings:
+        if not isinstance(settings, self.settings_model):
+            raise TypeError(f"these are no settings of {self.name}: {type(settings).__name__}")
+        return settings
