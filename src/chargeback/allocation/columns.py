@@ -63,3 +63,14 @@ def repeated(values: Iterable[int], counts: Iterable[int]) -> Any:
     """An ``int32`` column with each value as often as its count says."""
     data = b"".join([value.to_bytes(4, "little") * count for value, count in zip(values, counts, strict=True)])
     return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])
+
+
+def chosen(texts: pa.Array, positions: pa.Array) -> pa.DictionaryArray:
+    """The texts at ``positions`` as a dictionary: each text that occurs once, in the order of appearance.
+
+    >>> chosen(pa.array(["a", "b", "a", "c"]), pa.array([2, 3, 0])).dictionary.to_pylist()
+    ['a', 'c']
+    """
+    used = positions.dictionary_encode()
+    encoded = texts.take(used.dictionary).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(used.indices), encoded.dictionary)

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated, whole
+from chargeback.allocation.columns import INTEGER, chosen, decimals_of, integers_of, reinterpret, repeated, whole
 from chargeback.allocation.policies import UNKNOWN, Kind, Policy, PolicyCatalogue, Portion
 from chargeback.allocation.shares import shares_of
 from chargeback.allocation.split import split_in_order
@@ -26,7 +26,7 @@ from chargeback.allocation.ways import OUTCOMES, Pool, Recipients
 from chargeback.errors import AllocationError
 from chargeback.model import chargeback as words
 from chargeback.model.billing import MONEY
-from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_ID_SQL, DIMENSIONS
+from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_CHECK_SQL, DIMENSION_ID_SQL, DIMENSIONS, encoded
 from chargeback.model.money import to_units
 from chargeback.model.usage import QUANTITY
 
@@ -37,8 +37,7 @@ _OF_THE_LINE: Final = (
 )
 #: What a dimension consists of beside the identity; the detail comes last.
 _KIND: Final = tuple(name for name in words.DIMENSION_COLUMNS if name != "identity_id")
-#: What the rows of a dimension have in common and their charges do not say, or not rightly.
-_OF_THE_DIMENSION: Final = ("dimension_id", "identity_id", "allocation_detail")
+_ROWS: Final = encoded(CHARGEBACKS)
 # Below so many rows, a second thread costs more than it brings.
 _LARGE_DAY: Final = 100_000
 # The engine's threads take so many rows of a table at a time.
@@ -67,8 +66,9 @@ class Evidence:
 class CalculatedDay:
     """What a day comes to.
 
-    ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` (schema DIMENSIONS) every dimension
-    of theirs, once each, and ``unknown_types`` the product types that no policy knows.
+    ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` all that they have, once each
+    (schema DIMENSIONS, and a ``dimension_check``); texts are dictionaries in both. ``unknown_types`` are the product
+    types that no policy knows.
     """
 
     rows: pa.Table
@@ -140,44 +140,51 @@ class DayCalculator:
     def _rows(self, day: date, lines: pa.Table, work: _Day, shares: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The shares in list order with everything that their charges say, and the dimensions among them."""
         shares = shares.take(pc.sort_indices(work.order(lines, shares))).combine_chunks()
-        described = work.described(lines)
-        dimensions, dimension = self._dimensions(work, described, shares)
+        who = shares["who"].combine_chunks()
+        described, names = work.described(lines), pa.array(work.recipients.names, pa.string())
+        kinds, kind = work.kinds(described, shares)
+        dimensions, dimension = self._dimensions(kinds, kind, names, who)
         columns = self._spread(described, shares["allotted"].combine_chunks())
         columns["date"] = pa.repeat(pa.scalar(day, pa.date32()), shares.num_rows)
         columns["amount"] = reinterpret(shares["units"].combine_chunks(), MONEY)
         columns["identity_usage"] = shares["own"]
-        columns |= self._spread(dimensions.select(_OF_THE_DIMENSION), dimension)
-        rows = pa.table({field.name: columns[field.name] for field in CHARGEBACKS}, schema=CHARGEBACKS)
+        columns["dimension_id"] = dimensions["dimension_id"].take(dimension)
+        columns["identity_id"] = chosen(names, who)
+        columns["allocation_detail"] = chosen(kinds["allocation_detail"].combine_chunks(), kind)
+        rows = pa.table({name: columns[name] for name in CHARGEBACKS.names}, schema=_ROWS)
         return rows, dimensions
 
-    def _spread(self, table: pa.Table, rows: pa.Array) -> dict[str, pa.ChunkedArray]:
-        """Each column with the values of ``rows``; on a large day several columns at a time."""
-        if len(rows) < _LARGE_DAY:
-            return {name: table[name].take(rows) for name in table.column_names}
-        with ThreadPoolExecutor(self._threads) as pool:
-            columns = pool.map(lambda column: column.take(rows), table.columns)
-            return dict(zip(table.column_names, columns, strict=True))
+    def _spread(self, table: pa.Table, rows: pa.Array) -> dict[str, pa.Array]:
+        """Each column with the values of ``rows``, texts as dictionaries; on a large day several columns at a time."""
+        used = rows.dictionary_encode()
+        columns = [column.combine_chunks() for column in table.take(used.dictionary).columns]
 
-    def _dimensions(self, work: _Day, described: pa.Table, shares: pa.Table) -> tuple[pa.Table, pa.Array]:
+        def _chosen(column: pa.Array) -> pa.Array:
+            return chosen(column, used.indices) if column.type == pa.string() else column.take(used.indices)
+
+        if len(rows) < _LARGE_DAY:
+            return dict(zip(table.column_names, map(_chosen, columns), strict=True))
+        with ThreadPoolExecutor(self._threads) as pool:
+            return dict(zip(table.column_names, pool.map(_chosen, columns), strict=True))
+
+    def _dimensions(self, kinds: pa.Table, kind: pa.Array, names: pa.Array, who: pa.Array) -> tuple[pa.Table, pa.Array]:
         """Every dimension once, and for each share the position of its own."""
-        kinds, kind = work.kinds(described, shares)
-        names = pa.array(work.recipients.names, pa.string())
         many = whole(len(names))
-        place = pc.add(pc.multiply(kind, many), shares["who"].cast(pa.int64())).combine_chunks()
-        encoded = place.dictionary_encode()
-        kind = pc.divide(encoded.dictionary, many)
-        found = kinds.take(kind)
-        who = names.take(pc.subtract(encoded.dictionary, pc.multiply(kind, many)))
-        return self._identified(found.append_column("identity_id", who)), encoded.indices
+        place = pc.add(pc.multiply(kind.cast(pa.int64()), many), who.cast(pa.int64())).dictionary_encode()
+        kind = pc.divide(place.dictionary, many)
+        columns = {name: chosen(kinds[name].combine_chunks(), kind) for name in _KIND}
+        columns["identity_id"] = chosen(names, pc.subtract(place.dictionary, pc.multiply(kind, many)))
+        return self._identified(pa.table(columns)), place.indices
 
     def _identified(self, named: pa.Table) -> pa.Table:
-        """Dimensions with their ids."""
-        pieces = pa.Table.from_batches(named.combine_chunks().to_batches(_PIECE), named.schema)
-        self._db.register("named", pieces)
-        ids = self._db.sql(f"SELECT {DIMENSION_ID_SQL} AS dimension_id FROM named").to_arrow_table()["dimension_id"]
+        """Dimensions with their ids, and with what tells two apart that have the same."""
+        self._db.register("named", pa.Table.from_batches(named.to_batches(_PIECE), named.schema))
+        found = self._db.sql(
+            f"SELECT {DIMENSION_ID_SQL} AS dimension_id, {DIMENSION_CHECK_SQL} AS dimension_check FROM named"
+        ).to_arrow_table()
         self._db.unregister("named")
-        columns = {**{name: named[name] for name in named.column_names}, "dimension_id": ids}
-        return pa.table({name: columns[name] for name in DIMENSIONS.names}, schema=DIMENSIONS).combine_chunks()
+        columns = {name: (found if name == "dimension_id" else named)[name] for name in DIMENSIONS.names}
+        return pa.table(columns | {"dimension_check": found["dimension_check"]}).combine_chunks()
 
 
 class _Day:
@@ -291,8 +298,8 @@ class _Day:
         which = shares["allotted"]
         is_nobody = pc.equal(shares["who"], pa.scalar(self.recipients.nobody, pa.int32()))
         kind_of_shares = pc.if_else(
-            is_nobody, pa.array(of_nobody, pa.int64()).take(which), pa.array(of_charges, pa.int64()).take(which)
-        )
+            is_nobody, pa.array(of_nobody, pa.int32()).take(which), pa.array(of_charges, pa.int32()).take(which)
+        ).combine_chunks()
         columns = zip(*numbers, strict=True) if numbers else [()] * len(_KIND)
         kinds = pa.table({name: pa.array(column, pa.string()) for name, column in zip(_KIND, columns, strict=True)})
         return kinds, kind_of_shares

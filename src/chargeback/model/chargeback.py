@@ -59,6 +59,13 @@ DIMENSIONS = pa.schema(
     [pa.field("dimension_id", pa.int64(), nullable=False)] + [CHARGEBACKS.field(name) for name in DIMENSION_COLUMNS]
 )
 
+
+def encoded(schema: pa.Schema) -> pa.Schema:
+    """The same columns, texts as dictionaries: how what is made in large numbers is kept until it is written."""
+    texts = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([field.with_type(texts) if field.type == pa.string() else field for field in schema])
+
+
 # cost_type
 USAGE_COST = "usage"
 SHARED_COST = "shared"
@@ -104,8 +111,11 @@ def dimension_id(values: tuple[str, ...]) -> int:
     return int.from_bytes(digest[8:], "little") % (2**53 - 1) + 1
 
 
-#: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python. (Its
-#: ``md5_number_lower`` is the upper half of ``md5_number``, and takes three times as long.)
-DIMENSION_ID_SQL: Final = (
-    f"((md5_number(concat_ws(chr(31), {', '.join(DIMENSION_COLUMNS)})) >> 64)::UBIGINT % {2**53 - 1} + 1)::BIGINT"
-)
+# (DuckDB's `md5_number_lower` is the upper half of `md5_number`, and takes three times as long.)
+_DIGEST_SQL: Final = f"md5_number(concat_ws(chr(31), {', '.join(DIMENSION_COLUMNS)}))"
+
+#: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python.
+DIMENSION_ID_SQL: Final = f"(({_DIGEST_SQL} >> 64)::UBIGINT % {2**53 - 1} + 1)::BIGINT"
+
+#: The half of the digest that is not in the id: it tells two dimensions apart that have the same id.
+DIMENSION_CHECK_SQL: Final = f"({_DIGEST_SQL} & {2**64 - 1}::UHUGEINT)::UBIGINT"

@@ -110,10 +110,10 @@ class _Look:
 
     def rows(self, name: str) -> pa.Table:
         """What a table has of the day; nothing where that is lost."""
-        rows = SCHEMAS[name].empty_table()
+        parts = [SCHEMAS[name].empty_table()]
         with self._noting_damage():
-            rows = read_day(self._facts, name, self._days.start)
-        return rows
+            parts.append(read_day(self._facts, name, self._days.start))
+        return pa.concat_tables(parts)
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of what a table has of the day, as far as it is not lost."""

@@ -5,11 +5,12 @@ It answers for one dimension without reading the days, and notices two dimension
 
 from __future__ import annotations
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.errors import DimensionCollision
-from chargeback.model.chargeback import DIMENSION_COLUMNS, DIMENSIONS
+from chargeback.model.chargeback import DIMENSION_CHECK_SQL, DIMENSION_COLUMNS, DIMENSIONS
 from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, naming
 
@@ -36,23 +37,27 @@ class DimensionRegister:
     def __init__(self, tables: FactTables, *, epoch: int) -> None:
         self._tables = tables
         self._epoch = epoch
-        self._known = stored_dimensions(tables).combine_chunks()
+        stored = stored_dimensions(tables)
+        self._ids = stored["dimension_id"].combine_chunks()
+        self._checks = _checks_of(stored)
 
     def register(self, dimensions: pa.Table) -> None:
-        """Add those of a day's dimensions (schema DIMENSIONS, each once) that are not there yet.
+        """Add those of a calculated day's dimensions (each once) that are not there yet.
 
         Raises:
             DimensionCollision: two different dimensions have the same id.
         """
-        position = pc.index_in(dimensions["dimension_id"], value_set=self._known["dimension_id"].combine_chunks())
+        position = pc.index_in(dimensions["dimension_id"], value_set=self._ids)
         self._refuse_difference(dimensions, position)
-        new = dimensions.filter(pc.is_null(position))
+        new = dimensions.filter(pc.is_null(position)).combine_chunks()
         if new.num_rows == 0:
             return
         self._refuse_repetition(new)
-        self._tables.append(DIMENSIONS_TABLE, new.sort_by("dimension_id"), epoch=self._epoch)
+        rows = new.select(DIMENSIONS.names).cast(DIMENSIONS).sort_by("dimension_id")
+        self._tables.append(DIMENSIONS_TABLE, rows, epoch=self._epoch)
         # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
-        self._known = pa.concat_tables([self._known, new]).combine_chunks()
+        self._ids = pa.concat_arrays([self._ids, new["dimension_id"].combine_chunks()])
+        self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
 
     def _refuse_repetition(self, dimensions: pa.Table) -> None:
         """Each dimension comes once: an id that comes twice is that of two."""
@@ -65,11 +70,19 @@ class DimensionRegister:
     def _refuse_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
         """An id that is known is known for the same dimension."""
         present = dimensions.filter(pc.is_valid(position))
-        known = self._known.take(pc.drop_null(position))
-        for name in DIMENSION_COLUMNS:
-            same = pc.equal(present[name], known[name])
-            if not pc.all(same, min_count=0).as_py():
-                raise _collision(pa.concat_tables(table.filter(pc.invert(same)) for table in (present, known)))
+        same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))
+        if not pc.all(same, min_count=0).as_py():
+            different = present.filter(pc.invert(same)).select(DIMENSIONS.names).cast(DIMENSIONS)
+            stored = stored_dimensions(self._tables)
+            known = stored.filter(pc.is_in(stored["dimension_id"], value_set=different["dimension_id"]))
+            raise _collision(pa.concat_tables([different, known]))
+
+
+def _checks_of(dimensions: pa.Table) -> pa.Array:
+    with duckdb.connect() as database:
+        database.register("dimensions", dimensions)
+        found = database.sql(f"SELECT {DIMENSION_CHECK_SQL} AS dimension_check FROM dimensions").to_arrow_table()
+    return found["dimension_check"].combine_chunks()
 
 
 def _collision(dimensions: pa.Table) -> DimensionCollision:

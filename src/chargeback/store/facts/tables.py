@@ -192,7 +192,7 @@ class FactTables:
         """
         partition = {} if day is None else {"date": day.isoformat()}
         with naming(name):
-            file = write_file(self.root / name, rows.cast(SCHEMAS[name]), partition)
+            file = write_file(self.root / name, _fitting(rows, SCHEMAS[name]), partition)
         try:
             self._commit(
                 name,
@@ -238,6 +238,16 @@ class FactTables:
                     if recorded is not None and recorded > epoch:
                         raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
                     write(table, how)
+
+
+def _fitting(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in a table's schema; texts may be dictionaries, which are written as what they stand for."""
+    given = (rows.schema.field(field.name).type for field in schema)
+    fields = [
+        field.with_type(kind) if pa.types.is_dictionary(kind) else field
+        for field, kind in zip(schema, given, strict=True)
+    ]
+    return rows.cast(pa.schema(fields))
 
 
 def _files_of(table: DeltaTable, root: Path) -> Snapshot:
