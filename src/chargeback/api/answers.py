@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,14 @@ def json_answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | N
     """``value`` as JSON. Its shape is the endpoint's response model; checking millions of rows again would only cost
     time, a test compares them."""
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
+
+
+def rendered_answer(
+    name: str, rendered: Sequence[str], rest: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An object with the members ``rest``, and first a list whose items are JSON already."""
+    body = f'{{"{name}":[{",".join(rendered)}],{to_json(rest).decode()[1:]}'
+    return Response(body, media_type="application/json", headers=headers)
 
 
 def page_answer(items: list[Any], total: int, *, page: int, page_size: int) -> Response:

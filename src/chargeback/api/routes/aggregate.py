@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer
+from chargeback.api.answers import rendered_answer
 from chargeback.api.dependencies import TheTenant, TheWork
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
@@ -54,6 +54,6 @@ async def sums_answer(
         narrowed = filters.condition(facts.book)
         sums = aggregate(facts.cursor, tenant.store.facts, summed, window, grouping, narrowed, facts.book)
         headers = {TRUNCATED: "true"} if sums.truncated else None
-        return json_answer({"buckets": sums.buckets, **sums.totals}, headers=headers)
+        return rendered_answer("buckets", sums.rendered, sums.totals, headers=headers)
 
     return await work.ask(tenant, _ask)

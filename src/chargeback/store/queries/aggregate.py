@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +18,7 @@ from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.filters import UNTAGGED
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.tags import TagBook
-from chargeback.store.queries.text import decimal_text
+from chargeback.store.queries.text import decimal_text, json_text, quoted
 
 #: What chargebacks may be grouped by, beside ``tag:<key>``.
 GROUP_COLUMNS: Final = (
@@ -70,14 +71,19 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The sums, as the API shows them, and whether older buckets were left out of ``buckets``.
+    """The sums, as the API shows them, and whether older buckets were left out.
 
-    ``totals`` are the amounts of everything by their names, and ``total_rows``.
+    ``rendered`` are the buckets as JSON, ``totals`` the amounts of everything by their names, and ``total_rows``.
     """
 
-    buckets: list[dict[str, Any]]
+    rendered: list[str]
     totals: dict[str, Any]
     truncated: bool = False
+
+    @property
+    def buckets(self) -> list[dict[str, Any]]:
+        """The buckets as objects."""
+        return [json.loads(text) for text in self.rendered]
 
     @classmethod
     def of_nothing(cls, summed: Summed) -> Aggregate:
@@ -177,21 +183,17 @@ def _newest_buckets(cursor: Cursor, when: Bucket) -> str:
     return "kept"
 
 
-def _buckets(
-    cursor: Cursor, relation: str, when: Bucket, by: Sequence[str], amounts: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    dimensions = ", ".join(f"d{number}" for number in range(len(by)))
+def _buckets(cursor: Cursor, relation: str, when: Bucket, by: Sequence[str], amounts: Mapping[str, str]) -> list[str]:
+    """Written by the database: there may be thousands, and making objects of them takes longer than summing."""
+    dimensions = ", ".join(f"""'"{name}":' || coalesce({json_text(f"d{n}")}, 'null')""" for n, name in enumerate(by))
+    members = [
+        f"""'"dimensions":{{' || concat_ws(',', {dimensions}) || '}}'""",
+        f"""'"time_bucket":' || {quoted(when.label)}""",
+        *(f"""'"{name}":' || {quoted(decimal_text(sql))}""" for name, sql in amounts.items()),
+        """'"row_count":' || row_count""",
+    ]
     order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))
     rows = cursor.rows(
-        f"SELECT {when.label}, {_texts(amounts)}, row_count, {dimensions} "
-        f"FROM {relation} ORDER BY {when.order}, {order}"
+        f"SELECT '{{' || concat_ws(',', {', '.join(members)}) || '}}' FROM {relation} ORDER BY {when.order}, {order}"
     )
-    # Filled column by column: twice as fast as row by row, and there may be thousands.
-    buckets: list[dict[str, Any]] = [{"dimensions": {}, "time_bucket": row[0]} for row in rows]
-    for place, name in enumerate((*amounts, "row_count"), start=1):
-        for each, row in zip(buckets, rows, strict=True):
-            each[name] = row[place]
-    for place, name in enumerate(by, start=len(amounts) + 2):
-        for each, row in zip(buckets, rows, strict=True):
-            each["dimensions"][name] = row[place]
-    return buckets
+    return [text for (text,) in rows]
