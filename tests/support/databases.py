@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import uuid
@@ -24,6 +23,7 @@ import pytest
 from sqlalchemy import make_url
 
 from chargeback.store.control.database import ControlDatabase
+from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
 
@@ -68,10 +68,59 @@ def postgres_server() -> str:
     named = os.environ.get("CHARGEBACK_TEST_POSTGRES")
     if named or _answers(_LOCAL):
         return named or _LOCAL
-    programs = _programs()
-    if programs is None:
-        pytest.fail(_MISSING, pytrace=False)
-    return _start(programs)
+    server = PostgresServer()
+    server.start()
+    atexit.register(server.remove)
+    return server.address
+
+
+@contextmanager
+def own_postgres_server() -> Iterator[PostgresServer]:
+    """A running server that nobody else uses."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+class PostgresServer:
+    """A server of our own on a free port. It refuses to run as root, who lends it the package's own user."""
+
+    def __init__(self) -> None:
+        programs = _programs()
+        if programs is None:
+            pytest.fail(_MISSING, pytrace=False)
+        self._folder = Path(tempfile.mkdtemp(prefix="chargeback-postgres-"))
+        as_user = []
+        if os.getuid() == 0:
+            as_user = ["runuser", "-u", "postgres", "--"]
+            shutil.chown(self._folder, "postgres", "postgres")
+        port = free_port()
+        data = self._folder / "data"
+        self.address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        self._options = (
+            f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={self._folder} -c fsync=off"
+        )
+        self._control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(self._folder / "log")]
+        self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8")
+
+    def start(self) -> None:
+        """Start it, for the first time or again; returns when it answers."""
+        self._run(*self._control, "-o", self._options, "start")
+
+    def stop(self, mode: str) -> None:
+        """Stop it: ``fast`` lets transactions be undone, ``immediate`` is a crash."""
+        self._run(*self._control, "-m", mode, "stop")
+
+    def remove(self) -> None:
+        """Stop it, if it runs, and forget everything."""
+        subprocess.run([*self._control, "-m", "immediate", "stop"], check=False, capture_output=True, cwd=self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder)
 
 
 def _answers(address: str) -> bool:
@@ -87,31 +136,3 @@ def _programs() -> Path | None:
     found = shutil.which("initdb")
     candidates = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)
-
-
-def _start(programs: Path) -> str:
-    """A server of our own on a free port; it refuses to run as root, who lends it the package's own user."""
-    folder = Path(tempfile.mkdtemp(prefix="chargeback-postgres-"))
-    as_user = []
-    if os.getuid() == 0:
-        as_user = ["runuser", "-u", "postgres", "--"]
-        shutil.chown(folder, "postgres", "postgres")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    data = folder / "data"
-    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder} -c fsync=off"
-    control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
-
-    run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8")
-    run(*control, "-o", options, "start")
-
-    def stop() -> None:
-        run(*control, "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
-    return f"postgresql://postgres@127.0.0.1:{port}/postgres"

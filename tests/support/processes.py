@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -33,3 +34,10 @@ def calculated(store: TenantStore) -> int:
     """How many days are done."""
     with store.control.read() as connection:
         return sum(state.chargeback_calculated for state in read_days(connection))
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -26,7 +26,8 @@ from chargeback.logs import configure_logging
 from chargeback.model.days import utc_now
 from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult, StopReason, StopSignal
 from chargeback.pipeline.run import run_tenant
-from chargeback.store.control.lease import Owner, resume
+from chargeback.store.control.database import Patience
+from chargeback.store.control.lease import EXPIRY, Owner, resume
 from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,8 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     about = {"tenant": tenant.name, "run": assignment.epoch}
     configure_logging(assignment.logging, assignment.secrets, about)
     threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
-    store = open_store(tenant)
+    # A database server that is started again is back before anybody else may take the lease.
+    store = open_store(tenant, Patience(EXPIRY.total_seconds(), stop))
     try:
         lease = resume(store.control, Owner.this_process(), assignment.epoch)
         result = run_tenant(tenant, store, lease, assignment.request, stop=stop, listener=pipe.send)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from chargeback.config import Tenant
-from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.database import ControlDatabase, Patience
 from chargeback.store.facts.tables import FactTables
 
 
@@ -22,21 +22,31 @@ class TenantStore:
     facts: FactTables
 
     @classmethod
-    def open(cls, *, tenant_name: str, tenant_id: str, ecosystem: str, connection_string: str, facts: Path) -> Self:
+    def open(
+        cls,
+        *,
+        tenant_name: str,
+        tenant_id: str,
+        ecosystem: str,
+        connection_string: str,
+        facts: Path,
+        patience: Patience | None = None,
+    ) -> Self:
         """Open the storage without touching it: nothing is created or migrated until somebody asks."""
-        return cls(tenant_name, tenant_id, ecosystem, ControlDatabase(connection_string), FactTables(facts))
+        return cls(tenant_name, tenant_id, ecosystem, ControlDatabase(connection_string, patience), FactTables(facts))
 
     def close(self) -> None:
         """Close the connections to the control database."""
         self.control.close()
 
 
-def open_store(tenant: Tenant) -> TenantStore:
-    """The storage of a configured tenant."""
+def open_store(tenant: Tenant, patience: Patience | None = None) -> TenantStore:
+    """The storage of a configured tenant; with ``patience`` its database server is waited for."""
     return TenantStore.open(
         tenant_name=tenant.name,
         tenant_id=tenant.settings.tenant_id,
         ecosystem=tenant.settings.ecosystem,
         connection_string=tenant.storage.connection_string.get_secret_value(),
         facts=tenant.storage.facts_path,
+        patience=patience,
     )

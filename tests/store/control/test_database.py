@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -14,7 +20,8 @@ from sqlalchemy import text
 
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control import schema
-from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.database import ControlDatabase, Patience
+from tests.support.databases import PostgresServer, own_postgres_server
 
 
 def test_the_migrations_make_exactly_the_tables_of_the_code(database: ControlDatabase) -> None:
@@ -111,3 +118,48 @@ def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: P
     assert all(database.is_current() for database in databases)
     for database in databases:
         database.close()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL that may be stopped; whoever stops it starts it again."""
+    with own_postgres_server() as server:
+        yield server
+
+
+def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) -> None:
+    """With patience a transaction that finds no server begins when there is one; its old connections are forgotten."""
+    with ControlDatabase(postgres.address, Patience(120, threading.Event())) as database:
+        database.upgrade()
+        postgres.stop("fast")
+        starting = threading.Timer(1, postgres.start)
+        starting.start()
+        with database.write() as connection:
+            connection.execute(text("UPDATE tenant SET stage = 'gathering'"))
+        with database.read() as connection:
+            assert connection.execute(text("SELECT stage FROM tenant")).scalar() == "gathering"
+        starting.join()
+
+
+def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresServer) -> None:
+    """Whoever is asked to stop does not wait, and whoever waited in vain does not wait again."""
+    stop = threading.Event()
+    postgres.stop("fast")
+    try:
+        for patience in (None, Patience(10**6, stop), Patience(0.1, threading.Event())):
+            threading.Timer(0.2, stop.set).start()
+            with ControlDatabase(postgres.address, patience) as database:
+                for _ in range(3):
+                    with pytest.raises(StorageError, match="cannot be used"), database.read():
+                        pass
+    finally:
+        postgres.start()
+
+
+def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) -> None:
+    """What is sent to a machine that is gone is an error within a request's time, not after a quarter of an hour."""
+    with ControlDatabase(postgres.address) as database, database.read() as connection:
+        driver = cast("psycopg.Connection", connection.connection.dbapi_connection)
+        with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+            assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

@@ -1,17 +1,19 @@
 """The control database of one tenant: connections, transactions and migrations, on SQLite and PostgreSQL.
 
 SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
-between processes, and deferred ones fail with `database is locked` whatever time-out is set.
+between processes, and deferred ones fail with `database is locked` whatever time-out is set. Its readers write too, two
+files beside the database; where the disk is full or read-only they read it as it lies.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from alembic import command
 from alembic.config import Config
@@ -19,15 +21,46 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_after_delay,
+    stop_when_event_set,
+    wait_random_exponential,
+)
 
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control import schema
+from chargeback.store.control.resting import RestingFile
 
 _LOCK_TIMEOUT_SECONDS = 30
 # Alembic keeps what it works on in globals of the process.
 _ALEMBIC = threading.Lock()
 _MIGRATION_LOCK = 7_261_934_150  # any number that nobody else uses as an advisory lock of this database
+#: A server whose machine or network is gone says nothing at all: the kernel alone would wait for a quarter of an hour.
+#: These end it early enough for a request to be answered within its limit.
+_SERVER_LIMITS: Final = {
+    "connect_timeout": 10,  # seconds
+    "tcp_user_timeout": 10_000,  # milliseconds until what was sent must have been received
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+}
+#: Trouble with the disk, not with the statement. A connection that met it is not used again: a file that was opened
+#: while the disk was read-only stays so when the disk no longer is.
+_DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+_PRIMARY_CODE: Final = 0xFF  # the rest of an extended code says more about the same
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds to wait for a database server that does not answer, and what ends the wait before."""
+
+    seconds: float
+    stop: threading.Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +77,16 @@ class Revisions:
 
 
 class ControlDatabase:
-    """Connections to one tenant's control database. Safe for use by several threads."""
+    """Connections to one tenant's control database. Safe for use by several threads.
 
-    def __init__(self, connection_string: str) -> None:
+    With ``patience`` a server that does not answer is waited for, once, before a transaction begins. A transaction that
+    was cut off in its middle is never repeated: whoever made it knows whether it may be.
+    """
+
+    def __init__(self, connection_string: str, patience: Patience | None = None) -> None:
         self._engine = _engine(connection_string)
         self._writer = self._engine.execution_options(begin_mode="IMMEDIATE") if self.is_sqlite else self._engine
+        self._patience = None if self.is_sqlite else patience
 
     @property
     def is_sqlite(self) -> bool:
@@ -62,7 +100,7 @@ class ControlDatabase:
         Raises:
             StorageError: the database cannot be used.
         """
-        with _storage_errors(), self._engine.connect() as connection:
+        with _storage_errors(), self._reading() as connection:
             yield connection
 
     @contextmanager
@@ -72,7 +110,7 @@ class ControlDatabase:
         Raises:
             StorageError: the database cannot be used.
         """
-        with _storage_errors(), self._writer.begin() as connection:
+        with _storage_errors(), self._connected(self._writer) as connection, connection.begin():
             yield connection
 
     def __enter__(self) -> Self:
@@ -125,8 +163,39 @@ class ControlDatabase:
         Raises:
             SchemaError: the schema is ahead of this code, or its history is broken.
         """
-        with _storage_errors(), self._engine.connect() as connection:
+        with self.read() as connection:
             return self._revisions(connection)
+
+    def _connected(self, engine: Engine) -> Connection:
+        """A connection in which nothing has happened yet."""
+        if self._patience is None:
+            return engine.connect()
+        retrying = Retrying(
+            retry=retry_if_exception_type(OperationalError),
+            stop=stop_after_delay(self._patience.seconds) | stop_when_event_set(self._patience.stop),
+            wait=wait_random_exponential(multiplier=0.1, max=2),
+            sleep=sleep_using_event(self._patience.stop),
+            reraise=True,
+        )
+        try:
+            return retrying(engine.connect)
+        except OperationalError:
+            self._patience = None  # it was in vain: whoever goes on without the database shall come to an end soon
+            raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            connection = self._connected(self._engine)
+        except OperationalError:
+            resting = RestingFile.at(Path(self._engine.url.database or "")) if self.is_sqlite else None
+            if resting is None:
+                raise
+            with resting.read() as connection:
+                yield connection
+            return
+        with connection:
+            yield connection
 
     def _revisions(self, connection: Connection) -> Revisions:
         scripts = _scripts()
@@ -169,7 +238,7 @@ def _engine(connection_string: str) -> Engine:
         return create_engine(
             url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
-            connect_args={"connect_timeout": 10, "options": "-c timezone=UTC"},
+            connect_args={**_SERVER_LIMITS, "options": "-c timezone=UTC"},
         )
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
@@ -185,6 +254,12 @@ def _engine(connection_string: str) -> Engine:
     def _begin(connection: Connection) -> None:
         mode = connection.get_execution_options().get("begin_mode", "DEFERRED")
         connection.exec_driver_sql(f"BEGIN {mode}")
+
+    @event.listens_for(engine, "handle_error")
+    def _give_up(context: ExceptionContext) -> None:
+        code = getattr(context.original_exception, "sqlite_errorcode", sqlite3.SQLITE_OK)
+        if code & _PRIMARY_CODE in _DISK_TROUBLE:
+            context.is_disconnect = True
 
     return engine
 

@@ -1,0 +1,57 @@
+"""A SQLite file that can be read although nothing can be written beside it.
+
+Readers of a file in WAL mode make two files beside it, which a full or read-only disk does not allow. Where nobody has
+the file open, everything is in it: it can be read as it lies, without locks, as long as nobody writes meanwhile.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import NullPool
+
+from chargeback.errors import StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class RestingFile:
+    """A file of SQLite with everything in it, as it was when somebody looked."""
+
+    path: Path
+    changed_at: int
+    size: int
+
+    @classmethod
+    def at(cls, path: Path) -> Self | None:
+        """The file, unless it is missing or the log beside it has something that it lacks."""
+        log = path.with_name(path.name + "-wal")
+        try:
+            if log.exists() and log.stat().st_size:
+                return None
+            found = path.stat()
+        except OSError:
+            return None
+        return cls(path, found.st_mtime_ns, found.st_size)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that writes nothing and waits for nobody.
+
+        Raises:
+            StorageError: somebody wrote meanwhile; what was read does not count.
+        """
+        engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
+        with engine.connect() as connection:
+            yield connection
+        if RestingFile.at(self.path) != self:
+            raise StorageError("the control database cannot be used: it was changed while it was read without locks")
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"{self.path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)

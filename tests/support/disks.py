@@ -1,0 +1,82 @@
+"""A small disk of a test's own, which can be filled, enlarged and made read-only.
+
+It is a file system in memory, mounted in a mount namespace of its own: only processes that are started ``within`` it
+see it. Users other than root need the right to make user namespaces.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Disk:
+    """A mounted disk. ``path`` is where the processes on it find it."""
+
+    def __init__(self, path: Path, holder: int) -> None:
+        self.path = path
+        self._holder = holder
+
+    @property
+    def within(self) -> Sequence[str]:
+        """What is put before a command that shall see the disk."""
+        as_ourselves = [] if os.getuid() == 0 else ["--user", "--preserve-credentials"]
+        return ["nsenter", "--target", str(self._holder), "--mount", *as_ourselves]
+
+    @property
+    def from_here(self) -> Path:
+        """The disk as this process can look at it; libraries that resolve links lose their way there."""
+        return Path(f"/proc/{self._holder}/root{self.path}")
+
+    def resize(self, kibibytes: int) -> None:
+        """Make the disk smaller or larger; what lies on it must fit."""
+        self._remount(f"size={kibibytes}k").check_returncode()
+
+    def make_read_only(self) -> bool:
+        """Whether the disk is read-only now; it cannot be while a process has a file of it open for writing."""
+        return self._remount("ro").returncode == 0
+
+    def make_writable(self) -> None:
+        """Undo :meth:`make_read_only`."""
+        self._remount("rw").check_returncode()
+
+    def fill(self) -> Path:
+        """Write a file until nothing more fits; removing it frees the space."""
+        junk = self.from_here / "junk"
+        block = bytes(4096)
+        with junk.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(block)
+            except OSError:
+                return junk
+
+    def files(self) -> list[str]:
+        """Every file on the disk, in order."""
+        return sorted(str(path.relative_to(self.from_here)) for path in self.from_here.rglob("*") if path.is_file())
+
+    def _remount(self, options: str) -> subprocess.CompletedProcess[bytes]:
+        # With its source named, mount adds no options of before: among them are ids that no user namespace knows.
+        command = [*self.within, "mount", "-t", "tmpfs", "-o", f"remount,{options}", "none", str(self.path)]
+        return subprocess.run(command, check=False, capture_output=True)
+
+
+@contextmanager
+def disk(path: Path, kibibytes: int) -> Iterator[Disk]:
+    """An empty disk of that size, mounted at a new folder for the length of the ``with``."""
+    path.mkdir(parents=True)
+    as_root = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
+    script = 'mount -t tmpfs -o "size=$1k" none "$0" && echo mounted && exec sleep infinity'
+    holder = subprocess.Popen(
+        ["unshare", *as_root, "--mount", "sh", "-c", script, str(path), str(kibibytes)], stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"mounted\n", "this user may not mount disks of its own"
+        yield Disk(path, holder.pid)
+    finally:
+        holder.kill()
+        holder.communicate()

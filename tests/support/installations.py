@@ -1,0 +1,137 @@
+"""A tenant that is only ever worked on by processes of its own, as in production: they are started, heard and asked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from chargeback.demo.config import ServerInfo, demo_configuration
+from tests.support.processes import eventually, free_port
+
+#: What an API answers from, the control database and the facts.
+READS = ("/tenants", "/tenants/acme/status", "/tenants/acme/chargebacks", "/tenants/acme/chargebacks/aggregate")
+_TAGS = "/tenants/acme/entities/resource/{}/tags"
+
+
+class Service:
+    """A running ``chargeback serve`` and its API."""
+
+    def __init__(self, process: subprocess.Popen[bytes], client: httpx.Client) -> None:
+        self.process = process
+        self.client = client
+
+    def reads(self) -> set[int]:
+        """The statuses of the answers to every kind of question, the export included."""
+        answers = [self.client.get(path) for path in READS] + [self.client.post("/tenants/acme/export")]
+        return {answer.status_code for answer in answers}
+
+    def tag(self, resource_id: str, key: str) -> httpx.Response:
+        """The answer to a wish to tag a resource."""
+        wish = {"tag_key": key, "tag_value": "yes", "created_by": "drill"}
+        return self.client.post(_TAGS.format(resource_id), json=wish)
+
+    def untag(self, resource_id: str, key: str) -> httpx.Response:
+        """The answer to a wish to take a tag off a resource."""
+        return self.client.delete(f"{_TAGS.format(resource_id)}/{key}")
+
+    def a_resource(self) -> str:
+        """The id of some resource of the inventory."""
+        found: str = self.client.get("/tenants/acme/resources", params={"page_size": 1}).json()["items"][0][
+            "resource_id"
+        ]
+        return found
+
+    def is_alive(self) -> bool:
+        """Whether the process says that it is well."""
+        return _answers(str(self.client.base_url.copy_with(path="/")).rstrip("/"))
+
+    def calculated(self) -> int:
+        """How many days are done."""
+        answer = self.client.get("/tenants")
+        return int(answer.json()[0]["dates_calculated"] or 0) if answer.status_code == 200 else 0
+
+    def is_idle(self) -> bool:
+        """Whether no run is in progress, as far as the API can tell."""
+        answer = self.client.get("/tenants/acme/pipeline/status")
+        return answer.status_code == 200 and answer.json()["is_running"] is False
+
+    def readiness(self) -> str:
+        """The status that readiness tells, once what it remembered is forgotten."""
+        time.sleep(2)
+        answer = self.client.get("/readiness")
+        assert answer.status_code == 200
+        status: str = answer.json()["status"]
+        return status
+
+    def run(self) -> None:
+        """Trigger a run, as soon as none is in progress, and wait for its end."""
+        eventually(lambda: self.client.post("/tenants/acme/pipeline/run").status_code == 202)
+        eventually(self.is_idle)
+
+
+class Installation:
+    """The configuration of the tenant ``acme``, and what the processes that use it say. ``within`` is put before
+    every command."""
+
+    def __init__(
+        self,
+        folder: Path,
+        info: ServerInfo,
+        *,
+        data: Path,
+        connection_string: str | None = None,
+        facts_path: Path | None = None,
+        within: Sequence[str] = (),
+    ) -> None:
+        self.port = free_port()
+        self.config_file = folder / "chargeback.yaml"
+        self.config_file.write_text(
+            demo_configuration(info, data, port=self.port, connection_string=connection_string, facts_path=facts_path)
+        )
+        self.log = folder / "log"
+        self._within = within
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """A ``chargeback`` process; what it says is added to the log."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*self._within, sys.executable, "-m", "chargeback", *words, "--config", str(self.config_file)],
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"COLUMNS": "1000"},
+            )
+
+    def run(self) -> tuple[int, str]:
+        """The exit code of one run, and what it said."""
+        before = self.log.stat().st_size if self.log.exists() else 0
+        code = self.start("run").wait(300)
+        return code, self.log.read_bytes()[before:].decode()
+
+    @contextmanager
+    def serving(self, mode: str) -> Iterator[Service]:
+        """A service that answers; told to stop at the end, it does."""
+        process = self.start("serve", "--mode", mode)
+        address = f"http://127.0.0.1:{self.port}"
+        try:
+            with httpx.Client(base_url=f"{address}/api/v1", timeout=60) as client:
+                eventually(lambda: _answers(address))
+                yield Service(process, client)
+            process.terminate()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health").status_code == 200
+    except httpx.TransportError:
+        return False
