@@ -83,6 +83,13 @@ def test_a_duplicated_page_repeats_the_one_before() -> None:
     assert _page(_next(second))["data"] == list(range(20, 25))
 
 
+def test_pages_may_be_smaller_than_asked_for() -> None:
+    """On request no page is larger than so many entries, and paging goes on from there."""
+    first = json.loads(page(KIND, _numbers(25), URL, {"page_size": "10"}, largest=4).body)
+    second = json.loads(page(KIND, _numbers(25), URL, _next(first), largest=4).body)
+    assert (first["data"], second["data"]) == ([0, 1, 2, 3], [4, 5, 6, 7])
+
+
 def test_an_empty_list_may_be_null() -> None:
     """On request an empty list is null instead of []."""
     assert json.loads(page(KIND, _numbers(0), URL, {}).body)["data"] == []

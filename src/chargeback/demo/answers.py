@@ -88,8 +88,10 @@ def page(
     *,
     fault: PagingFault | None = None,
     null_when_empty: bool = False,
+    largest: int | None = None,
 ) -> Answer:
-    """One page in the provider's envelope; ``url`` is the endpoint's own, used for the links.
+    """One page in the provider's envelope; ``url`` is the endpoint's own, used for the links. A page has at most
+    ``largest`` entries, whatever is asked for.
 
     A page token carries the place and the size; it is only good for the same list with the same filters.
 
@@ -99,6 +101,7 @@ def page(
     filters = {name: value for name, value in query.items() if name not in ("page_size", "page_token")}
     digest = token(8, url, *sorted(filters.items()))
     offset, size = _place(kind, query, digest)
+    size = size if largest is None else min(size, largest)
     shown = max(0, offset - size) if fault == "duplicate" else offset
     texts = listing.texts(shown, min(shown + size, listing.total))
     onward = offset if fault == "endless" else offset + size

@@ -47,6 +47,7 @@ class ServerOptions:
         rate_per_second: and how many after that.
         legacy_shapes: costs in shapes met in practice that the published schema does not allow.
         null_when_empty: empty lists come as ``"data": null``.
+        largest_page: pages of lists have at most so many entries, whatever is asked for.
         latency: seconds before every answer, for drills and benchmarks.
         metrics_retention_days: the metrics of older days are gone; None keeps all.
         prometheus_max_samples: the query endpoint's limit, as ``--query.max-samples``.
@@ -58,6 +59,7 @@ class ServerOptions:
     rate_per_second: float = 50_000
     legacy_shapes: bool = False
     null_when_empty: bool = False
+    largest_page: int | None = None
     latency: float = 0
     metrics_retention_days: int | None = None
     prometheus_max_samples: int = 50_000_000
@@ -76,7 +78,9 @@ class DemoApp:
         credentials: dict[str, tuple[str, str]],
         options: ServerOptions,
     ) -> None:
-        self.plane = ControlPlane(changes, base, null_when_empty=options.null_when_empty)
+        self.plane = ControlPlane(
+            changes, base, null_when_empty=options.null_when_empty, largest_page=options.largest_page
+        )
         self.changes = changes
         self.faults = Faults()
         self.requests: Counter[str] = Counter()

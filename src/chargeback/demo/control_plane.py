@@ -46,12 +46,16 @@ class Endpoint:
 
 
 class ControlPlane:
-    """Answers in the provider's shapes. ``base`` is the URL under which it is served."""
+    """Answers in the provider's shapes. ``base`` is the URL under which it is served; pages have at most
+    ``largest_page`` entries."""
 
-    def __init__(self, changes: Changes, base: str, *, null_when_empty: bool = False) -> None:
+    def __init__(
+        self, changes: Changes, base: str, *, null_when_empty: bool = False, largest_page: int | None = None
+    ) -> None:
         self.changes = changes
         self.base = base
         self._null_when_empty = null_when_empty
+        self._largest_page = largest_page
         inventory = changes.organisation.inventory
         self.shapes = Shapes(inventory.organization_id, inventory.organization_name, base)
 
@@ -86,6 +90,7 @@ class ControlPlane:
             question.query,
             fault=question.fault,
             null_when_empty=self._null_when_empty,
+            largest=self._largest_page,
         )
 
     def environment(self, question: Question) -> str:

@@ -96,7 +96,8 @@ def overlay(job: Job, gatherer: Gatherer) -> None:
     if plan is None:
         return
     oldest = oldest_day(job.today, plan)
-    _retain(job, oldest)
+    if job.tally.gathering_error is None:  # else the clock may be what is wrong
+        _retain(job, oldest)
     with job.store.control.read() as connection:
         due = [
             state

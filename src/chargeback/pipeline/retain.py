@@ -27,16 +27,17 @@ def oldest_kept(today: date, retention_days: int) -> date:
 def retain(job: Job) -> None:
     """Forget what is past retention, and see to the tables where that is due.
 
-    Trouble with the storage is recorded and survived: the next run tries again.
+    A run that could not gather removes nothing. Trouble with the storage is recorded and survived: the next run tries
+    again.
 
     Raises:
         LeaseLost: somebody else has taken over.
         Stopped: the run was asked to stop.
     """
+    if job.tally.gathering_error is not None:
+        return  # the clock may be what is wrong
     try:
-        # Where nothing can be gathered, the clock may be what is wrong.
-        if job.tally.gathering_error is None:
-            _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
+        _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
         _upkeep(job)
     except LeaseLost:
         raise

@@ -165,6 +165,7 @@ class HttpClient:
         if call.limiter is not None:
             call.limiter.acquire(self._stop, deadline)
         reply = self._exchange(call, deadline)
+        reply.refuse_another_time()
         error = call.judge(reply)
         if error is None:
             return reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from chargeback.errors import SourceError, SourceRejected, SourceUnavailable
 from chargeback.model.money import parse_json
 
 _LONGEST_MESSAGE = 500
+_MOST_APART = timedelta(days=1)
 _TIMEOUT_OR_THROTTLE = frozenset({408, 425, 429})
 
 
@@ -50,6 +51,25 @@ class Reply:
                 words = self.body[: _LONGEST_MESSAGE * 4].decode("utf-8", "replace")
         words = " ".join("".join(c if c.isprintable() else " " for c in words).split())[:_LONGEST_MESSAGE]
         return f"HTTP {self.status}: {words}" if words else f"HTTP {self.status}"
+
+    def refuse_another_time(self, now: datetime | None = None) -> None:
+        """See that the server lives on the same day: days that are gathered by a wrong clock are the wrong days, and
+        what is past its retention by one may not be. A server that tells no time is believed.
+
+        Raises:
+            SourceRejected: its clock (``Date``, and ``Age`` where a cache answered) and ours are days apart.
+        """
+        now = now or datetime.now(UTC)
+        try:
+            told = parsedate_to_datetime(self.headers["date"])
+        except (KeyError, ValueError):
+            return
+        told = told if told.tzinfo else told.replace(tzinfo=UTC)
+        told += timedelta(seconds=_seconds(self.headers.get("age")) or 0)
+        if abs(told - now) > _MOST_APART:
+            raise SourceRejected(
+                f"its clock says {told:%Y-%m-%d %H:%M} UTC, this machine's {now:%Y-%m-%d %H:%M} UTC: set the clock"
+            )
 
     def retry_after(self, now: datetime | None = None) -> float | None:
         """The seconds that the server asks to wait: ``Retry-After`` (seconds or an HTTP date) or

@@ -76,7 +76,7 @@ class Costs:
             rows = self._rows(window)
             lines = _lines_by_day(rows, window, context)
         except (SourceDataError, SourceTooLarge) as problem:
-            return GatheredDay(day, error=f"costs of {day}: {problem.message}")
+            return GatheredDay(day, error=f"costs of {day}: {problem}")
         spanning = next((row.days for row in rows if len(row.days) > 1), None)
         if spanning is not None:
             return GatheredDay(day, error=f"costs of {day}: a row spans {spanning.start} to {spanning.end} (exclusive)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -241,7 +241,8 @@ def _engine(connection_string: str) -> Engine:
             connect_args={**_SERVER_LIMITS, "options": "-c timezone=UTC"},
         )
     if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # connecting will tell
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url.set(drivername="sqlite"), connect_args={"timeout": _LOCK_TIMEOUT_SECONDS})
 
     @event.listens_for(engine, "connect")

@@ -1,0 +1,163 @@
+"""A clock that was wrong, and is put right, costs nothing: a run under it is refused by the time that the provider
+tells, and what was written under it keeps no run from its work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import yaml
+from sqlalchemy import update
+
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import utc_now, utc_today
+from chargeback.pipeline.overlay import topic_plan
+from chargeback.pipeline.verify import ATTRIBUTED, verify_topics
+from chargeback.store.control import schema
+from chargeback.store.control.lease import Owner
+from chargeback.store.facts.upkeep import STAMP
+from chargeback.store.queries.pipeline_state import pipeline_state
+from tests.drills.cases import cases
+from tests.drills.ledger import Ledger, Outcome
+from tests.support.deployments import Deployment
+from tests.support.processes import command, eventually
+from tests.support.runs import Ended, recorded_runs, run_to_its_end
+
+FAULT = "clock put back"
+LOOKBACK = 42
+RIGHT = "+0d"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Runs one after the other, each under a clock that is so many days ahead (``+2d``) or behind (``-3d``)."""
+
+    clocks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " then ".join(self.clocks)
+
+
+OFTEN = (Case(("+2d", RIGHT)), Case((RIGHT, "-3d", RIGHT)), Case((RIGHT, "+400d", RIGHT)))
+RARELY = (
+    Case((RIGHT, "+2d", RIGHT)),
+    Case(("-3d", RIGHT)),
+    Case(("+400d", RIGHT)),
+    Case((RIGHT, "+100d", RIGHT)),
+    Case((RIGHT, "-400d", RIGHT)),
+    Case(("+2d", "-3d", "+400d", RIGHT)),
+)
+
+
+@cases(OFTEN, RARELY)
+def test_a_clock_that_is_put_right(
+    case: Case, server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """A run under the wrong clock says so and changes nothing; in the end there is what a tenant has whose clock was
+    always right, and nothing waits for the wrong time."""
+    for number in range(tries):
+        deployment = Deployment.within(server, tmp_path / f"{number}")
+        with ledger.drill(FAULT) as drill:
+            is_calculated = False
+            for clock in case.clocks:
+                ended = _run_under(clock, deployment)
+                is_calculated = is_calculated or clock == RIGHT
+                assert ended.code == (0 if clock == RIGHT else 1), ended.said
+                assert ("set the clock" in ended.said) == (clock != RIGHT)
+                if is_calculated:
+                    drill.compare(undisturbed, deployment.store)
+                    _every_topic_has_its_share(deployment)
+            _nothing_is_ahead(deployment)
+        deployment.store.close()
+
+
+def _run_under(clock: str, deployment: Deployment) -> Ended:
+    """One run under another time of day; what is measured between two moments stays right."""
+    environment = {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    ended = run_to_its_end(deployment.config_file, under=("faketime", "-f", clock), environment=environment)
+    assert "Traceback" not in ended.said
+    return ended
+
+
+def _every_topic_has_its_share(deployment: Deployment) -> None:
+    plan = topic_plan(deployment.tenant)
+    assert plan is not None
+    checks = [check for check in verify_topics(deployment.store, plan, utc_today()) if check.billed]
+    assert {check.state for check in checks} == {ATTRIBUTED}
+    assert not [check for check in checks if check.is_wrong or not check.attributed]
+
+
+def _nothing_is_ahead(deployment: Deployment) -> None:
+    """The run that is shown as the last one is the one that ended last, and the upkeep has been seen to since."""
+    with deployment.store.control.read() as connection:
+        last = pipeline_state(connection).last_ended
+    assert last is not None
+    assert last["ended_at"] <= utc_now()
+    upkeep = (deployment.store.facts.root / STAMP).read_text().strip()
+    assert datetime.fromisoformat(upkeep) <= utc_now()
+
+
+def test_the_service_does_not_wait_for_the_wrong_time(
+    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger
+) -> None:
+    """A worker that respects a pause between runs begins at once, though the last run seems to end in two days."""
+    deployment = Deployment.within(server, tmp_path / "served")
+    document = yaml.safe_load(deployment.config_file.read_text())
+    document["tenants"]["acme"]["plugin_settings"]["min_refresh_gap_seconds"] = 3600
+    deployment.config_file.write_text(yaml.safe_dump(document))
+    with ledger.drill(FAULT) as drill:
+        assert _run_under("+2d", deployment).code == 1
+        worker = command(deployment.config_file, "serve", "--mode", "worker")
+        try:
+            eventually(lambda: [run.outcome for run in recorded_runs(deployment.store)] == ["failed", "completed"])
+            worker.terminate()
+            assert worker.wait(30) == 0
+        finally:
+            worker.kill()
+            worker.wait()
+        drill.compare(undisturbed, deployment.store)
+    deployment.store.close()
+
+
+def test_a_lease_of_the_wrong_time_is_nobodys(
+    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger
+) -> None:
+    """A process of another host died under a clock that was two days ahead: its tenant is not locked until then."""
+    deployment = Deployment.within(server, tmp_path / "locked")
+    with ledger.drill(FAULT) as drill:
+        with deployment.store.control.write() as connection:
+            owner = Owner("elsewhere", "another boot", 1, "1", "token")
+            ahead = utc_now() + timedelta(days=2)
+            connection.execute(
+                update(schema.tenant).values(lease_owner=str(owner), lease_expires_at=ahead, lease_epoch=1)
+            )
+        ended = run_to_its_end(deployment.config_file)
+        assert ended.code == 0, ended.said
+        drill.compare(undisturbed, deployment.store)
+    deployment.store.close()
+
+
+def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
+    """A day that is asked for once in 24 hours was gathered "in two days": it is asked for now all the same."""
+    day = utc_today() - timedelta(days=LOOKBACK)
+    deployment, peaceful = (_looking_back(server, tmp_path / name) for name in ("old", "right"))
+    with ledger.drill(FAULT) as drill:
+        assert run_to_its_end(deployment.config_file).code == 0
+        with deployment.store.control.write() as connection:
+            connection.execute(update(schema.days).values(gathered_at=utc_now() + timedelta(days=2)))
+        server.changes.edit_costs(day, lambda rows: rows[1:])
+        for each in (deployment, peaceful):
+            ended = run_to_its_end(each.config_file)
+            assert ended.code == 0, ended.said
+        drill.compare(Outcome.of(peaceful.store), deployment.store)
+    for each in (deployment, peaceful):
+        each.store.close()
+
+
+def _looking_back(server: DemoServer, folder: Path) -> Deployment:
+    deployment = Deployment.within(server, folder)
+    document = yaml.safe_load(deployment.config_file.read_text())
+    document["tenants"]["acme"]["lookback_days"] = LOOKBACK
+    deployment.config_file.write_text(yaml.safe_dump(document))
+    return deployment
