@@ -173,6 +173,19 @@ def test_a_disk_that_is_not_mounted_is_refused(calculated: Deployment) -> None:
         assert deployment.run().outcome is Outcome.COMPLETED
 
 
+def test_a_commit_that_a_power_cut_tore_is_made_again(calculated: Deployment) -> None:
+    """The torn end of a log is set aside and named, and the day that it was about made again."""
+    before = calculated.all_rows()
+    entry = sorted((calculated.store.facts.root / CHARGEBACKS_TABLE / "_delta_log").glob("*.json"))[-1]
+    entry.write_bytes(bytes(entry.stat().st_size))
+    with reopened(calculated) as deployment:
+        result = deployment.run()
+        assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert result.errors[0].startswith(f"{CHARGEBACKS_TABLE}: _delta_log/{entry.name} was cut off")
+        assert deployment.all_rows().equals(before)
+        assert deployment.run().outcome is Outcome.COMPLETED
+
+
 def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> None:
     """It only repeats what the days have."""
     before = stored_dimensions(calculated.store.facts).sort_by("dimension_id")

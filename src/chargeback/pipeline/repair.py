@@ -19,6 +19,7 @@ from chargeback.store.control import days as states
 from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.files import check_file
+from chargeback.store.facts.log import mend_log
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -49,6 +50,7 @@ def repair(job: Job) -> None:
         LeaseLost: somebody else has taken over.
         Stopped: the run was asked to stop.
     """
+    _mend_logs(job)
     _refuse_a_missing_disk(job)
     job.store.facts.create()
     losses = _losses(job)
@@ -62,6 +64,14 @@ def repair(job: Job) -> None:
         states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
     _repair_dimensions(job)
+
+
+def _mend_logs(job: Job) -> None:
+    """A day whose commit was cut off by a loss of power is not recorded, or found to miss its rows."""
+    for name in SCHEMAS:
+        with naming(name):
+            for trouble in mend_log(job.store.facts.root / name):
+                job.trouble(f"{name}: {trouble}; it is set aside")
 
 
 def _refuse_a_missing_disk(job: Job) -> None:

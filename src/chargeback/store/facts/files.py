@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from chargeback.errors import DamagedFacts
+from chargeback.store.facts.log import force
 
 _LARGEST_ROW_GROUP: Final = 2**20
 _DIGITS: Final = 32
@@ -63,6 +64,7 @@ def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddA
         )
         with unfinished.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
+        force(unfinished)
         path = folder / f"part-00000-{uuid.uuid4()}-{digest[:_DIGITS]}.zstd.parquet"
         unfinished.rename(path)
     except BaseException:

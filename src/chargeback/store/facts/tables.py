@@ -7,6 +7,7 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +30,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.files import DayFile, read_file, write_file
+from chargeback.store.facts.log import has_log, settle_log
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -66,6 +68,7 @@ LEASE: Final = "chargeback.lease"
 # the 100th day costs five times as much as the first.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _PATIENCE_SECONDS = 30
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -107,14 +110,14 @@ class FactTables:
 
     def exist(self) -> bool:
         """Whether any of the tables is there."""
-        return any((self.root / name / "_delta_log").is_dir() for name in SCHEMAS)
+        return any(has_log(self.root / name) for name in SCHEMAS)
 
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
         succeed, and one of the tables would be lost."""
         for name, schema in SCHEMAS.items():
             path = self.root / name
-            if (path / "_delta_log").is_dir():
+            if has_log(path):
                 continue
             path.mkdir(parents=True, exist_ok=True)
             partition = ["date"] if "date" in schema.names else None
@@ -122,6 +125,7 @@ class FactTables:
                 DeltaTable.create(
                     str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
                 )
+                settle_log(path, after=-1)
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
@@ -237,7 +241,9 @@ class FactTables:
                     recorded = table.transaction_version(LEASE)
                     if recorded is not None and recorded > epoch:
                         raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
+                    before = table.version()
                     write(table, how)
+                    settle_log(self.root / name, before)
 
 
 def _fitting(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -274,9 +280,14 @@ class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, CommitFailedError):
-            raise StorageBusy(f"other writers kept the table {self._table} busy: {error}") from error
+            raise StorageBusy(f"other writers kept the table {self._table} busy: {_plain(error)}") from error
         if isinstance(error, DeltaError | OSError | pa.ArrowException):
-            raise StorageError(f"the table {self._table} cannot be used: {error}") from error
+            raise StorageError(f"the table {self._table} cannot be used: {_plain(error)}") from error
+
+
+def _plain(error: BaseException) -> str:
+    """An error in one line; the Delta library draws its causes, in colours, below one another."""
+    return " ".join(_COLOURS.sub("", str(error)).split())
 
 
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:

@@ -1,0 +1,119 @@
+"""The logs of the fact tables on a disk that may lose power.
+
+Delta's writer leaves it to the disk when an entry of the log is really there. A power cut in between would leave an
+entry cut short or full of zeros, and with it a table that nobody can open. So entries are forced to the disk when they
+are made, and one that was cut off is set aside: it belongs to a commit that nobody was told of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FOLDER: Final = "_delta_log"
+#: What is set aside is a leftover, which upkeep removes.
+_ASIDE: Final = "#1"
+_LAST_CHECKPOINT: Final = "_last_checkpoint"
+
+
+def has_log(table: Path) -> bool:
+    """Whether there is a table below that folder."""
+    return bool(_entries(table / FOLDER))
+
+
+def settle_log(table: Path, after: int) -> None:
+    """Force the entries after a version to the disk, and the checkpoints made with them.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    log, version = table / FOLDER, after + 1
+    while _entry(log, version).exists():
+        force(_entry(log, version))
+        checkpoint = _checkpoint(log, version)
+        if checkpoint.exists():
+            force(checkpoint)
+            force(log / _LAST_CHECKPOINT)
+        version += 1
+    force(log)
+
+
+def force(path: Path) -> None:
+    """Return when a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def mend_log(table: Path) -> Iterator[str]:
+    """Set aside what a power cut has left at the end of a table's log; each piece is named. Whoever calls this holds
+    the tenant's lease.
+
+    Raises:
+        OSError: the log cannot be read or changed.
+    """
+    log = table / FOLDER
+    entries = _entries(log)
+    if not entries:
+        return
+    if not _is_whole(entries[-1], is_first=len(entries) == 1):
+        yield _set_aside(entries[-1], "was cut off in the middle of being written")
+    hint = log / _LAST_CHECKPOINT
+    if hint.exists() and not _is_readable(checkpoint := _hinted(log, hint)):
+        if checkpoint is not None and checkpoint.exists():
+            checkpoint.rename(_aside(checkpoint))
+        yield _set_aside(hint, "names a checkpoint that cannot be read: the entries before it are read instead")
+
+
+def _entries(log: Path) -> list[Path]:
+    return sorted(path for path in log.glob("*.json") if path.stem.isdigit())
+
+
+def _entry(log: Path, version: int) -> Path:
+    return log / f"{version:020d}.json"
+
+
+def _checkpoint(log: Path, version: int) -> Path:
+    return log / f"{version:020d}.checkpoint.parquet"
+
+
+def _is_whole(entry: Path, *, is_first: bool) -> bool:
+    """Whether every line is an action. A later entry may be empty, as after a power cut: it changes nothing."""
+    try:
+        lines = entry.read_text(encoding="utf-8").splitlines()
+        actions = [json.loads(line) for line in lines]
+    except ValueError:
+        return False
+    return bool(actions) or not is_first
+
+
+def _hinted(log: Path, hint: Path) -> Path | None:
+    """The checkpoint that a table begins with, if that can be told."""
+    try:
+        return _checkpoint(log, int(json.loads(hint.read_text(encoding="utf-8"))["version"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_readable(checkpoint: Path | None) -> bool:
+    try:
+        return checkpoint is not None and pq.read_metadata(checkpoint) is not None
+    except (FileNotFoundError, pa.ArrowException):
+        return False
+
+
+def _set_aside(path: Path, why: str) -> str:
+    path.rename(_aside(path))
+    return f"{FOLDER}/{path.name} {why}"
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(path.name + _ASIDE)
