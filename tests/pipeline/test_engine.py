@@ -15,7 +15,7 @@ from chargeback.config import Configuration, load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.model.days import utc_now
-from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.engine import Engine, Suspensions
 from chargeback.pipeline.events import Outcome, Progress, RunRequest
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner, acquire
@@ -110,6 +110,23 @@ def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callab
     eventually(lambda: outcomes(deployment)[-1] == "timed_out")
     (again,) = start().run_once(["acme"], RunRequest())
     assert again.outcome is Outcome.COMPLETED
+
+
+def test_storage_that_stays_away_suspends_the_tenant_too(
+    deployment: Deployment, configuration: Configuration, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Runs that cannot even begin count like gatherings that fail; the first of them suspends nobody."""
+    database = configuration.tenants["acme"].storage.database_file
+    assert database is not None
+    deployment.store.close()
+    database.write_bytes(b"no database " * 1000)
+    suspensions = Suspensions({"acme": deployment.store}, configuration)
+    limit = configuration.tenants["acme"].settings.gather_failure_threshold
+    for number in range(1, limit + 1):
+        assert suspensions.reason("acme") is None
+        suspensions.count_storage_failure("acme", f"failure {number}")
+    assert suspensions.reason("acme") == f"failure {limit}"
+    assert "ALERT: Tenant acme has been permanently suspended" in caplog.text
 
 
 def test_failures_suspend_the_tenant_with_an_alert(

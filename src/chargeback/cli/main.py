@@ -6,17 +6,21 @@ is wrong; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import threading
+import time
 
 import typer
 
 from chargeback import __version__
 from chargeback.cli import backup, check, db, demo, init, run, serve, verify
-from chargeback.cli.exits import CONFIGURATION, FAILED, INTERRUPTED
+from chargeback.cli.exits import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
 _PRIVATE = 0o077
+_LAST_WORDS_SECONDS = 1
 
 app = typer.Typer(
     name="chargeback",
@@ -68,18 +72,40 @@ def keep_files_private() -> None:
 
 
 def main() -> None:
-    """Runs the command line; what was raised on purpose ends in one clear line instead of a traceback."""
+    """Runs the command line and ends the process, whatever still waits for somebody who does not answer."""
     keep_files_private()
+    code = _run()
+    if _others_end():
+        sys.exit(code)
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _others_end() -> bool:
+    """Whether every other thread has ended, or does so soon; the interpreter would wait for them for ever."""
+    deadline = time.monotonic() + _LAST_WORDS_SECONDS
+    others = [each for each in threading.enumerate() if not each.daemon and each is not threading.current_thread()]
+    for thread in others:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in others)
+
+
+def _run() -> int:
+    """What was raised on purpose ends in one clear line instead of a traceback."""
     try:
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else OK if end.code is None else FAILED
     except ConfigurationError as error:
         from chargeback.cli.display import print_problems
 
         print_problems(error.problems)
-        sys.exit(CONFIGURATION)
+        return CONFIGURATION
     except ChargebackError as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(FAILED)
+        return FAILED
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
+    return OK

@@ -264,12 +264,14 @@ class Suspensions:
             failures = self._storage_failures[name] = self._storage_failures.get(name, 0) + 1
             if failures >= self._configuration.tenants[name].settings.gather_failure_threshold:
                 self._in_memory[name] = reason
-        self.announce(name)
+        if name in self._in_memory:
+            self.announce(name)
 
     def announce(self, name: str) -> None:
-        """Log the alert of a tenant that has just been suspended, and of the engine that has nobody left."""
+        """After a run: log the alert of a tenant that has just been suspended, and of the engine that has nobody
+        left."""
         if self.reason(name) is None:
-            self._storage_failures.pop(name, None)
+            self._storage_failures.pop(name, None)  # the run could begin
             return
         with self._lock:
             if name in self._announced:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
 from chargeback.ecosystems.contract import TenantContext
-from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import utc_now, utc_today
 from chargeback.pipeline.calculate import calculate
 from chargeback.pipeline.emit import emit
@@ -38,7 +38,8 @@ def run_tenant(
     stop: StopSignal,
     listener: Callable[[Progress], None],
 ) -> RunResult:
-    """Do the run and record it; the lease is released at the end. Never raises for what a run can survive.
+    """Do the run and record it; the lease is released at the end. Never raises for what a run can survive: where its
+    end cannot be recorded, that is its failure.
 
     Raises:
         LeaseLost: somebody else has taken over; nothing more was written.
@@ -47,25 +48,34 @@ def run_tenant(
     with lease.kept_alive():
         with lease.write() as connection:
             run_id = runs.start_run(connection, lease.epoch)
-        outcome = _work(job)
-        result = _result(job, outcome)
-        with lease.write() as connection:
-            if job.tally.gathering_error is not None:
-                _count_failure(job, connection)
-            runs.finish_run(
-                connection,
-                run_id,
-                outcome=result.outcome,
-                errors=list(result.errors),
-                counts={
-                    "dates_gathered": result.dates_gathered,
-                    "dates_pending": result.dates_pending,
-                    "dates_calculated": result.dates_calculated,
-                    "chargeback_rows_written": result.chargeback_rows_written,
-                },
-            )
+        result = _result(job, _work(job))
+        try:
+            _record(job, run_id, result)
+        except LeaseLost:
+            raise
+        except StorageError as error:
+            job.trouble(f"the end of the run could not be recorded: {error}")
+            return _result(job, Outcome.FAILED)
     lease.release()
     return result
+
+
+def _record(job: Job, run_id: int, result: RunResult) -> None:
+    with job.lease.write() as connection:
+        if job.tally.gathering_error is not None:
+            _count_failure(job, connection)
+        runs.finish_run(
+            connection,
+            run_id,
+            outcome=result.outcome,
+            errors=list(result.errors),
+            counts={
+                "dates_gathered": result.dates_gathered,
+                "dates_pending": result.dates_pending,
+                "dates_calculated": result.dates_calculated,
+                "chargeback_rows_written": result.chargeback_rows_written,
+            },
+        )
 
 
 def _work(job: Job) -> Outcome:
