@@ -47,8 +47,8 @@ bench: setup  ## The measured bars, as a table and as JSON
 bench-quick: setup  ## The same in less than a minute, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
-drill: setup servers  ## Long failure drills (some 40 minutes); their table is kept in docs/reliability.md
-	@$(BIN)/python -m pytest -q -m drill --drill-report docs/reliability.md tests
+drill: setup servers  ## Long failure drills (most of an hour); their table is kept in docs/reliability.md
+	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
 
 lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
@@ -60,14 +60,14 @@ clean:  ## Remove what was made here, but no data
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, and
-# a PostgreSQL (the programs, unless CHARGEBACK_TEST_POSTGRES names a running one).
+# a PostgreSQL (one that runs already serves for most of them). faketime puts clocks wrong.
 # Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
 servers:
 	@missing=""; \
 	{ command -v prometheus && command -v promtool; } >/dev/null || missing="prometheus"; \
-	test -n "$$CHARGEBACK_TEST_POSTGRES" || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
-	  || missing="$$missing postgresql"; \
+	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
+	command -v faketime >/dev/null || missing="$$missing faketime"; \
 	PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	test -z "$$missing" && exit 0; \
 	echo "installing Debian's $$missing" >&2; \

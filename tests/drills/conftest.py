@@ -1,4 +1,4 @@
-"""What the drills share: a served organisation, a tenant on it, what an undisturbed one has, and the ledger."""
+"""What the drills share: a served organisation, a tenant on it, and what an undisturbed one has."""
 
 from __future__ import annotations
 
@@ -7,24 +7,10 @@ import pytest
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline.events import Outcome as Ending
-from tests.conftest import DRILL_REPORT
-from tests.drills.ledger import FAULTS, Ledger, Outcome
+from tests.drills.ledger import Outcome
 from tests.support.deployments import Deployment, deployment, organisation, server
 
 __all__ = ["deployment", "organisation", "server"]
-
-_LEDGER = pytest.StashKey[Ledger]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin with an empty ledger."""
-    config.stash[_LEDGER] = Ledger()
-
-
-@pytest.fixture
-def ledger(pytestconfig: pytest.Config) -> Ledger:
-    """Where a drill notes its tries."""
-    return pytestconfig.stash.setdefault(_LEDGER, Ledger())
 
 
 @pytest.fixture(scope="session")
@@ -36,20 +22,3 @@ def undisturbed(organisation: Organisation, tmp_path_factory: pytest.TempPathFac
         outcome = Outcome.of(tenant.store)
         tenant.store.close()
     return outcome
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
-) -> None:
-    """Print the table; keep it where asked, when every fault was drilled and every drill went well."""
-    ledger = config.stash.get(_LEDGER, Ledger())
-    if not ledger.drills:
-        return
-    terminalreporter.section("failure drills")
-    for line in ledger.table():
-        terminalreporter.write_line(line)
-    page = config.getoption(DRILL_REPORT)
-    if page is not None and exitstatus == pytest.ExitCode.OK:
-        missing = set(FAULTS) - ledger.drills.keys()
-        assert not missing, f"not drilled: {sorted(missing)}"
-        ledger.write(page)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -126,6 +126,13 @@ class Ledger:
         drill.tries += 1
         yield drill
         drill.survived += 1
+
+    def add(self, drills: Mapping[str, Mapping[str, int]]) -> None:
+        """Add what another session has drilled."""
+        for fault, counts in drills.items():
+            drill = self.drills.setdefault(fault, Drill())
+            for name, count in counts.items():
+                setattr(drill, name, getattr(drill, name) + count)
 
     def table(self) -> list[str]:
         """The lines of a Markdown table, in the order of :data:`FAULTS`."""

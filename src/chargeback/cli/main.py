@@ -20,7 +20,7 @@ from chargeback.cli.exits import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
 _PRIVATE = 0o077
-_LAST_WORDS_SECONDS = 1
+_LAST_WORDS_SECONDS = 0.5
 
 app = typer.Typer(
     name="chargeback",

@@ -33,7 +33,7 @@ from chargeback.store.tenant import open_store
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-_GRACE_SECONDS = 8
+_GRACE_SECONDS = 7
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
