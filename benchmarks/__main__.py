@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import report
+from benchmarks import page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.floors import Floors
@@ -55,6 +55,9 @@ def main() -> int:
     if output is not None:
         output.write_text(json.dumps(report.document(figures, quick=given.quick), indent=1) + "\n", encoding="utf-8")
         console.print(f"written to {output}")
+    if output == report.RESULTS:
+        page.main()
+        console.print(f"written into {page.PAGE}")
     return 0
 
 

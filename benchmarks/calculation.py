@@ -42,7 +42,7 @@ class Calculated:
 
 def calculation(*, quick: bool) -> Iterator[Figure]:
     """Days of three sizes; each in a process of its own."""
-    for shape, days in ((USUAL, 60), (LARGE, 10), (HUGE_DAY, 3)):
+    for shape, days in ((USUAL, 60), (LARGE, 10), (HUGE_DAY, 6)):
         if quick and shape is HUGE_DAY:
             continue
         found = _in_a_process(shape, 10 if quick else days)

@@ -23,7 +23,7 @@ RESULTS: Final = Path(__file__).parent / "results.json"
 _PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "uvicorn", "chargeback")
 # Smaller differences are the machine's mood.
 _WORSE: Final = 1.3
-_WORSE_BY_MS: Final = 5.0
+_WORSE_BY: Final = {"ms": 5.0, "MiB": 25.0}
 
 
 def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gib": round(int(memory[0].split()[1]) / 2**20) if memory else None,
         "system": f"{platform.system()} {platform.release()}",
-        "load_before": round(os.getloadavg()[2], 1),
+        "load": round(os.getloadavg()[2], 1),
     }
 
 
@@ -86,8 +86,8 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
         ratio = then.value / now.value if now.more_is_better else now.value / then.value
         if now.floor and then.floor:
             ratio *= now.floor / then.floor if now.more_is_better else then.floor / now.floor
-        if ratio > _WORSE and (now.unit != "ms" or now.value - then.value > _WORSE_BY_MS):
-            found.append(f"{now.key}: {_number(now.value)} {now.unit}, was {_number(then.value)} ({ratio:.1f} × worse)")
+        if ratio > _WORSE and abs(now.value - then.value) > _WORSE_BY.get(now.unit, 0.0):
+            found.append(f"{now.key}: {number(now.value)} {now.unit}, was {number(then.value)} ({ratio:.1f} × worse)")
     return found
 
 
@@ -109,9 +109,9 @@ def show(figures: Sequence[Figure], console: Console) -> None:
         for figure in members:
             table.add_row(
                 f"  {figure.name}",
-                f"{_number(figure.value)} {figure.unit}",
-                _number(figure.floor),
-                _number(figure.reference),
+                f"{number(figure.value)} {figure.unit}",
+                number(figure.floor),
+                number(figure.reference),
                 _bar(figure),
                 figure.note,
             )
@@ -122,13 +122,14 @@ def _bar(figure: Figure) -> str:
     words = []
     if figure.bar is not None:
         colour = "green" if figure.meets_bar else "red"
-        words.append(f"[{colour}]{'≥' if figure.more_is_better else '≤'} {_number(figure.bar)}[/]")
+        words.append(f"[{colour}]{'≥' if figure.more_is_better else '≤'} {number(figure.bar)}[/]")
     if figure.is_near_floor is False:
         words.append("[yellow]far from floor[/]")
     return " ".join(words)
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A value to read: whole from a hundred on, else with one decimal; nothing for none."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
@@ -141,8 +142,8 @@ def summary(figures: Sequence[Figure], console: Console) -> None:
     far = [figure for figure in figures if figure.is_near_floor is False]
     console.print(f"{len(with_bars) - len(missed)} of {len(with_bars)} bars are met.")
     for figure in missed:
-        console.print(f"  missed: {figure.key}: {_number(figure.value)} {figure.unit}, bar {_number(figure.bar)}")
+        console.print(f"  missed: {figure.key}: {number(figure.value)} {figure.unit}, bar {number(figure.bar)}")
     for figure in far:
         console.print(
-            f"  more than 1.5 × floor + 10 ms: {figure.key}: {_number(figure.value)} ms over {_number(figure.floor)}"
+            f"  more than 1.5 × floor + 10 ms: {figure.key}: {number(figure.value)} ms over {number(figure.floor)}"
         )

@@ -16,6 +16,7 @@ from sqlalchemy import func, select, update
 
 from chargeback.config import load_configuration
 from chargeback.demo.app import ServerOptions
+from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now, utc_today
@@ -25,8 +26,9 @@ from chargeback.store.control.lease import Owner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.tenant import open_store
 from tests.drills.ledger import Drill, Ledger, Outcome, tries
-from tests.support.databases import scratch_database
+from tests.support.databases import KINDS, scratch_database
 from tests.support.deployments import Deployment
+from tests.support.installations import Installation
 from tests.support.processes import calculated, command, eventually
 
 SLOW = 0.15
@@ -155,3 +157,35 @@ def test_ten_tenants_thirty_days(tmp_path: Path, ledger: Ledger) -> None:
     """The same with ten tenants and thirty days."""
     with ledger.drill("two workers and two APIs at once, each day calculated once") as drill:
         _calculated_exactly_once(drill, tmp_path / "large", tenants=10, days=30)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trigger_is_refused_by_every_replica_while_one_runs(server: DemoServer, tmp_path: Path, kind: str) -> None:
+    """Two services on one tenant: whichever is asked, one run at a time, and both show it."""
+    with scratch_database(kind, tmp_path) as database, ExitStack() as stack:
+        replicas = [
+            stack.enter_context(
+                _replica(server, tmp_path / f"{number}", database, facts=tmp_path / "facts").serving("both")
+            )
+            for number in range(2)
+        ]
+        for each in replicas:
+            eventually(each.is_idle)
+        server.faults.add("/org/v2/environments", Fault(status=None, delay=3))
+        wish, status = "/tenants/acme/pipeline/run", "/tenants/acme/pipeline/status"
+        assert replicas[0].client.post(wish).status_code == 202
+        for each in replicas:
+            refusal = each.client.post(wish)
+            assert (refusal.status_code, refusal.json()["detail"]) == (
+                409,
+                "Pipeline is already running for tenant acme",
+            )
+            assert each.client.get(status).json()["is_running"] is True
+        for each in replicas:
+            eventually(each.is_idle)
+            assert each.client.get(status).json()["last_result"]["errors"] == []
+
+
+def _replica(server: DemoServer, folder: Path, database: str, *, facts: Path) -> Installation:
+    folder.mkdir()
+    return Installation(folder, server.info, data=folder, connection_string=database, facts_path=facts)
