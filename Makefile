@@ -34,12 +34,12 @@ demo: setup  ## A generated organisation: allocated, summed up and served on 127
 test: setup servers  ## All tests, the doctests included
 	@$(BIN)/python -m pytest -q -n 2 -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
 
-check: setup  ## Style, types, layers, and that the documentation matches the code
+check: setup  ## Style, types, layers, dependencies, and that the documentation matches the code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/test_project.py
+	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/test_project.py tests/security/test_dependencies.py
 
 bench: setup  ## The measured bars, as a table and as JSON
 	@$(BIN)/python -m benchmarks

@@ -56,10 +56,10 @@ def _shares(day: date) -> list[Share]:
     ]
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """The storage of tenant acme, filled."""
-    with tenant_store(tmp_path_factory.mktemp("storage")) as store:
+@pytest.fixture(scope="module", params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
+    """The storage of tenant acme, filled, on each kind of database."""
+    with tenant_store(tmp_path_factory.mktemp("storage"), kind=request.param) as store:
         fill(store)
         known(store)
         yield store

@@ -5,8 +5,8 @@ Used by the tests of the contract and by the tool that writes ``docs/api.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Outcome, RunRequest
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
+from tests.support.databases import scratch_database
 from tests.support.serving import served
 
 DAYS = 16
@@ -60,13 +61,19 @@ class Deployment:
 
 
 @contextmanager
-def deployed(folder: Path, tenants: tuple[str, ...] = ("acme", "scratch", "plain", "wrong")) -> Iterator[Deployment]:
-    """The service, with everything of ``acme`` and two days of ``scratch`` calculated; the others were never run."""
+def deployed(
+    folder: Path, tenants: tuple[str, ...] = ("acme", "scratch", "plain", "wrong"), *, kind: str = "sqlite"
+) -> Iterator[Deployment]:
+    """The service, with everything of ``acme`` and two days of ``scratch`` calculated; the others were never run.
+
+    Its control databases are of one ``kind``.
+    """
     organisation = Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
-    with DemoServer(organisation) as provider:
+    with DemoServer(organisation) as provider, ExitStack() as databases:
         file = folder / "chargeback.yaml"
         base = yaml.safe_load(demo_configuration(provider.info, folder))
-        file.write_text(yaml.safe_dump(_with_tenants(base, folder, tenants)), encoding="utf-8")
+        storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
+        file.write_text(yaml.safe_dump(_with_tenants(base, storage)), encoding="utf-8")
         configuration = load_configuration(file)
         engine = Engine(configuration, None)
         try:
@@ -81,13 +88,21 @@ def deployed(folder: Path, tenants: tuple[str, ...] = ("acme", "scratch", "plain
             engine.stop()
 
 
-def _with_tenants(base: dict[str, Any], folder: Path, names: tuple[str, ...]) -> dict[str, Any]:
+@contextmanager
+def _storage(kind: str, folder: Path) -> Iterator[dict[str, str]]:
+    """Storage of a tenant's own."""
+    folder.mkdir()
+    with scratch_database(kind, folder) as address:
+        yield {"connection_string": address, "facts_path": str(folder / "facts")}
+
+
+def _with_tenants(base: dict[str, Any], storage: Mapping[str, dict[str, str]]) -> dict[str, Any]:
     """The configuration with a tenant per name; ``plain`` has topics switched off, those of ``wrong`` are invalid."""
     tenants = {}
-    for name in names:
+    for name, place in storage.items():
         tenant = yaml.safe_load(yaml.safe_dump(base["tenants"]["acme"]))
         tenant["tenant_id"] = name
-        tenant["storage"]["connection_string"] = f"sqlite:///{folder / name}.db"
+        tenant["storage"] = place
         if name != "acme":
             tenant["lookback_days"] = CUTOFF_DAYS + 2
         if name == "plain":

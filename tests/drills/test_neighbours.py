@@ -54,11 +54,15 @@ def _no_folder_for_the_database(tenant: dict[str, Any], folder: Path) -> None:
     tenant["storage"]["connection_string"] = f"sqlite:///{folder / 'taken' / 'broken.db'}"
 
 
+#: A whole log, of a format that nobody knows yet.
+_LOG_OF_ANOTHER_AGE = '{"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}\n{"metaData": {"id": "x"}}\n'
+
+
 def _rubbish_facts(tenant: dict[str, Any], folder: Path) -> None:
     for table in (BILLING_TABLE, CHARGEBACKS_TABLE):
         log = folder / "broken.facts" / table / "_delta_log"
         log.mkdir(parents=True)
-        (log / f"{0:020}.json").write_text("this is no log\n")
+        (log / f"{0:020}.json").write_text(_LOG_OF_ANOTHER_AGE)
 
 
 def _wrong_credentials(tenant: dict[str, Any], folder: Path) -> None:

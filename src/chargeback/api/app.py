@@ -75,6 +75,8 @@ def create_app(services: Services) -> FastAPI:
             yield
         finally:
             app.state.workshop.close()
+            for tenant in services.tenants.values():
+                tenant.store.close()
 
     app = FastAPI(
         title="Chargeback",

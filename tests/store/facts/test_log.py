@@ -86,7 +86,12 @@ def test_a_torn_checkpoint_is_done_without(table: Path, tear: Callable[[Path], N
     assert days(table) == all_days
 
 
-@pytest.mark.parametrize("tear", [empty, half, zeros])
+def first_line(path: Path) -> None:
+    """Only the first line came to the disk."""
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+
+
+@pytest.mark.parametrize("tear", [empty, half, zeros, first_line])
 def test_a_table_that_was_never_quite_made(tmp_path: Path, tear: Callable[[Path], None]) -> None:
     """Its first entry was torn: it is made again."""
     FactTables(tmp_path).create()

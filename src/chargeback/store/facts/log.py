@@ -86,13 +86,13 @@ def _checkpoint(log: Path, version: int) -> Path:
 
 
 def _is_whole(entry: Path, *, is_first: bool) -> bool:
-    """Whether every line is an action. A later entry may be empty, as after a power cut: it changes nothing."""
+    """Whether every line is an action. The first entry says what the table is; a later one may be empty, as after a
+    power cut: it changes nothing."""
     try:
-        lines = entry.read_text(encoding="utf-8").splitlines()
-        actions = [json.loads(line) for line in lines]
+        actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
     except ValueError:
         return False
-    return bool(actions) or not is_first
+    return not is_first or all(any(kind in action for action in actions) for kind in ("protocol", "metaData"))
 
 
 def _hinted(log: Path, hint: Path) -> Path | None:

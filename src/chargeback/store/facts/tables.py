@@ -119,9 +119,9 @@ class FactTables:
             path = self.root / name
             if has_log(path):
                 continue
-            path.mkdir(parents=True, exist_ok=True)
             partition = ["date"] if "date" in schema.names else None
             with naming(name):
+                path.mkdir(parents=True, exist_ok=True)
                 DeltaTable.create(
                     str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
                 )
