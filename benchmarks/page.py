@@ -95,7 +95,7 @@ def _growth(figures: Sequence[Figure]) -> list[str]:
         lines.append(f"| {group}: {name} | {' | '.join(map(number, values))} | {exponent:.2f} |")
     peaks = [f for f in figures if f.group.startswith("calculate, ") and f.name == "peak memory"]
     growths = [f for f in figures if f.group.startswith("calculate, ") and f.name.startswith("growth of the peak")]
-    lines += ["", "| memory of a calculation | peak | growth, day by day |", "|---|---|---|"]
+    lines += ["", "| memory of a calculation | highest peak | growth |", "|---|---|---|"]
     for peak, growth in zip(peaks, growths, strict=True):
         day = peak.group.removeprefix("calculate, ")
         lines.append(f"| {day} | {number(peak.value)} MiB | {number(growth.value)} MiB {growth.note} |")
