@@ -47,7 +47,7 @@ bench: setup  ## The measured bars, as a table and as JSON
 bench-quick: setup  ## The same in less than a minute, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
-drill: setup servers  ## Long failure drills (most of an hour); their table is kept in docs/reliability.md
+drill: setup servers  ## Long failure drills (some twenty minutes); their table is kept in docs/reliability.md
 	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
 
 lock:  ## New versions of all dependencies into requirements/ (needs uv)

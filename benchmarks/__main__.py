@@ -19,7 +19,7 @@ from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.floors import Floors
 from benchmarks.measure import Figure
-from benchmarks.questions import Asking, aggregates, lists, small, tagging
+from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
 from benchmarks.reference.star import Star
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
@@ -118,7 +118,7 @@ def _served(
 
 def _questions(service: Service, tenant: Generated, star: Star | None, *, repeats: int) -> Iterator[Figure]:
     asking = Asking(service.client(), tenant, Floors(tenant.facts), star, repeats)
-    for part in (aggregates, lists, small, tagging):
+    for part in (aggregates, topics, lists, small, tagging):
         yield from part(asking)
     asking.floors.close()
 

@@ -63,6 +63,14 @@ class Floors:
             files=self.files("chargebacks", first, last),
         )
 
+    def topics(self, first: date, last: date) -> list[tuple[Any, ...]]:
+        """Sums of topic rows by topic and day, the newest ten thousand of them."""
+        return self.rows(
+            f"""SELECT date, topic_name, sum(amount), count(*) FROM {_SOURCE} GROUP BY ALL
+                ORDER BY date DESC, topic_name LIMIT {MOST_BUCKETS}""",
+            files=self.files("topic_attributions", first, last),
+        )
+
     def page(self, filters: dict[str, str], first: date, last: date, offset: int, limit: int) -> Any:
         """One page in list order, and how many rows there are. The files are in that order already."""
         where = " AND ".join(f"{name} = ${name}" for name in filters) or "TRUE"

@@ -21,6 +21,7 @@ _SIZES: Final = ("usual", "middle", "large")
 _GROWING: Final = (
     ("aggregate", "by identity_id and day, all"),
     ("aggregate", "by identity_id and day, 30 days"),
+    ("topic aggregate", "by topic_name and day, 30 days"),
     ("list", "middle page"),
     ("list", "middle page, one identity"),
     ("small", "one dimension"),

@@ -101,6 +101,20 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str, bar
     )
 
 
+def topics(asking: Asking) -> Iterator[Figure]:
+    """Sums of topic rows by topic and day."""
+    bar = _USUAL_BAR if asking.shape.name == USUAL.name else None
+    for span, days in _SPANS.items():
+        first, last = asking.dates(days)
+        yield asking.figure(
+            "topic aggregate",
+            f"by topic_name and day, {span}",
+            _ask(asking, "/topic-attributions/aggregate", group_by="topic_name", **_range(first, last)),
+            partial(asking.floors.topics, first, last),
+            bar,
+        )
+
+
 def lists(asking: Asking) -> Iterator[Figure]:
     """Pages of rows and of billing lines."""
     first, last = asking.dates(None)

@@ -40,6 +40,7 @@ def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_se
             "plugin_settings": {
                 "ccloud_api": {"key": "none", "secret": "none", "url": "http://127.0.0.1:9"},
                 "metrics": {"type": "prometheus", "url": "http://127.0.0.1:9"},
+                "topic_attribution": {"enabled": True},
             },
         }
     document = {

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Final
 
 #: Raised whenever the generator or the layout of the facts changes: older generated tenants are then not used.
-GENERATOR: Final = 1
+GENERATOR: Final = 2
 
 #: 200 days with one change of the clock (1 November in America/Denver).
 FIRST_DAY: Final = date(2026, 4, 29)
@@ -34,7 +34,8 @@ class Shape:
     """A tenant of so many identities, clusters, and members per cluster (and per schema registry).
 
     A day has about ``clusters × members × 6.85 + registries × members + 3 × identities`` chargeback rows: 5 % of the
-    members have no traffic. ``resources`` are further entries of the inventory that nothing is billed for.
+    members have no traffic. ``resources`` are further entries of the inventory that nothing is billed for. Each cluster
+    has so many ``topics``, which share each of its lines.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Shape:
     members: int
     days: int = DAYS
     resources: int = 0
+    topics: int = 0
 
     @property
     def last_day(self) -> date:
@@ -52,7 +54,7 @@ class Shape:
     @property
     def folder(self) -> str:
         """Where it lies below the folder of generated data; another shape has another name."""
-        numbers = (self.identities, self.clusters, self.members, self.days, self.resources)
+        numbers = (self.identities, self.clusters, self.members, self.days, self.resources, self.topics)
         return f"v{GENERATOR}-{self.name}-{'-'.join(map(str, numbers))}"
 
     def dates(self) -> list[date]:
@@ -60,8 +62,8 @@ class Shape:
         return [FIRST_DAY + timedelta(days=offset) for offset in range(self.days)]
 
 
-USUAL: Final = Shape("usual", identities=80, clusters=10, members=25)
-MIDDLE: Final = Shape("middle", identities=800, clusters=12, members=88)
-LARGE: Final = Shape("large", identities=5_000, clusters=20, members=250, resources=100_000)
+USUAL: Final = Shape("usual", identities=80, clusters=10, members=25, topics=30)
+MIDDLE: Final = Shape("middle", identities=800, clusters=12, members=88, topics=100)
+LARGE: Final = Shape("large", identities=5_000, clusters=20, members=250, resources=100_000, topics=200)
 #: One day of a million rows, for the calculation alone.
 HUGE_DAY: Final = Shape("huge-day", identities=20_000, clusters=50, members=2_750, days=1)

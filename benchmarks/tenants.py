@@ -13,7 +13,9 @@ from pathlib import Path
 
 from benchmarks.evidence import ECOSYSTEM, ORGANISATION, TENANT_ID, EvidenceMaker
 from benchmarks.shapes import CONNECTORS, ENVIRONMENTS, Shape
+from benchmarks.topics import topic_evidence, topic_plan
 from chargeback.allocation.day import DayCalculator
+from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
@@ -22,7 +24,13 @@ from chargeback.store.control import tags
 from chargeback.store.control.days import save_day
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, USAGE_TABLE
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    MEMBERS_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+)
 from chargeback.store.tenant import TenantStore
 
 _DATABASE = "control.db"
@@ -80,7 +88,7 @@ def generate(shape: Shape, folder: Path) -> None:
             shelves.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
             shelves.ensure_known(connection, utc_now())
             tags.write_many(connection, TENANT_ID, _tags(shape), created_by="benchmarks", override=False)
-            for day, count in rows.items():
+            for day, (count, of_topics) in rows.items():
                 save_day(
                     connection,
                     day,
@@ -88,17 +96,21 @@ def generate(shape: Shape, folder: Path) -> None:
                     resources_gathered=True,
                     chargeback_calculated=True,
                     chargeback_rows=count,
+                    topic_attribution_calculated=True,
+                    topic_rows=of_topics,
                 )
     lease.release()
     store.close()
-    done = {"rows": sum(rows.values()), "seconds": time.perf_counter() - start}
+    done = {"rows": sum(count for count, _ in rows.values()), "seconds": time.perf_counter() - start}
     (folder / _DONE).write_text(json.dumps(done))
 
 
-def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, int]:
-    maker, calculator = EvidenceMaker(shape), DayCalculator(catalogue())
+def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, tuple[int, int]]:
+    """How many chargeback and topic rows each day has."""
+    maker, calculator, attributor = EvidenceMaker(shape), DayCalculator(catalogue()), TopicAttributor(topic_plan())
     dimensions = DimensionRegister(store.facts, epoch=epoch)
-    counts: dict[date, int] = {}
+    clusters = frozenset(f"lkc-{number}" for number in range(shape.clusters))
+    counts: dict[date, tuple[int, int]] = {}
     for day in shape.dates():
         evidence = maker.day(day)
         calculated = calculator.calculate(evidence)
@@ -107,9 +119,12 @@ def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, int]:
             store.facts.replace_day(name, day, table, epoch=epoch)
         dimensions.register(calculated.dimensions)
         store.facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)
-        counts[day] = calculated.rows.num_rows
-    maker.close()
-    calculator.close()
+        lines = lines_of_clusters(evidence.billing, clusters, topic_plan())
+        topics = attributor.attribute(day, lines, topic_evidence(day, shape.clusters, shape.topics))
+        store.facts.replace_day(TOPICS_TABLE, day, topics, epoch=epoch)
+        counts[day] = calculated.rows.num_rows, topics.num_rows
+    for each in (maker, calculator, attributor):
+        each.close()
     return counts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -30,11 +31,10 @@ _TYPES: Final = (
 
 def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
     """Equal days of ``clusters`` × 2,000 topics × 7 product types."""
-    plan = _plan()
-    lines, evidence = _lines(clusters), _evidence(clusters)
+    lines, evidence = _lines(clusters), topic_evidence(FIRST_DAY, clusters, _TOPICS_PER_CLUSTER)
     facts = FactTables(scratch / f"topics-{clusters}")
     facts.create()
-    attributor = TopicAttributor(plan)
+    attributor = TopicAttributor(topic_plan())
     attributing, writing, rows = [], [], 0
     for _ in range(days):
         start = time.perf_counter()
@@ -50,7 +50,8 @@ def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
     yield Figure(group, "write the rows", min(writing), "s")
 
 
-def _plan() -> TopicPlan:
+def topic_plan() -> TopicPlan:
+    """What the overlay does, with one product type more than by default."""
     written: dict[str, Any] = {
         "ccloud_api": {"key": "k", "secret": "s"},
         "metrics": {"url": "http://127.0.0.1:9090"},
@@ -79,8 +80,8 @@ def _lines(clusters: int) -> Any:
     return billing_table(lines, ecosystem="confluent_cloud", tenant_id="bench")
 
 
-def _evidence(clusters: int) -> Any:
-    """Every measure of every topic, of very different sizes."""
+def topic_evidence(day: date, clusters: int, topics: int) -> Any:
+    """Every measure of every topic of a day, of very different sizes, in schema USAGE."""
     with duckdb.connect() as database:
         made = database.sql(
             """
@@ -89,6 +90,6 @@ def _evidence(clusters: int) -> Any:
             FROM range($clusters::BIGINT) AS c(cluster), range($topics::BIGINT) AS t(topic),
                  (VALUES ('topic_bytes_in'), ('topic_bytes_out'), ('topic_retained_bytes')) AS m(measure)
             """,
-            params={"day": FIRST_DAY, "clusters": clusters, "topics": _TOPICS_PER_CLUSTER},
+            params={"day": day, "clusters": clusters, "topics": topics},
         )
         return made.to_arrow_table().cast(USAGE)

@@ -10,12 +10,12 @@ from benchmarks.evidence import EvidenceMaker
 from benchmarks.floors import Floors
 from benchmarks.reference.loop import allocate, new_database
 from benchmarks.reference.star import Star
-from benchmarks.shapes import FIRST_DAY, Shape
+from benchmarks.shapes import CLUSTER_TYPES, FIRST_DAY, Shape
 from benchmarks.tenants import Generated, generate
 
 from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
 
-_TINY = Shape("tiny", identities=20, clusters=3, members=4, days=2, resources=5)
+_TINY = Shape("tiny", identities=20, clusters=3, members=4, days=2, resources=5, topics=4)
 
 
 def _tiny(folder: Path) -> Generated:
@@ -34,6 +34,13 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
     floors = Floors(tenant.facts)
     sums = floors.aggregate("identity_id", "day", "UTC", FIRST_DAY, _TINY.last_day)
     assert sum(row[2] for row in sums) == sum(billed)
+    of_clusters = [
+        line["total_cost"]
+        for day in _TINY.dates()
+        for line in read_day(facts, BILLING_TABLE, day).to_pylist()
+        if line["resource_id"].startswith("lkc-") and line["product_type"] in CLUSTER_TYPES
+    ]
+    assert sum(row[2] for row in floors.topics(FIRST_DAY, _TINY.last_day)) == sum(of_clusters)
     floors.close()
     star = Star(tmp_path / "star.db", tenant.files())
     assert sum(row[3] for row in star.aggregate("identity_id", "day", FIRST_DAY, _TINY.last_day)) == sum(map(len, rows))

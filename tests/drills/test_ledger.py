@@ -1,0 +1,61 @@
+"""The ledger notes what happened, and the page shows what it noted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.drills.ledger import FAULTS, Drill, Ledger, Outcome
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+_ROW = re.compile(r"^\| (.+?) \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
+
+
+def outcome(*amounts: int) -> Outcome:
+    """An outcome of so many rows."""
+    return Outcome(pa.table({"amount": pa.array(amounts, pa.int64())}), b"")
+
+
+def test_rows_that_are_lost_doubled_or_different_are_counted() -> None:
+    """A different row is one that is missing and one too many; the order does not matter."""
+    assert outcome(1, 2, 2).differing_rows(outcome(2, 1, 2)) == 0
+    assert outcome(1, 2).differing_rows(outcome(1)) == 1
+    assert outcome(1).differing_rows(outcome(1, 1)) == 1
+    assert outcome(1).differing_rows(outcome(2)) == 2
+
+
+def test_a_try_that_raises_is_not_survived() -> None:
+    """It counts as a try, and the error goes on."""
+    ledger = Ledger()
+    with pytest.raises(ZeroDivisionError), ledger.drill("clock put back"):
+        raise ZeroDivisionError
+    with ledger.drill("clock put back"):
+        pass
+    assert ledger.drills == {"clock put back": Drill(tries=2, survived=1)}
+
+
+def test_ledgers_of_several_sessions_are_one() -> None:
+    """Counts are added, fault by fault."""
+    ledger = Ledger({"clock put back": Drill(1, 1, 0)})
+    ledger.add({"clock put back": {"tries": 2, "survived": 1, "lost_rows": 3}, "facts file missing": {"tries": 1}})
+    assert ledger.table()[2:] == ["| facts file missing | 1 | 0 | 0 |", "| clock put back | 3 | 2 | 3 |"]
+
+
+def test_the_page_shows_every_fault_survived() -> None:
+    """Nothing that is drilled is missing from the table, every try was survived, and no row was lost."""
+    rows = _ROW.findall(PAGE.read_text(encoding="utf-8"))
+    assert tuple(fault for fault, *_ in rows) == FAULTS
+    assert [fault for fault, tries, survived, lost in rows if tries != survived or lost != "0" or tries == "0"] == []
+
+
+def test_a_page_is_written_in_its_place(tmp_path: Path) -> None:
+    """What stands around the table stays."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- drills -->\nold\n<!-- end of drills -->\nafter\n")
+    Ledger({"clock put back": Drill(1, 1, 0)}).write(page)
+    text = page.read_text()
+    assert text.startswith("before\n<!-- drills -->\n\nMade by `make drill` on ")
+    assert text.endswith("| clock put back | 1 | 1 | 0 |\n\n<!-- end of drills -->\nafter\n")
