@@ -11,12 +11,7 @@ from pathlib import Path
 import httpx
 
 from tests.cli.conftest import COMMAND, Run, environment
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+from tests.support.processes import free_port
 
 
 def get(url: str) -> httpx.Response:

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from tests.cli.conftest import COMMAND, Demo, Run, environment
-from tests.cli.test_demo import free_port
 from tests.config.conftest import tenant
+from tests.support.processes import free_port
 
 
 @pytest.fixture

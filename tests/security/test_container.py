@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from tests.cli.conftest import COMMAND, Demo, demo, environment
-from tests.cli.test_demo import free_port
 from tests.cli.test_serve import wait_for
+from tests.support.processes import free_port
 
 __all__ = ["demo"]
 

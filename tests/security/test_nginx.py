@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from chargeback.store.tenant import TenantStore
-from tests.cli.test_demo import free_port
 from tests.security.test_tenants import MARK, TRAVERSALS, address, service, stores
 from tests.security.test_tls import certificate
+from tests.support.processes import free_port
 from tests.support.prometheus import installed
 
 __all__ = ["address", "certificate", "service", "stores"]

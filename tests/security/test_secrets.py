@@ -19,8 +19,8 @@ import yaml
 from chargeback.config import load_configuration
 from chargeback.demo.faults import Fault
 from tests.cli.conftest import COMMAND, Demo, chargeback, demo, environment
-from tests.cli.test_demo import free_port
 from tests.cli.test_serve import wait_for
+from tests.support.processes import free_port
 
 __all__ = ["chargeback", "demo"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from tests.support.processes import free_port
 
 #: What ``basic_auth=True`` asks for.
 USER = "reader"
@@ -81,7 +82,7 @@ class RealPrometheus:
         assert done.returncode == 0, f"promtool could not load the samples: {done.stderr}"
 
     def _start(self, server: str) -> None:
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         config, web = self._folder / "prometheus.yml", self._folder / "web.yml"
         config.write_text(json.dumps({"scrape_configs": self._scrapes()}))  # JSON is YAML
@@ -149,10 +150,3 @@ def installed(program: str) -> str:
     if found is None:
         pytest.fail(f"{program} is missing: install Debian's `prometheus` package")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

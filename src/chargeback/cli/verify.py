@@ -58,16 +58,16 @@ def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
     )
     names = ("day", "topics", "clusters", "attributed", "left out")
     print_table(f"tenant {tenant}: topics", names, zip(*columns, strict=True))
-    wrong = [check for check in checks if check.is_wrong]
     print_damage(tenant, checks)
-    for check in wrong:
-        if check.damage:
+    for check in checks:
+        if check.damage or not check.is_wrong:
             continue
         typer.echo(
             f"error: tenant {tenant}: {check.day}: {check.wrong_lines} lines differ from their topics, "
             f"{check.lost_rows} topic rows are missing",
             err=True,
         )
-    if not wrong:
+    right = not any(check.is_wrong for check in checks)
+    if right:
         typer.echo(f"tenant {tenant}: the topics of every attributed day sum to their lines exactly")
-    return not wrong
+    return right

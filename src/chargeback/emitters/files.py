@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Formatter
 from urllib.parse import quote
 
+from chargeback.disk import force
 from chargeback.errors import EmitterError
 
 _TEMPORARY = ".chargeback-"
@@ -42,18 +43,9 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callabl
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        _remember_name(path.parent)
+        force(path.parent)
     except OSError as error:
         raise EmitterError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from error
-
-
-def _remember_name(folder: Path) -> None:
-    """Let the folder's new entry survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def check_template(template: str, known: Iterable[str], required: Iterable[str]) -> str:

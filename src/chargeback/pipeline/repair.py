@@ -23,6 +23,7 @@ from chargeback.store.facts.log import mend_log
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
+    DAY_TABLES,
     DIMENSIONS_TABLE,
     SCHEMAS,
     TOPICS_TABLE,
@@ -57,13 +58,19 @@ def repair(job: Job) -> None:
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
             job.trouble(f"{day}: {name}: {trouble}; {_remedy(job, name, day)}")
-    gathered = [day for day in losses.get(BILLING_TABLE, ()) if day in job.window]
+    if losses:
+        _let_be_made_again(job, losses)
+    _repair_dimensions(job)
+
+
+def _let_be_made_again(job: Job, losses: Losses) -> None:
+    """Bills are gathered again where the provider is still asked for their days; results are made again."""
     with job.lease.write() as connection:
-        for day in gathered:
-            states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
+        for day in losses.get(BILLING_TABLE, ()):
+            if day in job.window:
+                states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
         states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
-    _repair_dimensions(job)
 
 
 def _mend_logs(job: Job) -> None:
@@ -120,9 +127,7 @@ def _miscounted(job: Job, known: list[DayState]) -> Iterator[tuple[str, date, st
 def _damaged(job: Job) -> Iterator[tuple[str, date, str]]:
     facts = job.store.facts
     thorough = job.request.recalculate or upkeep_is_due(facts.root)
-    for name, schema in SCHEMAS.items():
-        if "date" not in schema.names:
-            continue
+    for name in DAY_TABLES:
         job.check()
         for file in facts.snapshot(name).files:
             try:

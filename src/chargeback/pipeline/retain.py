@@ -13,7 +13,7 @@ from chargeback.errors import LeaseLost, StorageError
 from chargeback.pipeline.events import Stage
 from chargeback.pipeline.job import Job
 from chargeback.store.control.retention import forget_days, oldest_day
-from chargeback.store.facts.tables import SCHEMAS
+from chargeback.store.facts.tables import DAY_TABLES, SCHEMAS
 from chargeback.store.facts.upkeep import Upkept, note_upkeep, rewrite_dimensions, tidy_table, upkeep_is_due
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def retain(job: Job) -> None:
 def _forget(job: Job, oldest: date) -> None:
     with job.store.control.read() as connection:
         oldest_state = oldest_day(connection)
-    expired = [name for name in _by_day() if any(day < oldest for day in job.store.facts.snapshot(name).days)]
+    expired = [name for name in DAY_TABLES if any(day < oldest for day in job.store.facts.snapshot(name).days)]
     if not expired and (oldest_state is None or oldest_state >= oldest):
         return
     job.enter(Stage.RETENTION, oldest, total=len(expired))
@@ -59,10 +59,6 @@ def _forget(job: Job, oldest: date) -> None:
         job.store.facts.delete_before(name, oldest, epoch=job.lease.epoch)
         job.report(Stage.RETENTION, oldest, number, len(expired))
     log.info("tenant %s: %d days before %s are past their retention and gone", job.tenant.name, forgotten, oldest)
-
-
-def _by_day() -> list[str]:
-    return [name for name, schema in SCHEMAS.items() if "date" in schema.names]
 
 
 def _upkeep(job: Job) -> None:

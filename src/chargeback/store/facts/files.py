@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from chargeback.disk import force
 from chargeback.errors import DamagedFacts
-from chargeback.store.facts.log import force
 
 _LARGEST_ROW_GROUP: Final = 2**20
 _DIGITS: Final = 32
@@ -51,8 +51,9 @@ def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddA
     """
     folder = root.joinpath(*(f"{column}={value}" for column, value in partition.items()))
     folder.mkdir(exist_ok=True)
+    name = f"part-00000-{uuid.uuid4()}"
     # The name under which upkeep finds what a killed writer has left.
-    unfinished = folder / f"part-00000-{uuid.uuid4()}.zstd.parquet#1"
+    unfinished = folder / f"{name}.zstd.parquet#1"
     try:
         pq.write_table(
             rows.drop_columns(list(partition)),
@@ -62,10 +63,8 @@ def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddA
             row_group_size=_LARGEST_ROW_GROUP,
             store_schema=False,
         )
-        with unfinished.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         force(unfinished)
-        path = folder / f"part-00000-{uuid.uuid4()}-{digest[:_DIGITS]}.zstd.parquet"
+        path = folder / f"{name}-{_digest(unfinished)[:_DIGITS]}.zstd.parquet"
         unfinished.rename(path)
     except BaseException:
         with suppress(OSError):
@@ -111,10 +110,7 @@ def check_file(file: DayFile, *, thorough: bool) -> None:
     """
     try:
         size = Path(file.path).stat().st_size
-        digest = None
-        if thorough:
-            with Path(file.path).open("rb") as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        digest = _digest(Path(file.path)) if thorough else None
     except OSError as error:
         raise _as_damage(file, error) from error
     if trouble := _difference(file, size, digest):
@@ -123,7 +119,9 @@ def check_file(file: DayFile, *, thorough: bool) -> None:
 
 def damaged(file: DayFile, trouble: str) -> DamagedFacts:
     """The error about a file, which names its table and its place in it."""
-    return DamagedFacts(f"the file {_within_facts(file.path)} {trouble}", table=_table(file.path), day=file.day)
+    named = _PLACE.search(file.path)
+    place, table = (named[0], named[1]) if named else (file.path, "")
+    return DamagedFacts(f"the file {place} {trouble}", table=table, day=file.day)
 
 
 def damage_named_in(message: str) -> DamagedFacts | None:
@@ -154,11 +152,6 @@ def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
     return None
 
 
-def _within_facts(path: str) -> str:
-    named = _PLACE.search(path)
-    return named[0] if named else path
-
-
-def _table(path: str) -> str:
-    named = _PLACE.search(path)
-    return named[1] if named else ""
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,13 +8,14 @@ are made, and one that was cut off is set aside: it belongs to a commit that nob
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from chargeback.disk import force
 
 FOLDER: Final = "_delta_log"
 #: What is set aside is a leftover, which upkeep removes.
@@ -42,15 +43,6 @@ def settle_log(table: Path, after: int) -> None:
             force(log / _LAST_CHECKPOINT)
         version += 1
     force(log)
-
-
-def force(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def mend_log(table: Path) -> Iterator[str]:

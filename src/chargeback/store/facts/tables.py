@@ -50,6 +50,9 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     TOPICS_TABLE: TOPIC_ATTRIBUTIONS,
 }
 
+#: The tables that are partitioned by day.
+DAY_TABLES: Final = tuple(name for name, schema in SCHEMAS.items() if "date" in schema.names)
+
 #: Rows of a day's file are written in this order, which is also the order of every list.
 ORDER: Final[Mapping[str, Sequence[str]]] = {
     BILLING_TABLE: ("timestamp", "resource_id", "product_type", "line_id"),
@@ -119,7 +122,7 @@ class FactTables:
             path = self.root / name
             if has_log(path):
                 continue
-            partition = ["date"] if "date" in schema.names else None
+            partition = ["date"] if name in DAY_TABLES else None
             with naming(name):
                 path.mkdir(parents=True, exist_ok=True)
                 DeltaTable.create(

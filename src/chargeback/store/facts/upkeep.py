@@ -29,9 +29,9 @@ from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
+    DAY_TABLES,
     DIMENSIONS_TABLE,
     LEASE,
-    SCHEMAS,
     FactTables,
     naming,
 )
@@ -158,7 +158,7 @@ def _leftovers(root: Path) -> Iterator[Path]:
 
 def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
     """Remove the empty folders of days that are not in the table and have not changed for long."""
-    if "date" not in SCHEMAS[name].names:
+    if name not in DAY_TABLES:
         return 0
     kept = {file.day for file in facts.snapshot(name).files}
     oldest = time.time() - age.total_seconds()
