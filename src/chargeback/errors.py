@@ -6,11 +6,16 @@
     ├── ConfigurationError      the configuration cannot be used; carries every problem found
     ├── SourceError             something outside did not give what we asked for
     │   ├── SourceUnavailable   it may answer later (network, time-out, 429, 5xx)        retryable
+    │   │   └── SourcePartial   it answered, and says that something is missing          retryable
+    │   │   └── SourceUnreachable   no connection to it can be made                      retryable
     │   ├── SourceRejected      it refused, and will refuse again (400, 401, 403, 404)
     │   ├── SourceTooLarge      it refused because the question was too big: ask smaller ones
     │   └── SourceDataError     it answered something that cannot be understood or trusted
+    │       └── PluginError     a plugin failed in a way that it does not declare, or breaks its contract
     ├── StorageError            the tenant's storage cannot be used
-    │   ├── SchemaError         the control database is ahead of this code, or its history is broken
+    │   ├── SchemaError         the control database is not at this code's revision, or its history is broken
+    │   │   └── ForeignStorage  the storage is another tenant's: this configuration must not use it
+    │   ├── SumTooLarge         a sum has more digits than can be shown: one of the amounts must be wrong
     │   ├── DamagedFacts        a file of the facts is missing, or not what was written
     │   ├── StorageBusy         another writer was in the way                             retryable
     │   ├── LeaseHeld           another run works on this tenant                          retryable
@@ -21,6 +26,7 @@
     ├── ListenError             the address to serve on cannot be had
     ├── TenantSuspended         too many gatherings failed in a row: somebody must act before it runs again
     ├── NoRunner                this process runs no pipelines
+    ├── EngineBusy              as many runs are under way as may be                      retryable
     ├── QueryTimeout            a question took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
 
@@ -89,6 +95,14 @@ class SourceUnavailable(SourceError):
     retryable = True
 
 
+class SourcePartial(SourceUnavailable):
+    """The source answered, but says itself that its answer is incomplete; another question may be answered in full."""
+
+
+class SourceUnreachable(SourceUnavailable):
+    """No connection to the source can be made: its name, its port or the way to it is wrong, or nothing runs there."""
+
+
 class SourceRejected(SourceError):
     """The source refused the request and will refuse it again until somebody acts.
 
@@ -108,12 +122,25 @@ class SourceDataError(SourceError):
     """The source answered something that cannot be understood or must not be trusted."""
 
 
+class PluginError(SourceDataError):
+    """A plugin raised something that its contract does not name, or answered what the contract does not allow; the
+    message names the plugin and the method."""
+
+
 class StorageError(ChargebackError):
     """The storage of a tenant cannot be used."""
 
 
 class SchemaError(StorageError):
-    """The control database is newer than this code, or its migration history is broken."""
+    """The control database must not be used by this code: it is newer, older, or its migration history is broken."""
+
+
+class ForeignStorage(SchemaError):
+    """The storage is another tenant's; the message names both and says what to do."""
+
+
+class SumTooLarge(StorageError):
+    """A sum of amounts has more than 26 digits before its decimal point: one of them must be wrong."""
 
 
 class DamagedFacts(StorageError):
@@ -164,6 +191,12 @@ class TenantSuspended(ChargebackError):
 
 class NoRunner(ChargebackError):
     """A run was asked of a process that runs no pipelines."""
+
+
+class EngineBusy(ChargebackError):
+    """As many runs are under way as may be at the same time; one that ends makes room."""
+
+    retryable = True
 
 
 class QueryTimeout(ChargebackError):

@@ -20,7 +20,7 @@ from chargeback.config.settings import JSON_FORMAT, LOG_CONTEXT, LoggingSettings
 MASK = "********"
 
 #: Libraries that tell every step they take; unless the configuration names them, only what they warn of is shown.
-QUIET = dict.fromkeys(("alembic", "apscheduler", "httpcore", "httpx", "uvicorn"), "WARNING")
+QUIET = dict.fromkeys(("alembic", "httpcore", "httpx", "uvicorn"), "WARNING")
 
 # Hiding a value of three letters would hide half of every sentence, and protect nobody.
 _SHORTEST_SECRET = 4

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.model.days import DayRange, InstantRange, instants, parse_instant, render_instant, zone_named
+from chargeback.model.days import (
+    DayRange,
+    InstantRange,
+    has_passed,
+    instants,
+    parse_instant,
+    render_instant,
+    zone_named,
+)
 
 _DAYS = st.dates(date(2000, 1, 1), date(2099, 12, 1))
 
@@ -60,3 +68,11 @@ def test_instants_are_read_with_and_without_offset() -> None:
     assert render_instant(parse_instant("2026-01-01T02:00:00+02:00")) == "2026-01-01T00:00:00Z"
     with pytest.raises(ValueError, match="is not an ISO 8601"):
         parse_instant("yesterday")
+
+
+def test_a_gap_has_passed_when_it_lies_on_either_side_of_now() -> None:
+    """Since ever, a gap has passed; since an instant that is further ahead than the gap, too."""
+    now, gap = datetime(2026, 1, 31, 12, tzinfo=UTC), timedelta(hours=24)
+    assert has_passed(gap, None, now)
+    for hours, passed in ((-25, True), (-24, True), (-23, False), (0, False), (23, False), (25, True)):
+        assert has_passed(gap, now + timedelta(hours=hours), now) is passed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import duckdb
 import pyarrow as pa
 
@@ -63,3 +65,8 @@ def test_a_plan_knows_other_spellings() -> None:
     assert plan.method_of("A") == plan.method_of("B") == TopicMethod("even_split")
     assert plan.method_of("C") is None
     assert [plan.excludes(name) for name in ("_a", "x1", "x12", "a_")] == [True, True, False, False]
+
+
+def test_retention_counts_days_back() -> None:
+    """The oldest day of which rows are kept is as many days back as the plan says."""
+    assert TopicPlan({}, {}, "cluster", "topic", retention_days=31).oldest_day(date(2026, 3, 31)) == date(2026, 2, 28)

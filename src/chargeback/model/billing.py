@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
+from typing import Final
 
 import pyarrow as pa
 
@@ -99,6 +102,20 @@ class BillingLine:
                 self.tier or "",
             )
         )
+
+
+_COVERAGE: Final = re.compile(r"measured at (\d+) of (\d+) steps")
+
+
+def partly_measured(steps: int, expected: int) -> str:
+    """The description of a line whose quantity was measured at some of the steps of its day only."""
+    return f"measured at {steps} of {expected} steps"
+
+
+def coverage_of(line: BillingLine) -> Fraction:
+    """How much of its day a line was measured over, as its description tells; all of it where that says nothing."""
+    found = _COVERAGE.search(line.description or "")
+    return Fraction(int(found[1]), int(found[2])) if found and int(found[2]) else Fraction(1)
 
 
 def line_ids(lines: Iterable[BillingLine]) -> list[str]:

@@ -74,12 +74,15 @@ def from_units(units: int) -> Decimal:
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum; Python's own addition would round beyond 28 digits.
+    """The exact sum; Python's own addition would round beyond 28 digits. It may be larger than any amount may be.
 
     >>> total([Decimal("0.1"), Decimal("-0.3")])
     Decimal('-0.200000000000')
+    >>> total([LIMIT, LIMIT])
+    Decimal('200000000000000000000000000.000000000000')
     """
-    return from_units(sum(map(to_units, amounts)))
+    units = (amount.quantize(UNIT, context=_EXACT).scaleb(PLACES, context=_EXACT) for amount in amounts)
+    return from_units(sum(map(int, units)))
 
 
 def render(value: Decimal) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -107,6 +108,10 @@ class TopicPlan:
     def excludes(self, topic: str) -> bool:
         """Whether one of the patterns leaves the topic out."""
         return any(fnmatchcase(topic, pattern) for pattern in self.exclude_patterns)
+
+    def oldest_day(self, today: date) -> date:
+        """Return the oldest UTC day of which topic rows are kept."""
+        return today - timedelta(days=self.retention_days)
 
 
 def topic_resource_id(cluster_id: str, topic: str) -> str:

@@ -11,7 +11,7 @@ QUANTITY = pa.decimal128(38, 6)
 QUANTITY_PLACES = 6
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
 #: No honest measurement is as large; below it, no sum of them over a day leaves 128 bits.
-_LIMIT = Decimal(10) ** 26
+QUANTITY_LIMIT = Decimal(10) ** 26
 _EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)
 
 #: One row is one measurement over the day: of which measure, on which resource, by whom (an identity, or a topic).
@@ -55,6 +55,6 @@ def parse_quantity(text: str) -> Decimal | None:
         value = Decimal(text)
     except InvalidOperation:
         return None
-    if not value.is_finite() or value < 0 or value >= _LIMIT:
+    if not value.is_finite() or value < 0 or value >= QUANTITY_LIMIT:
         return None
     return value.quantize(_STEP, context=_EXACT)

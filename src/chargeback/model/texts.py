@@ -1,0 +1,85 @@
+"""Texts from outside, made safe to store: both databases, Arrow and JSON take whatever these functions return.
+
+A provider may cut a name in the middle of an emoji, send a NUL, or an id longer than a column. None of that may stop a
+run, and it must come out the same on SQLite (which takes almost anything) and on PostgreSQL (which does not).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: The most characters of an id of a resource, an identity or a grant.
+LONGEST_ID: Final = 255
+#: The most characters of a resource type or an identity type.
+LONGEST_TYPE: Final = 64
+#: The most characters of a topic's name: what Kafka allows. The id of a topic is made of it and its cluster's id.
+LONGEST_TOPIC: Final = 249
+#: The most characters of a name, a description or any other free text.
+LONGEST_TEXT: Final = 2000
+
+_HASH_DIGITS: Final = 16
+_SPACES = re.compile("[\t\n\r]")
+_NUL = re.compile("\0")
+#: Other control characters are no part of any name, separate the parts of keys here, and drive terminals.
+_UNSTORABLE = re.compile("[\x01-\x1f\x7f-\x9f\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL_CHARACTERS: Final = r"[\x00-\x1f\x7f-\x{9f}]"
+
+_Json = TypeVar("_Json")
+
+
+def clean_text(text: str) -> str:
+    """Return ``text`` without characters that cannot be stored.
+
+    NUL is dropped; tab and line breaks become spaces; every other control character and every lone surrogate becomes
+    U+FFFD, the replacement character.
+
+    >>> ascii(clean_text("caf\\ud83d\\0\\x1b!"))
+    "'caf\\\\ufffd\\\\ufffd!'"
+    """
+    if text.isprintable():
+        return text
+    return _UNSTORABLE.sub("\ufffd", _NUL.sub("", _SPACES.sub(" ", text)))
+
+
+def clean_id(text: str, longest: int = LONGEST_ID) -> str:
+    """Return an id that is clean and has at most ``longest`` characters.
+
+    A longer one is cut and ends in ``~`` and a hash of the whole id, so that two long ids stay two and one id is the
+    same in every run.
+
+    >>> clean_id("x" * 300)[-20:]
+    'xxx~12b539c1cad94615'
+    """
+    text = clean_text(text)
+    if len(text) <= longest:
+        return text
+    digest = hashlib.blake2b(text.encode(), digest_size=_HASH_DIGITS // 2).hexdigest()
+    return f"{text[: longest - _HASH_DIGITS - 1]}~{digest}"
+
+
+def clean_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
+    """Return a column of ids, each cleaned as by :func:`clean_id`; the column itself where nothing is to be done."""
+    odd = pc.or_(pc.match_substring_regex(column, _CONTROL_CHARACTERS), pc.greater(pc.utf8_length(column), longest))
+    if not pc.any(odd).as_py():
+        return column
+    cleaned = [None if text is None else clean_id(text, longest) for text in column.to_pylist()]
+    return pa.chunked_array([pa.array(cleaned, pa.string())])
+
+
+def replace_surrogates(document: _Json) -> _Json:
+    """Return a JSON document in whose texts, keys included, every lone surrogate is U+FFFD."""
+    replaced: Any = document
+    if isinstance(document, str):
+        replaced = _SURROGATE.sub("\ufffd", document)
+    elif isinstance(document, list):
+        replaced = [replace_surrogates(each) for each in document]
+    elif isinstance(document, dict):
+        replaced = {replace_surrogates(key): replace_surrogates(value) for key, value in document.items()}
+    result: _Json = replaced
+    return result

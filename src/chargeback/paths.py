@@ -1,0 +1,32 @@
+"""Paths as people write them: relative to a folder, with ``~``, and no longer than a file system takes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+#: What Linux takes, less room for the names of the files that are made below a folder (bytes).
+LONGEST_PATH = 3800
+LONGEST_NAME = 255
+
+
+def locate(written: str, folder: Path) -> Path:
+    """Return the absolute path that ``written`` means in a file in ``folder``. Links are kept, ``..`` is resolved.
+
+    Raises:
+        ValueError: it can be no path; the message says why and does not show it.
+    """
+    if not written.strip() or "\0" in written:
+        raise ValueError("should be a path")
+    try:
+        expanded = Path(written).expanduser()
+    except RuntimeError:
+        raise ValueError("begins with a home folder (~) that does not exist") from None
+    path = Path(os.path.abspath(folder / expanded))  # noqa: PTH100 - links are kept, dots go
+    try:
+        sizes = [len(os.fsencode(part)) for part in path.parts]
+    except UnicodeEncodeError:
+        raise ValueError("has characters that no path can have") from None
+    if max(sizes) > LONGEST_NAME or sum(sizes) + len(sizes) > LONGEST_PATH:
+        raise ValueError(f"is too long: a name may have {LONGEST_NAME} bytes, a path {LONGEST_PATH:,}")
+    return path

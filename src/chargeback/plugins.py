@@ -1,0 +1,74 @@
+"""Calls into plugins: other people's code, which may fail in any way.
+
+Whatever a plugin raises leaves :func:`calling` as an error of ours that names the plugin and the method. The traceback
+is logged at DEBUG, where its author finds it.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from chargeback.errors import ChargebackError, ConfigurationError, PluginError, SourceError, Stopped
+from chargeback.model.texts import clean_text
+
+log = logging.getLogger(__name__)
+
+_LONGEST_MESSAGE: Final = 300
+_SHORTEST_SECRET: Final = 4
+_MASK: Final = "***"
+
+#: What a plugin may raise on purpose; it reaches the caller as it is.
+_DECLARED: Final = (SourceError, ConfigurationError, Stopped)
+
+
+@contextmanager
+def calling(
+    plugin: str,
+    method: str,
+    *,
+    stop: Event | None = None,
+    secrets: Collection[str] = (),
+    declared: tuple[type[ChargebackError], ...] = _DECLARED,
+) -> Iterator[None]:
+    """Turn whatever the call inside the ``with`` raises, unless it is one of ``declared``, into a PluginError.
+
+    ``plugin`` and ``method`` name them in the message; ``secrets`` are masked in it. Once ``stop`` is set, any failure
+    counts as having stopped.
+
+    Raises:
+        PluginError: the plugin raised something that it does not declare.
+        Stopped: the work was asked to stop.
+    """
+    try:
+        yield
+    except declared as error:
+        error.message = clean_text(error.message)
+        raise
+    except (Exception, SystemExit) as error:
+        if stop is not None and stop.is_set():
+            raise Stopped(f"stopped while {plugin} was at work") from None
+        log.debug("%s: %s failed", plugin, method, exc_info=error)
+        raise PluginError(f"{plugin}: {method} raised {describe(error, secrets)}") from None
+
+
+def describe(error: BaseException, secrets: Collection[str] = ()) -> str:
+    """Return the type, the message and the place of an error in one line, with ``secrets`` masked."""
+    try:
+        message = clean_text(str(error))
+    except Exception:  # noqa: BLE001 - the error is a plugin's too
+        message = ""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            message = message.replace(secret, _MASK)
+    message = " ".join(message.split())
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]}…"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{place}" if message else f"{type(error).__name__}{place}"

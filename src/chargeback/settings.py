@@ -1,0 +1,102 @@
+"""What all models of settings share: their base, and types for paths, exact numbers and addresses."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import (
+    AfterValidator,
+    AnyHttpUrl,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SecretStr,
+    ValidationInfo,
+    model_validator,
+)
+
+from chargeback.model.money import parse_decimal
+from chargeback.paths import locate
+
+#: The longest time that a setting may name, in seconds: 31 days.
+LONGEST_WAIT = 31 * 86_400
+#: The key of pydantic's validation context under which the folder of the configuration file stands.
+FOLDER: Final = "folder"
+
+
+class Settings(BaseModel):
+    """Base of every settings model: unknown keys are errors, values do not change afterwards, and a value that a
+    message might show is hidden (it could be a secret). A relative path starts at the folder of the configuration
+    file, whatever the working directory is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="after")
+    def _paths_start_at_the_file(self, info: ValidationInfo) -> Self:
+        for name, value in self.__dict__.items():  # defaults included
+            self.__dict__[name] = _located(value, info)
+        return self
+
+
+def _located(value: Any, info: ValidationInfo) -> Any:
+    """The value, in which every path is absolute."""
+    if isinstance(value, Path):
+        return locate(str(value), (info.context or {}).get(FOLDER, Path()))
+    if type(value) in {list, tuple, set, frozenset}:
+        return type(value)(_located(each, info) for each in value)
+    if type(value) is dict:
+        return {key: _located(each, info) for key, each in value.items()}
+    return value
+
+
+def _located_text(value: object, info: ValidationInfo) -> object:
+    return locate(value, (info.context or {}).get(FOLDER, Path())) if isinstance(value, str) else value
+
+
+#: A path of a plugin's settings, absolute once it is read: a relative one starts at the folder of the configuration
+#: file. A text that can be no path is an error.
+LocalPath = Annotated[Path, BeforeValidator(_located_text)]
+
+
+def _decimal_text(value: object) -> object:
+    if isinstance(value, float):
+        raise ValueError("write the number in quotes, so that it is exact")  # noqa: TRY004 - pydantic wants ValueError
+    return parse_decimal(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+#: A decimal that is written in quotes, so that no digit depends on a binary float.
+ExactDecimal = Annotated[Decimal, BeforeValidator(_decimal_text)]
+
+
+def _checked_url(value: str) -> str:
+    try:
+        address = AnyHttpUrl(value)
+    except ValueError:
+        raise ValueError("write an address such as https://metrics.example.com") from None
+    if address.username or address.password:
+        raise ValueError("keep credentials out of the address; there are keys of their own for them")
+    return value.rstrip("/")
+
+
+#: An http(s) address without a trailing slash.
+Url = Annotated[
+    str,
+    BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
+    AfterValidator(_checked_url),
+]
+
+
+def secrets_in(value: object) -> Iterator[str]:
+    """Every secret text in settings, at whatever depth."""
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from secrets_in(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from secrets_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from secrets_in(each)

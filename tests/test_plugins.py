@@ -1,0 +1,78 @@
+"""Calls into plugins: whatever they raise names them."""
+
+from __future__ import annotations
+
+import logging
+from threading import Event
+
+import pytest
+
+from chargeback.errors import AllocationError, ConfigurationError, PluginError, SourceRejected, Stopped
+from chargeback.plugins import calling, describe
+
+
+class Unspeakable(Exception):
+    """An error that cannot even be told."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def fail(error: Exception) -> None:
+    """Raise the error, at a place to be told."""
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("url"), "KeyError: 'url'"),
+        (ValueError(), "ValueError"),
+        (ValueError("two\nlines\x1b"), "ValueError: two lines\ufffd"),
+        (ValueError("x" * 1000), f"ValueError: {'x' * 300}\u2026"),
+        (ValueError("key s3cret, abc"), "ValueError: key ***, abc"),
+        (Unspeakable(), "Unspeakable"),
+    ],
+)
+def test_an_error_in_one_line(error: Exception, told: str) -> None:
+    """Its type, its message without secrets, and where in the plugin it was raised."""
+    with pytest.raises(type(error)) as caught:
+        fail(error)
+    place = f" (test_plugins.py, line {fail.__code__.co_firstlineno + 2})"
+    assert describe(caught.value, {"s3cret", "abc"}) == told + place
+
+
+def test_what_is_declared_passes() -> None:
+    """An error that the contract names is the very same one, its text such that it can be stored."""
+    for error in (SourceRejected("no \ud83d"), ConfigurationError([]), Stopped("asked to")):
+        with pytest.raises(type(error)) as caught, calling("plugin tiny", "open"):
+            raise error
+        assert caught.value is error
+        error.message.encode()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1), AllocationError("mine")])
+def test_what_is_not_declared_names_the_plugin(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+    """The traceback is logged at DEBUG."""
+    caplog.set_level(logging.DEBUG, "chargeback")
+    with (
+        pytest.raises(PluginError, match=f"plugin tiny: open raised {type(error).__name__}"),
+        calling("plugin tiny", "open"),
+    ):
+        raise error
+    (record,) = caplog.records
+    assert (record.levelname, record.exc_info is not None) == ("DEBUG", True)
+
+
+def test_a_key_press_is_nobodys_mistake() -> None:
+    """KeyboardInterrupt goes through."""
+    with pytest.raises(KeyboardInterrupt), calling("plugin tiny", "open"):
+        raise KeyboardInterrupt
+
+
+def test_after_a_wish_to_stop_everything_is_stopping() -> None:
+    """What fails then fails for that."""
+    stop = Event()
+    stop.set()
+    with pytest.raises(Stopped), calling("plugin tiny", "open", stop=stop):
+        raise RuntimeError("interrupted")
