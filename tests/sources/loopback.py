@@ -29,7 +29,7 @@ class Answer:
     """What to answer; ``promise`` announces a longer body than is sent, ``pieces`` sends the body in so many with
     ``pause`` seconds between them, ``hold`` waits before anything is sent."""
 
-    body: str = "{}"
+    body: str | bytes = "{}"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
@@ -97,7 +97,7 @@ class Loopback:
 
             def _send(self, answer: Answer) -> None:
                 outer._closing.wait(answer.hold)
-                body = answer.body.encode()
+                body = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
                 self.send_response(answer.status)
                 self.send_header("Content-Type", answer.content_type)
                 self.send_header("Content-Length", str(len(body) + answer.promise))

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import re
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from chargeback.errors import SourceError, SourceRejected, SourceTooLarge, SourceUnavailable, Stopped
+from chargeback.errors import (
+    SourceError,
+    SourceRejected,
+    SourceTooLarge,
+    SourceUnavailable,
+    SourceUnreachable,
+    Stopped,
+)
+from chargeback.sources.calls import CALLS
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.http import Call, HttpClient, Limits
 from chargeback.sources.rate_limit import RateLimiter
@@ -89,13 +101,14 @@ def test_a_body_cut_short_is_asked_again(stop: threading.Event) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
-    """A refusal is not repeated, and tells status, place and the provider's words."""
+    """A refusal is not repeated, and tells the address, the status and the provider's words."""
     body = json.dumps({"errors": [{"title": "No", "detail": "you may not"}]})
-    error, asked = refused(each(Answer(body, status=status)), stop)
-    assert isinstance(error, SourceRejected)
-    assert error.status == status
-    assert str(error) == f"GET /x: HTTP {status}: No: you may not (source test)"
-    assert len(asked) == 1
+    with Loopback(each(Answer(body, status=status))) as server, client_for(server, stop) as client:
+        with pytest.raises(SourceRejected) as caught:
+            client.read_json(Call("/x", {"q": "private"}))
+        assert caught.value.status == status
+        assert str(caught.value) == f"GET {server.url}/x: HTTP {status}: No: you may not (source test)"
+        assert len(server.asked) == 1
 
 
 def test_attempts_are_limited(stop: threading.Event) -> None:
@@ -107,11 +120,35 @@ def test_attempts_are_limited(stop: threading.Event) -> None:
 
 
 def test_nobody_listens(stop: threading.Event) -> None:
-    """A refused connection is an unavailable source."""
+    """A refused connection is an unreachable source, named by its address; the client does not try to connect again."""
     with Loopback(each(Answer())) as server:
         client = client_for(server, stop)
-    with client, pytest.raises(SourceUnavailable):
-        client.read_json(Call("/x"))
+    with client:
+        with pytest.raises(SourceUnreachable, match=f"^GET {server.url}/x: no connection: ") as first:
+            client.read_json(Call("/x"))
+        attempts = CALLS.read()
+        with pytest.raises(SourceUnreachable) as second:
+            client.read_json(Call("/y"))
+        assert (str(second.value), CALLS.read()) == (str(first.value), attempts)
+
+
+def test_refused_credentials_are_not_tried_again(stop: threading.Event) -> None:
+    """When the first answer of all is 401, every other call fails with the same error and nothing more is sent."""
+    with Loopback(each(Answer(status=401))) as server, client_for(server, stop) as client:
+        for path in ("/x", "/y"):
+            with pytest.raises(SourceRejected, match=f"GET {server.url}/x: HTTP 401"):
+                client.read_json(Call(path))
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("answers", [(Answer(), Answer(status=401)), (Answer(status=403), Answer(status=404))])
+def test_one_refusal_among_others_stops_nothing(stop: threading.Event, answers: tuple[Answer, ...]) -> None:
+    """Credentials that worked once, and refusals of one thing alone, leave the other calls as they are."""
+    with Loopback(each(*answers, Answer('{"ok": true}'))) as server, client_for(server, stop) as client:
+        for _ in answers:
+            with suppress(SourceRejected):
+                client.read_json(Call("/x"))
+        assert client.read_json(Call("/y")) == {"ok": True}
 
 
 def test_throttling_outlives_the_attempts_but_not_the_deadline(stop: threading.Event) -> None:
@@ -182,6 +219,41 @@ def test_a_body_beyond_the_limit_is_not_read(stop: threading.Event) -> None:
     error, asked = refused(each(Answer('"' + "x" * 200_000 + '"')), stop)
     assert isinstance(error, SourceTooLarge)
     assert len(asked) == 1
+
+
+def zipped(body: str, **headers: str) -> Answer:
+    """An answer in gzip."""
+    return Answer(gzip.compress(body.encode()), headers={"Content-Encoding": "gzip"} | headers)
+
+
+def test_a_compressed_answer(stop: threading.Event) -> None:
+    """gzip is asked for, and nothing else."""
+    answer, asked = ask(each(zipped('{"a": 1}')), stop)
+    assert answer == {"a": 1}
+    assert asked[0].headers["Accept-Encoding"] == "gzip"
+
+
+def test_a_few_bytes_that_hold_many_are_refused(stop: threading.Event) -> None:
+    """The limit counts what is decompressed, no more is decompressed than that, and the error names the address."""
+    bomb = zipped("[" + "0," * 50_000_000 + "0]")
+    tracemalloc.start()
+    try:
+        error, asked = refused(each(bomb), stop)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(error, SourceTooLarge)
+    assert len(asked) == 1
+    assert re.search(r"the answer of http://127\.0\.0\.1:\d+/x is larger than 0\.0954 MiB", str(error))
+    assert peak < 5_000_000
+
+
+def test_a_compressed_answer_that_is_cut_short_is_asked_for_again(stop: threading.Event) -> None:
+    """Whether the rest was lost on the way or never was there, the next answer may be whole."""
+    whole = zipped('{"a": 1}')
+    short = Answer(whole.body[:-9], headers=whole.headers)
+    answer, asked = ask(each(short, whole), stop)
+    assert (answer, len(asked)) == ({"a": 1}, 2)
 
 
 def test_redirects_on_the_same_server_keep_the_credentials(stop: threading.Event) -> None:

@@ -11,10 +11,10 @@ from threading import Event
 import pytest
 from pydantic import SecretStr
 
-from chargeback.ecosystems.settings import MetricsSettings
-from chargeback.errors import SourceDataError, SourceRejected, SourceTooLarge, SourceUnavailable
+from chargeback.errors import SourceDataError, SourcePartial, SourceRejected, SourceTooLarge, SourceUnavailable
 from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
 from tests.sources.loopback import Answer, Loopback, each
 from tests.support.prometheus import PASSWORD, USER, RealPrometheus
 
@@ -135,7 +135,7 @@ def test_a_bearer_token_is_sent() -> None:
         with PrometheusClient(settings, stop=Event()) as client:
             assert client.instant("up", DAY) == []
     assert server.asked[0].headers["Authorization"] == "Bearer tok-123"
-    assert server.asked[0].form == {"query": "up", "time": f"{int(DAY.timestamp())}.000"}
+    assert server.asked[0].form.items() >= {"query": "up", "time": f"{int(DAY.timestamp())}.000"}.items()
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,38 @@ def test_native_histograms_are_left_out() -> None:
         assert [sample.value for sample in client.instant("up", DAY)] == ["7"]
 
 
-def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """What the server warns of is passed on, but not with every query."""
-    answer = success("vector", [], warnings=["partial answer"])
+def test_a_remark_on_the_query_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """What Prometheus remarks on a query is passed on, but not with every query."""
+    remark = 'PromQL warning: encountered a mix of histograms and floats for metric name "up"'
+    answer = success("vector", [], warnings=[remark])
     with caplog.at_level(logging.WARNING), scripted(answer) as server, plain(server) as client:
         client.instant("up", DAY)
         client.instant("up", DAY)
-    assert [record.getMessage() for record in caplog.records] == ["the metrics source warns: partial answer"]
+    assert [record.getMessage() for record in caplog.records] == [f"the metrics source warns: {remark}"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"warnings": ["No StoreAPIs matched for this query"]},
+        {"warnings": ["PromQL info: fine", "receive series from store 10.0.0.7:10901: context deadline exceeded"]},
+        {"warnings": "remote storage resp not ok: 503"},
+        {"isPartial": True},
+    ],
+)
+def test_an_answer_that_says_it_is_partial_is_none(more: dict[str, object]) -> None:
+    """What a server calls incomplete itself is not taken for the whole: it may be had later."""
+    with scripted(success("vector", [], **more)) as server, plain(server) as client:
+        with pytest.raises(SourcePartial, match="the answer is incomplete") as refused:
+            client.instant("up", DAY)
+        assert len(server.asked) == 1
+    assert refused.value.retryable
+
+
+def test_servers_are_asked_for_whole_answers(client: PrometheusClient) -> None:
+    """Thanos and VictoriaMetrics are told to fail rather than to leave something out; Prometheus does not mind."""
+    with scripted(success("vector", [])) as server, plain(server) as other:
+        other.instant("up", DAY)
+    assert server.asked[0].form["partial_response"] == "false"
+    assert server.asked[0].form["deny_partial_response"] == "1"
+    assert client.instant("vector(1)", DAY)[0].value == "1"

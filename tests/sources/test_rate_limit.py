@@ -39,6 +39,23 @@ def test_waiting_for_a_turn_keeps_the_rate(tmp_path: Path) -> None:
     assert time.monotonic() - started >= 0.17
 
 
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_a_link_is_not_followed(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What somebody has put in the place of the file is left alone; the limit then holds for this process."""
+    state, victim = tmp_path / "state", tmp_path / "victim"
+    state.mkdir()
+    RateLimiter(state, "org", rate=0.1, burst=1).reserve()
+    name = file_of(state)
+    name.unlink()
+    victim.write_text("x" * 10_000)
+    name.symlink_to(victim) if kind == "symbolic" else name.hardlink_to(victim)
+    limiter = RateLimiter(state, "org", rate=0.1, burst=1)
+    assert limiter.reserve() == 0
+    assert limiter.reserve() > 0
+    assert victim.read_text() == "x" * 10_000
+    assert "holds for this process alone" in caplog.text
+
+
 def test_everybody_with_the_same_key_shares_it(tmp_path: Path) -> None:
     """Two limiters of one key are one limit, of two keys two."""
     one, same, other = (RateLimiter(tmp_path, key, rate=0.1, burst=1) for key in ("a", "a", "b"))

@@ -21,6 +21,20 @@ def test_numbers_are_exact_decimals() -> None:
     assert reply(200, '{"a": 0.1000000000000000055}').json() == {"a": Decimal("0.1000000000000000055")}
 
 
+def test_an_answer_is_parsed_once() -> None:
+    """Who judges it and who reads it share one document."""
+    answer = reply(200, '{"a": [1]}')
+    assert judge_json(answer) is None
+    assert answer.json() is answer.json()
+
+
+@pytest.mark.parametrize("body", [b'{"a\\ud83d": ["b\\uDE00"]}', b'{"a\xed\xa0\xbd": ["b\xed\xb8\x80"]}'])
+def test_half_a_surrogate_pair_is_replaced(body: bytes) -> None:
+    """A name that was cut in the middle of an emoji can be stored; a whole emoji stays."""
+    assert Reply(200, {}, body).json() == {"a\ufffd": ["b\ufffd"]}
+    assert Reply(200, {}, b'"\\ud83d\\ude00"').json() == "\U0001f600"
+
+
 @pytest.mark.parametrize(
     "body", ["", '{"data": [', "<html></html>", '{"a": NaN}', '{"a": 1e99999999999999999999}', "[" * 100_000]
 )

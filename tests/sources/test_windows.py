@@ -9,10 +9,10 @@ from threading import Event
 
 import pytest
 
-from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceTooLarge
 from chargeback.model.days import InstantRange
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
 from chargeback.sources.windows import Measured, WindowSums
 from tests.sources.loopback import Answer, Asked, Loopback
 from tests.support.prometheus import RealPrometheus

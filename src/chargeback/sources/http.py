@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import time
@@ -15,7 +16,14 @@ import httpx
 import tenacity
 
 from chargeback import __version__
-from chargeback.errors import SourceError, SourceRejected, SourceTooLarge, SourceUnavailable, Stopped
+from chargeback.errors import (
+    SourceError,
+    SourceRejected,
+    SourceUnavailable,
+    SourceUnreachable,
+    Stopped,
+)
+from chargeback.sources.bodies import ACCEPTED, Body
 from chargeback.sources.calls import CALLS, NO_ANSWER
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.rate_limit import RateLimiter
@@ -28,6 +36,9 @@ logger = logging.getLogger(__name__)
 for _noisy in ("httpx", "httpcore"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
 
+_UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+#: The status of an answer to credentials that the server does not know.
+WRONG_CREDENTIALS = 401
 _POLL_SECONDS = 0.1
 _MOST_REDIRECTS = 5
 _T = TypeVar("_T")
@@ -39,7 +50,8 @@ class Limits:
 
     ``attempts`` bounds the tries that fail for any reason but being throttled; ``deadline_seconds`` bounds
     everything from the first try on, waits included. ``exchange_seconds`` is for one request and its whole answer,
-    ``silence_seconds`` for the time in which nothing at all arrives.
+    ``silence_seconds`` for the time in which nothing at all arrives. ``largest_body`` bounds an answer in bytes, once
+    decompressed: in memory, its JSON takes up to thirty times as much.
     """
 
     attempts: int = 6
@@ -49,7 +61,7 @@ class Limits:
     connect_seconds: float = 10
     first_backoff_seconds: float = 0.5
     longest_backoff_seconds: float = 30
-    largest_body: int = 256 * 1024 * 1024
+    largest_body: int = 32 * 1024 * 1024
     connections: int = 16
 
 
@@ -91,6 +103,10 @@ class HttpClient:
 
     ``source`` names the server in errors. ``trusted_domain``: see :func:`.redirects.next_address`.
     TLS certificates are verified; proxies are taken from the environment (``HTTPS_PROXY``, ``NO_PROXY``).
+
+    A client gives up once no connection can be made in a whole series of attempts, or when the credentials are refused
+    (401) before any request has succeeded: every later call fails at once with the same error, which is then kept in
+    ``given_up``. A new client tries again.
     """
 
     def __init__(
@@ -105,11 +121,13 @@ class HttpClient:
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.source = source
+        self.given_up: SourceError | None = None
+        self._has_succeeded = False
         self._stop = stop
         self._credentials = credentials
         self._limits = limits or Limits()
         self._trusted_domain = trusted_domain
-        headers = {"Accept": "application/json", "User-Agent": f"chargeback/{__version__}"}
+        headers = {"Accept": "application/json", "Accept-Encoding": ACCEPTED, "User-Agent": f"chargeback/{__version__}"}
         self._client = httpx.Client(
             headers=headers,
             timeout=httpx.Timeout(self._limits.silence_seconds, connect=self._limits.connect_seconds),
@@ -143,6 +161,8 @@ class HttpClient:
 
     def send(self, call: Call) -> Reply:
         """The first answer that the call's judge finds nothing wrong with; errors as for :meth:`read_json`."""
+        if self.given_up is not None:
+            raise copy.copy(self.given_up)
         deadline = time.monotonic() + self._limits.deadline_seconds
         trying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_AgainError),
@@ -153,12 +173,28 @@ class HttpClient:
             reraise=True,
         )
         try:
-            return trying(self._attempt, call, deadline)
+            reply = trying(self._attempt, call, deadline)
         except _AgainError as last:
             error = last.error
         except SourceError as refused:
             error = refused
-        raise self._placed(error, call) from None
+        else:
+            self._has_succeeded = True
+            return reply
+        error = self._placed(error, call)
+        if self._is_final(error):
+            self.given_up = copy.copy(error)
+        raise error from None
+
+    def address_of(self, path: str) -> str:
+        """The address of ``path`` on this server as messages show it: without credentials and without a query."""
+        return str(httpx.URL(self.base_url + path).copy_with(userinfo=b"", query=None, fragment=None))
+
+    def _is_final(self, error: SourceError) -> bool:
+        """Whether every other request to this server will fail with the same error."""
+        if isinstance(error, SourceRejected):
+            return error.status == WRONG_CREDENTIALS and not self._has_succeeded
+        return isinstance(error, SourceUnreachable)
 
     def _attempt(self, call: Call, deadline: float) -> Reply:
         self._sleep(0)  # nothing is sent any more when told to stop
@@ -187,7 +223,11 @@ class HttpClient:
                 reply = self._interruptibly(partial(self._transfer, call, address, limit), limit)
             except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _OverdueError) as error:
                 CALLS.count(self.source, NO_ANSWER)
-                raise _AgainError(SourceUnavailable(_describe(error))) from None
+                kind = SourceUnreachable if isinstance(error, _UNREACHABLE) else SourceUnavailable
+                raise _AgainError(kind(_describe(error))) from None
+            except SourceUnavailable as error:
+                CALLS.count(self.source, NO_ANSWER)
+                raise _AgainError(error) from None
             CALLS.count(self.source, str(reply.status))
             elapsed = time.monotonic() - started
             size = len(reply.body)
@@ -210,20 +250,18 @@ class HttpClient:
         headers = {"Authorization": self._credentials.header} if self._credentials else {}
         form = dict(call.form) if call.form is not None else None
         with self._client.stream(call.method, address, headers=headers, data=form) as answer:
-            body = bytearray()
-            for chunk in answer.iter_bytes():
-                body += chunk
-                if len(body) > self._limits.largest_body:
-                    raise SourceTooLarge(f"the answer is larger than {self._limits.largest_body} bytes")
+            encoding = answer.headers.get("content-encoding", "")
+            arriving = Body(encoding, self._limits.largest_body, str(address.copy_with(query=None)))
+            for chunk in answer.iter_raw():
+                arriving.add(chunk)
                 if time.monotonic() > limit or self._stop.is_set():
                     raise _OverdueError("the answer took too long to arrive")
+            body = arriving.finish()
             names = {name.lower(): value for name, value in answer.headers.items()}
             if answer.is_error:
                 # What an error quotes must not be our own secret, whole or cut off.
-                body = bytearray(
-                    self._redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-                )
-            return Reply(answer.status_code, names, bytes(body))
+                body = self._redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            return Reply(answer.status_code, names, body)
 
     def _interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
         """The result of ``work``, which waits for the network; given up when told to stop or at ``limit``.
@@ -266,11 +304,12 @@ class HttpClient:
         again = _again(state)
         level = logging.INFO if again.throttled else logging.DEBUG
         message = self._redact(again.error.message)
-        logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, call.path, message, state.upcoming_sleep)
+        address = self.address_of(call.path)
+        logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, address, message, state.upcoming_sleep)
 
     def _placed(self, error: SourceError, call: Call) -> SourceError:
         """The error with its place, and without any secret that its words may hold."""
-        error.message = self._redact(f"{call.method} {call.path}: {error.message}")
+        error.message = self._redact(f"{call.method} {self.address_of(call.path)}: {error.message}")
         error.args = (error.message,)
         error.source = self.source
         return error
@@ -311,6 +350,8 @@ def _describe(error: Exception) -> str:
         return "the request cannot be sent as it is"
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection within the time limit"
+    if isinstance(error, _UNREACHABLE):
+        return f"no connection: {error}" if str(error) else "no connection"
     if isinstance(error, httpx.TimeoutException):
         return "no answer within the time limit"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from chargeback.errors import (
     ConfigurationError,
     Problem,
-    SourceError,
     SourceRejected,
     SourceUnavailable,
     Stopped,
@@ -119,11 +118,13 @@ class KafkaAdmin:
             if metadata is not None:
                 return _described(metadata)
             client.poll(0)  # hands over what the library has to complain of
-            if refusal := _refusal(complaints):
-                raise refusal
+            if refusal := next((error for error in complaints if _is_refusal(error)), None):
+                raise self._rejected(refusal)
             if time.monotonic() >= until:
                 raise SourceUnavailable(
-                    f"no answer within {self._patience_seconds:g} s: {_last_words(complaints)}", source=_SOURCE
+                    f"{self._connection.bootstrap_servers}: no answer within {self._patience_seconds:g} s: "
+                    f"{_last_words(complaints)}",
+                    source=_SOURCE,
                 )
             self._stop.wait(_PAUSE_SECONDS)  # some failures are told at once
         raise Stopped("the run was asked to stop")
@@ -155,8 +156,13 @@ class KafkaAdmin:
             return client.list_topics(timeout=min(_SLICE_SECONDS, self._patience_seconds))
         except KafkaException as error:
             if _is_refusal(error.args[0]):
-                raise _rejected(error.args[0]) from None
+                raise self._rejected(error.args[0]) from None
             return None
+
+    def _rejected(self, error: Any) -> SourceRejected:
+        return SourceRejected(
+            f"{self._connection.bootstrap_servers}: the cluster refuses us: {error.str()}", source=_SOURCE
+        )
 
 
 def _described(metadata: Any) -> DescribedCluster:
@@ -181,14 +187,6 @@ def _is_refusal(error: Any) -> bool:
         KafkaError.UNSUPPORTED_SASL_MECHANISM,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
-
-
-def _refusal(complaints: list[Any]) -> SourceError | None:
-    return next((_rejected(error) for error in complaints if _is_refusal(error)), None)
-
-
-def _rejected(error: Any) -> SourceRejected:
-    return SourceRejected(f"the cluster refuses us: {error.str()}", source=_SOURCE)
 
 
 def _last_words(complaints: list[Any]) -> str:

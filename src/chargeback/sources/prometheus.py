@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Event
 from typing import Any, Self
 
-from chargeback.ecosystems.settings import MetricsSettings
-from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
+from chargeback.errors import SourceDataError, SourceError, SourcePartial, SourceTooLarge, SourceUnavailable
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.http import HURRIED, Call, HttpClient, Limits
 from chargeback.sources.replies import Reply, judge
+from chargeback.sources.settings import MetricsSettings
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,19 @@ _TOO_LARGE = re.compile(
     r"|err-mimir-max|max number of|maxSamplesPerQuery|maxUniqueTimeseries",
     re.IGNORECASE,
 )
+#: Asks Thanos and VictoriaMetrics for an error instead of a part of the answer; others ignore what they do not know.
+_WHOLE = {"partial_response": "false", "deny_partial_response": "1"}
+#: How Prometheus begins what it says of the query itself. Any other warning says that data is missing.
+_ANNOTATION = "PromQL"
 #: Prometheus gives up on a query after two minutes by itself; ours is a little more patient.
+#: One answer holds every series of a day.
 _LIMITS = Limits(
-    attempts=4, deadline_seconds=300, exchange_seconds=150, silence_seconds=140, longest_backoff_seconds=10
+    attempts=4,
+    deadline_seconds=300,
+    exchange_seconds=150,
+    silence_seconds=140,
+    longest_backoff_seconds=10,
+    largest_body=64 * 1024 * 1024,
 )
 
 
@@ -85,40 +96,56 @@ class PrometheusClient:
         Raises:
             SourceRejected: the query is wrong, or we may not ask.
             SourceTooLarge: it touches more than the server is willing to; ask for less time.
-            SourceUnavailable: no proper answer.
-            SourceDataError: an answer of another shape, or a partial one where a range was cut.
+            SourceUnavailable: no proper answer, or (SourcePartial) one that the server itself calls incomplete.
+            SourceDataError: an answer of another shape.
             Stopped: ``stop`` was set.
         """
-        kind, result = self._ask("/api/v1/query", {"query": query, "time": _render(at)})
-        if kind == "scalar":
-            return [Sample({}, _text(result))]
-        if kind != "vector":
-            raise _unexpected(f"a {kind} instead of a vector")
-        return [Sample(_labels(each), _text(each["value"])) for each in _entries(result, "value")]
+        with self._addressed(path := "/api/v1/query"):
+            kind, result = self._ask(path, {"query": query, "time": _render(at)})
+            if kind == "scalar":
+                return [Sample({}, _text(result))]
+            if kind != "vector":
+                raise _unexpected(f"a {kind} instead of a vector")
+            return [Sample(_labels(each), _text(each["value"])) for each in _entries(result, "value")]
 
     def range(self, query: str, start: datetime, end: datetime, step: timedelta) -> list[Series]:
         """The series of ``query`` from ``start`` to ``end`` (both inclusive) every ``step``; errors as for
         :meth:`instant`."""
         form = {"query": query, "start": _render(start), "end": _render(end), "step": render_duration(step)}
-        kind, result = self._ask("/api/v1/query_range", form)
-        if kind != "matrix":
-            raise _unexpected(f"a {kind} instead of a matrix")
-        return [
-            Series(_labels(each), tuple((_instant(pair), _text(pair)) for pair in each["values"]))
-            for each in _entries(result, "values")
-        ]
+        with self._addressed(path := "/api/v1/query_range"):
+            kind, result = self._ask(path, form)
+            if kind != "matrix":
+                raise _unexpected(f"a {kind} instead of a matrix")
+            return [
+                Series(_labels(each), tuple((_instant(pair), _text(pair)) for pair in each["values"]))
+                for each in _entries(result, "values")
+            ]
+
+    @property
+    def given_up(self) -> bool:
+        """Whether every further question would fail as an earlier one did."""
+        return self._client.given_up is not None
+
+    @contextmanager
+    def _addressed(self, path: str) -> Iterator[None]:
+        """Put the address in front of what is wrong with an answer."""
+        try:
+            yield
+        except SourceDataError as error:
+            raise SourceDataError(f"{self._client.address_of(path)}: {error.message}", source=error.source) from None
 
     def _ask(self, path: str, form: Mapping[str, str]) -> tuple[str, Any]:
-        document = self._client.read_json(Call(path, form=form, judge=_judge))
+        document = self._client.read_json(Call(path, form={**form, **_WHOLE}, judge=_judge))
         data = document.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("resultType"), str):
             raise _unexpected("an answer without data")
         self._pass_on(document)
+        _refuse_a_part(path, document)
         return data["resultType"], data.get("result")
 
     def _pass_on(self, document: Mapping[str, Any]) -> None:
-        """Log what the server warns of, each warning once; the same warning comes with every query."""
-        for warning in document.get("warnings") or ():
+        """Log what the server remarks on the query, each remark once; the same one comes with every query."""
+        for warning in _warnings(document):
             if warning not in self._warned:
                 self._warned.add(warning)
                 logger.warning("the metrics source warns: %s", warning)
@@ -167,6 +194,21 @@ def _judge(reply: Reply) -> SourceError | None:
     return judge(reply) or SourceUnavailable(f"{words}: no answer of a Prometheus")
 
 
+def _refuse_a_part(path: str, document: Mapping[str, Any]) -> None:
+    """Refuse an answer that says that something is missing: Thanos, Mimir and remote reads warn, VictoriaMetrics sets a
+    flag. It is not asked for again at once: what is away is away for longer."""
+    missing = [warning for warning in _warnings(document) if not warning.startswith(_ANNOTATION)]
+    if document.get("isPartial") is True:
+        missing.append("isPartial")
+    if missing:
+        raise SourcePartial(f"POST {path}: the answer is incomplete: {'; '.join(missing)[:300]}", source="metrics")
+
+
+def _warnings(document: Mapping[str, Any]) -> list[str]:
+    warnings = document.get("warnings") or []
+    return [str(warning) for warning in warnings] if isinstance(warnings, list) else [str(warnings)]
+
+
 def _entries(result: Any, key: str) -> list[dict[str, Any]]:
     """The series that have numbers; native histograms, which have none, are left out."""
     if not isinstance(result, list):
@@ -201,4 +243,4 @@ def _instant(pair: Any) -> datetime:
 
 
 def _unexpected(what: str) -> SourceDataError:
-    return SourceDataError(f"the metrics source answered {what}", source="metrics")
+    return SourceDataError(f"it answered {what}", source="metrics")

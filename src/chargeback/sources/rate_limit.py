@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ class RateLimiter:
 
     ``key`` is hashed into the name of the file in ``state_dir``. Times are those of the host's monotonic clock,
     which processes share and nobody sets back. A file that cannot be used (corrupt, from before a restart, on a full
-    disk) never stops the work: the limit then holds for this process alone.
+    disk, a link) never stops the work: the limit then holds for this process alone.
     """
 
     def __init__(self, state_dir: str | Path, key: str, *, rate: float, burst: int) -> None:
@@ -103,8 +104,11 @@ class RateLimiter:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise PermissionError(f"{self._path} is not a file of its own")
             given_up = time.monotonic() + _LOCK_SECONDS
             while True:
                 try:

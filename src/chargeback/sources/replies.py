@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from chargeback.errors import SourceError, SourceRejected, SourceUnavailable
 from chargeback.model.money import parse_json
+from chargeback.model.texts import replace_surrogates
 
 _LONGEST_MESSAGE = 500
 _MOST_APART = timedelta(days=1)
+#: A surrogate, escaped or as (wrong) UTF-8; most bodies have none, and need not be looked through.
+_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _TIMEOUT_OR_THROTTLE = frozenset({408, 425, 429})
 
 
@@ -24,18 +27,26 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    _parsed: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def json(self) -> Any:
-        """The body as JSON, decimals exact.
+        """The body as JSON, decimals exact, parsed once; every call returns the same document. Half of a surrogate
+        pair, which no database takes, is replaced by U+FFFD.
 
         Raises:
             SourceUnavailable: it is none (a proxy's HTML page, a body cut short); another attempt may give it.
         """
+        if self._parsed:
+            return self._parsed[0]
         try:
-            return parse_json(self.body)
+            document = parse_json(self.body)
+            if _HALF_A_PAIR.search(self.body):
+                document = replace_surrogates(document)
         except (ValueError, ArithmeticError, RecursionError):
             kind = self.headers.get("content-type", "no content type").split(";")[0]
-            raise SourceUnavailable(f"the answer is no complete JSON ({kind}, {len(self.body)} bytes)") from None
+            raise SourceUnavailable(f"the answer is no complete JSON ({kind})") from None
+        self._parsed.append(document)
+        return document
 
     def explanation(self) -> str:
         """The provider's own words about an error, in one line; the bare status where there are none.
