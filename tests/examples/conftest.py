@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 
 from chargeback.ecosystems.contract import TenantContext
-from chargeback.model.days import utc_today
+from tests.support.clock import TODAY, FixedClock
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
-    """A tenant of today."""
-    return TenantContext("it", "it", "EUR", utc_today(), Event(), str(tmp_path / "state"), is_awaited=True)
+    """A tenant, on the day of the tests."""
+    return TenantContext("it", "it", "EUR", TODAY, Event(), str(tmp_path / "state"), is_awaited=True, now=FixedClock())

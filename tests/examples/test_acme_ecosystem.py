@@ -9,17 +9,22 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import MISSING, fields
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from chargeback.model.days import utc_today
+from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.model.billing import BillingLine
+from chargeback.model.inventory import Grant, Identity, ListedInventory, Resource
+from tests.support.clock import TODAY
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "acme-ecosystem"
 TUTORIAL = ROOT / "docs" / "write-an-ecosystem.md"
-DAY = utc_today() - timedelta(days=5)
+DAY = TODAY - timedelta(days=5)
 
 #: Runs the tenant ``acme`` of a file and says what came out of it.
 PROGRAM = textwrap.dedent(
@@ -178,21 +183,61 @@ def test_without_the_package(invoices: Path, tmp_path: Path) -> None:
     assert "there is no such ecosystem" in said.stderr
 
 
-def test_the_tutorial_shows_the_package() -> None:
-    """Every piece of code in the tutorial stands in the package, word for word, and every file of it is shown."""
-    blocks = re.findall(r"```(python|toml|yaml)\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_tutorial_is_the_package() -> None:
+    """The blocks of each file, one below the other, are that file, and every file of the package is shown."""
+    text = TUTORIAL.read_text(encoding="utf-8")
+    shown: dict[str, str] = {}
+    for name, continued, block in re.findall(
+        r"^`([\w./-]+)`(, continued)?:\n\n```(?:python|toml)\n(.*?)```\n", text, re.DOTALL | re.MULTILINE
+    ):
+        assert bool(continued) is (name in shown), name
+        shown[name] = f"{shown[name]}\n{block}" if name in shown else block
     files = {
-        file: file.read_text(encoding="utf-8")
+        file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8")
         for file in sorted(PACKAGE.rglob("*"))
-        if file.suffix in {".py", ".toml", ".yaml"}
+        if file.suffix in {".py", ".toml"}
     }
-    shown: set[Path] = set()
-    for _, block in blocks:
-        at = [
-            file
-            for file, text in files.items()
-            if textwrap.dedent(block).strip() in textwrap.dedent(text) or block.strip("\n") in text
-        ]
-        assert at, f"this stands nowhere in the package:\n{block}"
-        shown.update(at)
-    assert {file.name for file in files.keys() - shown} <= {"__init__.py"}
+    assert shown == files
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert example == (PACKAGE / "chargeback.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        BillingLine,
+        Capabilities,
+        Finding,
+        GatheredDay,
+        Grant,
+        Identity,
+        ListedInventory,
+        MeasuredUsage,
+        Resource,
+        TenantContext,
+    ],
+)
+def test_the_tutorial_names_every_field(record: type[Any]) -> None:
+    """Each record that a plugin makes or is given has a table of its fields, which says what may be left out."""
+    table = TUTORIAL.read_text(encoding="utf-8").partition(f"| field of `{record.__name__}` |")[2].partition("\n\n")[0]
+    documented = dict(re.findall(r"^\| `(\w+)` \| (yes|) ?\|", table, re.MULTILINE))
+    assert documented == {
+        field.name: "yes" if field.default is MISSING and field.default_factory is MISSING else ""
+        for field in fields(record)
+    }
+
+
+def test_the_tests_of_the_package(tmp_path: Path) -> None:
+    """They pass with pytest and the installed service alone, without anything of this repository's tests."""
+    shutil.copytree(PACKAGE, tmp_path / "acme")
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests"],
+        cwd=tmp_path / "acme",
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "acme" / "src")},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout
+    assert "1 passed" in said.stdout

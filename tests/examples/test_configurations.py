@@ -23,12 +23,12 @@ from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.model.days import utc_now, utc_today
 from chargeback.model.money import total
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Outcome, RunRequest
-from chargeback.pipeline.verify import verify
+from chargeback.recompute.verify import verify
 from chargeback.store.tenant import open_store
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.kafka import closed_port
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.pipeline import run_pipeline
@@ -36,7 +36,6 @@ from tests.support.prometheus import RealPrometheus
 from tests.support.serving import served
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TODAY = utc_today()
 LOOKBACK_DAYS = 3
 GIB, MIB = 2**30, 2**20
 
@@ -53,7 +52,7 @@ def copied(name: str, folder: Path) -> Path:
 def prometheus() -> Iterator[RealPrometheus]:
     """What the exporters of the examples give, from the first day that the examples look at until now."""
     seen = Scrapes(TODAY - timedelta(days=LOOKBACK_DAYS), TODAY, every=4)
-    last = (utc_now() - seen.start) // timedelta(minutes=1)
+    last = (NOW - seen.start) // timedelta(minutes=1)
 
     def until_now(value: Value) -> Value:
         return lambda minute: value(minute) if minute <= last else None
@@ -136,11 +135,11 @@ def test_three_kinds_of_bill_in_one_service(
             document["tenants"] |= yaml.safe_load(copied(name, tmp_path).read_text(encoding="utf-8"))["tenants"]
         (tmp_path / "all.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
         configuration = load_configuration(tmp_path / "all.yaml")
-        engine = Engine(configuration, None)
+        engine = Engine(configuration, None, clock=FixedClock())
         try:
             results = engine.run_once(list(configuration.tenants), RunRequest())
             with (
-                served(create_app_from(configuration, "both", engine)) as address,
+                served(create_app_from(configuration, "both", engine, FixedClock())) as address,
                 httpx.Client(base_url=f"{address}/api/v1", timeout=60) as client,
             ):
                 summaries = client.get("/tenants").json()

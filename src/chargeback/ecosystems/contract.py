@@ -18,7 +18,7 @@ import pyarrow as pa
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import DayRange
+from chargeback.model.days import Clock, DayRange, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.topics import TopicPlan
 
@@ -48,7 +48,7 @@ class TenantContext:
 
     ``stop`` is set when the work must end: every wait ends with it. ``state_dir`` is a folder of the host that
     processes share, for rate limits. ``today`` is the UTC day on which the run began. ``is_awaited`` tells that a
-    person waits for the answer: nothing is tried twice.
+    person waits for the answer: nothing is tried twice. ``now`` tells the present, in UTC.
     """
 
     tenant_name: str
@@ -58,6 +58,7 @@ class TenantContext:
     stop: Event
     state_dir: str
     is_awaited: bool = False
+    now: Clock = utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,9 @@ class Gatherer(Protocol):
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         """Every measure of the tenant's policies over one UTC day, for all resources together.
 
-        ``inventory`` is everything known, the deleted included: usage of what has no owner is given to
-        ``UNALLOCATED``. May be called from several threads at once.
+        ``inventory`` is everything known, the deleted included. What is answered is kept as it is: a subject is an
+        identity, or what an identity can be told from later, by :meth:`UsageResolver.resolve_usage`; usage of nobody
+        is given to ``UNALLOCATED``. May be called from several threads at once.
 
         Raises:
             SourceUnavailable: the metrics source cannot be reached; the day is tried again later.
@@ -157,6 +159,21 @@ class Ecosystem(Protocol):
 
     def open(self, context: TenantContext, settings: Any) -> AbstractContextManager[Gatherer]:
         """Start work for one tenant; connections are closed at the end of the ``with``."""
+
+
+@runtime_checkable
+class UsageResolver(Protocol):
+    """An ecosystem that measures things whose owners only the inventory tells, such as statements by name.
+
+    The measurements are kept as they came, so that an owner who becomes known later gets what is theirs, also when the
+    metrics source has forgotten the day.
+    """
+
+    def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
+        """Kept usage of one UTC day with identities as subjects, in schema USAGE: the same for the same arguments.
+
+        What belongs to nobody is ``UNALLOCATED``'s.
+        """
 
 
 @runtime_checkable

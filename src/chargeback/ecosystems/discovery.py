@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from chargeback.ecosystems.contract import Ecosystem
-from chargeback.ecosystems.settings import PluginSettings
+from chargeback.ecosystems.guarded import guarded
+from chargeback.ecosystems.validation.values import Mistake
 from chargeback.errors import ConfigurationError, Problem
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ logger = logging.getLogger(__name__)
 GROUP: Final = "chargeback.ecosystems"
 ATTRIBUTE: Final = "ecosystem"
 _MODULES: Final = "chargeback_plugins"
-_PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +112,10 @@ def _loader(stem: str, file: Path) -> Callable[[], Any]:
 
 
 def _load(load: Callable[[], Any]) -> Ecosystem | str:
-    """The plugin, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
+    """The plugin, guarded, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
     try:
-        found = load()
-        missing = [part for part in _PARTS if not hasattr(found, part)]
-        if missing:
-            return f"it lacks {', '.join(missing)}"
-        if not isinstance(found.name, str) or not found.name:
-            return "it has no name"
-        model = found.settings_model
-        if not (isinstance(model, type) and issubclass(model, PluginSettings)):
-            return "its settings_model does not extend chargeback.ecosystems.settings.PluginSettings"
+        return guarded(load())
+    except Mistake as mistake:
+        return str(mistake)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
         return f"{type(error).__name__}: {error}"
-    ecosystem: Ecosystem = found
-    return ecosystem

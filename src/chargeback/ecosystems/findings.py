@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from chargeback.ecosystems.contract import Finding
@@ -16,7 +16,10 @@ class Doubt:
     detail: str
 
 
-def attempt(subject: str, question: Callable[[], str | Doubt]) -> Finding:
+Question = Callable[[], str | Doubt]
+
+
+def attempt(subject: str, question: Question) -> Finding:
     """One finding: what the question answered, or why it could not be answered."""
     try:
         seen = question()
@@ -25,3 +28,14 @@ def attempt(subject: str, question: Callable[[], str | Doubt]) -> Finding:
     if isinstance(seen, Doubt):
         return Finding(subject, ok=True, detail=seen.detail, warning=True)
     return Finding(subject, ok=True, detail=seen)
+
+
+def attempt_all(questions: Mapping[str, Question], has_given_up: Callable[[], bool]) -> Iterator[Finding]:
+    """The findings of several questions to one server, by subject. Once ``has_given_up`` tells that it would fail on
+    every other question too, the rest is one finding."""
+    subjects = list(questions)
+    for position, subject in enumerate(subjects, start=1):
+        yield attempt(subject, questions[subject])
+        if has_given_up() and (left := subjects[position:]):
+            yield Finding("not tried", ok=True, detail=f"for the same reason: {', '.join(left)}", warning=True)
+            return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,8 +18,10 @@ from chargeback.ecosystems.confluent_cloud.api import ControlPlane
 from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGatherer
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.sources.http import Limits
+from tests.support.clock import FixedClock
 
 TODAY = date(2026, 11, 20)
+NOON = datetime.combine(TODAY, time(12), UTC)
 #: As patient as in production, but for a shorter time.
 QUICK = Limits(
     attempts=3,
@@ -58,7 +60,7 @@ def server(served: DemoServer) -> DemoServer:
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
     """A tenant of today."""
-    return TenantContext("acme", "acme-id", "USD", TODAY, Event(), str(tmp_path / "state"))
+    return TenantContext("acme", "acme-id", "USD", TODAY, Event(), str(tmp_path / "state"), now=FixedClock(NOON))
 
 
 def settings_for(server: DemoServer, **more: Any) -> ConfluentCloudSettings:

@@ -11,9 +11,9 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.model.days import utc_now, utc_today
 from tests.ecosystems.confluent_cloud.conftest import settings_for
 from tests.support.openmetrics import Scrapes
+from tests.support.processes import free_port
 from tests.support.prometheus import RealPrometheus
 
 EMPTY = Fault(status=200, body='{"data": [], "metadata": {}}', times=None)
@@ -57,6 +57,37 @@ def test_what_is_refused_is_named(path: str, subject: str, server: DemoServer, c
     found = findings(server, context)
     assert wrong(found) == {subject}
     assert "403" in found[subject].detail
+
+
+def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContext) -> None:
+    """A key that the provider does not know fails once, with a hint at the most frequent mistake; what else needs the
+    key is named and not tried, and the metrics are."""
+    api = {"key": server.key, "secret": "wrong", "url": server.url}
+    found = findings(server, context, ccloud_api=api)
+    assert wrong(found) == {"organization"}
+    assert f"GET {server.url}/org/v2/organizations: HTTP 401: " in found["organization"].detail
+    assert "a Cloud API key (resource management) is needed here" in found["organization"].detail
+    assert "environments, users, service accounts, " in found["not tried"].detail
+    assert {subject for subject in found if subject.startswith("metric ")}
+    assert server.requests["/iam/v2/users"] == 0
+
+
+def test_a_flink_key_that_is_not_known(server: DemoServer, context: TenantContext) -> None:
+    """A refused Flink key is told with its address and with which key is needed."""
+    flink = [{"region_id": each.region_id, "key": "K", "secret": "S", "url": each.url} for each in server.info.flink]
+    found = findings(server, context, flink=flink[:1])
+    subject = f"Flink region {flink[0]['region_id']}"
+    assert wrong(found) == {subject}
+    assert "a Flink key of this region is needed here" in found[subject].detail
+
+
+def test_metrics_that_cannot_be_reached(server: DemoServer, context: TenantContext) -> None:
+    """An address where nothing listens fails once, by its address, however many metrics there are."""
+    url = f"http://127.0.0.1:{free_port()}"
+    found = findings(server, context, metrics={"url": url})
+    metrics = {subject: each for subject, each in found.items() if subject.startswith("metric ")}
+    assert [f"POST {url}/api/v1/query: no connection" in each.detail for each in metrics.values()] == [True]
+    assert "metric bytes_out" in found["not tried"].detail
 
 
 def test_mistakes_in_topic_settings_are_found(server: DemoServer, context: TenantContext) -> None:
@@ -106,8 +137,8 @@ def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantCon
 
 def test_a_metric_without_a_sample_of_the_last_day(server: DemoServer, context: TenantContext) -> None:
     """It exists, so its name is right; but nobody scrapes it any more. One that never was is wrong."""
-    seen = Scrapes(utc_today() - timedelta(days=3), utc_today(), every=30)
-    now = (utc_now() - seen.start) // timedelta(minutes=1)
+    seen = Scrapes(context.today - timedelta(days=3), context.today, every=30)
+    now = (context.now() - seen.start) // timedelta(minutes=1)
     seen.gauge("fresh", {}, lambda minute: 1 if minute <= now else None)
     seen.gauge("stale", {}, lambda minute: 1 if minute <= now - 26 * 60 else None)
     names = {"bytes_in": "fresh", "bytes_out": "stale", "flink_cfu_minutes": "never"}

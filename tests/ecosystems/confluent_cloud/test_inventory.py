@@ -184,6 +184,7 @@ def test_a_region_without_key_deletes_nothing(
     listed = gather(server, plane, flink=flink)
     complete = len(regions) == 1
     assert ("flink_statement" in listed.complete) is complete
+    assert ("flink_statement" in listed.partial) is not complete  # what was seen is taken
     assert not listed.failures
 
 
@@ -197,3 +198,15 @@ def test_stop_ends_the_listing(server: DemoServer, context: TenantContext, plane
         gather(server, plane)
     assert time.monotonic() - started < 5
     timer.join()
+
+
+def test_a_key_that_is_not_known_stops_every_listing(server: DemoServer, context: TenantContext) -> None:
+    """A key that is refused at the first call is not tried again; every type fails with that one reason."""
+    api = {"key": server.key, "secret": "wrong", "url": server.url}
+    plane = ControlPlane(context, settings_for(server, ccloud_api=api))
+    listed = InventoryListing(plane, FlinkStatements(plane, settings_for(server).flink)).gather()
+    plane.close()
+    assert listed.failures.keys() == TYPES
+    (reason,) = set(listed.failures.values())
+    assert f"GET {server.url}/org/v2/organizations: HTTP 401" in reason
+    assert sum(server.requests.values()) == 1

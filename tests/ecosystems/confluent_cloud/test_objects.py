@@ -127,7 +127,7 @@ def test_whose_statement_has_ended_does_not_share_the_pool_any_more() -> None:
     membership = Membership(Inventory([pool, ended, running], accounts), (frozenset({"service_account"}),))
 
     def owners_and_period(day: date) -> tuple[set[str], set[str]]:
-        rows = membership.on(day, usage.USAGE.empty_table(), ["lfcp-1"]).to_pylist()
+        rows = membership.members_on(day, usage.USAGE.empty_table(), ["lfcp-1"]).to_pylist()
         owners = {
             row["identity_id"] for row in rows if (row["resource_id"], row["relation"]) == ("lfcp-1", usage.OWNERS)
         }

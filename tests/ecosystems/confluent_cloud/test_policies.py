@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def tenant(**fields: Any) -> ConfluentCloudSettings:
 def chain(policy: Policy | None, portion: int = 0) -> str:
     """A portion's chain as it is written."""
     assert policy is not None
-    return ", ".join(map(str, policy.portions[portion].ways))
+    return ", ".join(map(str, policy.portions[portion].methods))
 
 
 @pytest.mark.parametrize("line_type", LINE_TYPES)
@@ -133,3 +134,15 @@ def test_a_written_policy_wins() -> None:
     own = tenant_catalogue(tenant(allocation_policies={"KAFKA_NUM_CKU": written, "CONTEXT_ENGINE_TABLES": written}))
     assert chain(own.find("KAFKA_NUM_CKUS")) == "even(period), unallocated"
     assert chain(own.find("CONTEXT_ENGINE_TABLES")) == "even(period), unallocated"
+
+
+def test_the_documented_split_is_the_shipped_one() -> None:
+    """The table of the documentation has one row for each portion of each shipped policy, and no other."""
+    page = (Path(__file__).parents[3] / "docs" / "confluent-cloud.md").read_text(encoding="utf-8")
+    _, _, table = page.partition("| product type | share | tried in this order |\n|---|---|---|\n")
+    documented = table.partition("\n\n")[0].splitlines()
+    assert documented == [
+        f"| `{name}` | {portion.share} | {', '.join(f'`{method}`' for method in portion.methods)} |"
+        for name, policy in catalogue().policies.items()
+        for portion in policy.portions
+    ]

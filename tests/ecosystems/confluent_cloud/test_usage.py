@@ -22,14 +22,21 @@ from chargeback.demo.metrics import (
 from chargeback.demo.organisation import Organisation
 from chargeback.ecosystems.confluent_cloud.settings import LabelNames, MetricNames
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings
-from chargeback.ecosystems.confluent_cloud.usage import UsageQueries, select, statement_owners
+from chargeback.ecosystems.confluent_cloud.usage import (
+    Totals,
+    UsageQueries,
+    select,
+    statement_owners,
+    usage_table,
+    with_owners,
+)
 from chargeback.ecosystems.contract import MeasuredUsage
-from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceUnavailable
 from chargeback.model.inventory import Inventory, Resource
 from chargeback.model.usage import USAGE
 from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
 from chargeback.sources.windows import WindowSums
 from tests.ecosystems.confluent_cloud.conftest import TODAY
 from tests.support.prometheus import RealPrometheus
@@ -88,7 +95,8 @@ def prometheus(organisation: Organisation) -> Iterator[RealPrometheus]:
 def test_the_same_usage_as_the_generators_own_numbers(prometheus: RealPrometheus, organisation: Organisation) -> None:
     """Bytes per principal and CFU minutes per owner, through a real Prometheus, are exactly what was generated."""
     with asking(prometheus) as queries:
-        found = rows(queries.day(DAY, MEASURES, everything(organisation)))
+        measured = queries.day(DAY, MEASURES, everything(organisation))
+    found = rows(MeasuredUsage(with_owners(DAY, measured.table, everything(organisation))))
     expected: dict[tuple[str, str, str], Decimal] = {}
     for measure, metric in (("bytes_in", REQUEST_BYTES), ("bytes_out", RESPONSE_BYTES)):
         for (cluster, principal), value in truth(organisation, metric, ("kafka_id", "principal_id")).items():
@@ -177,13 +185,13 @@ def test_names_of_metrics_and_labels_are_the_tenants(odd: RealPrometheus) -> Non
     assert measured.dropped == 2
 
 
-def test_a_topic_that_lived_an_hour_weighs_less(odd: RealPrometheus) -> None:
-    """Retained bytes are averaged over all samples of the cluster, as storage is billed by the hour."""
+def test_a_topic_that_lived_shorter_weighs_less(odd: RealPrometheus) -> None:
+    """Retained bytes are averaged over the minutes of the day, as storage is billed by the hour."""
     with asking(odd) as queries:
         found = rows(queries.topics(DAY, TopicSettings(enabled=True)))
     assert found == {
-        ("topic_retained_bytes", "lkc-1", "long"): Decimal(100),
-        ("topic_retained_bytes", "lkc-1", "short"): Decimal(25),
+        ("topic_retained_bytes", "lkc-1", "long"): Decimal("4.166667"),
+        ("topic_retained_bytes", "lkc-1", "short"): Decimal("1.041667"),
     }
 
 
@@ -196,6 +204,37 @@ def test_metrics_that_cannot_be_reached_are_unavailable() -> None:
         queries = UsageQueries(WindowSums(client), MetricNames(), LabelNames())
         with pytest.raises(SourceUnavailable):
             queries.day(DAY, ("bytes_in",), Inventory())
+
+
+def kept(**totals: dict[tuple[str, str], int]) -> MeasuredUsage:
+    """Kept usage."""
+    given: dict[str, Totals] = {
+        name: {group: Decimal(value) for group, value in each.items()} for name, each in totals.items()
+    }
+    return MeasuredUsage(usage_table(DAY, given))
+
+
+def test_statements_are_kept_by_name_and_get_their_owners_later() -> None:
+    """What was measured while the statement was unknown is its owner's as soon as the inventory has it."""
+    usage = kept(flink_cfu_minutes_by_statement={("lfcp-1", "job"): 5, ("lfcp-1", "new"): 2}, bytes_in={("c", "sa"): 1})
+    known = Inventory((statement("sa-1", uid="1"),))
+    nobody = ("flink_cfu_minutes", "lfcp-1", "UNALLOCATED")
+    of_bytes = ("bytes_in", "c", "sa")
+    found = rows(MeasuredUsage(with_owners(DAY, usage.table, Inventory())))
+    assert found == {nobody: Decimal(7), of_bytes: Decimal(1)}
+    found = rows(MeasuredUsage(with_owners(DAY, usage.table, known)))
+    assert found == {("flink_cfu_minutes", "lfcp-1", "sa-1"): Decimal(5), nobody: Decimal(2), of_bytes: Decimal(1)}
+
+
+def test_evidence_of_an_earlier_version_keeps_its_owners_until_there_is_better() -> None:
+    """Usage that was stored by owner counts, unless the statements of its pool are known and add up to as much."""
+    formerly = {("lfcp-1", "UNALLOCATED"): 5, ("lfcp-2", "sa-9"): 3}
+    known = Inventory((statement("sa-1", uid="1"),))
+    assert with_owners(DAY, kept(flink_cfu_minutes=formerly).table, known) == kept(flink_cfu_minutes=formerly).table
+    by_name = {("lfcp-1", "job"): 5, ("lfcp-2", "x"): 2}
+    both = kept(flink_cfu_minutes=formerly, flink_cfu_minutes_by_statement=by_name)
+    found = rows(MeasuredUsage(with_owners(DAY, both.table, known)))
+    assert found == {("flink_cfu_minutes", "lfcp-1", "sa-1"): 5, ("flink_cfu_minutes", "lfcp-2", "sa-9"): 3}
 
 
 def statement(owner: str | None, *, uid: str, created: date | None = None, deleted: date | None = None) -> Resource:

@@ -11,9 +11,9 @@ import pytest
 
 from chargeback.ecosystems.constructed.check import range_warning, series_of
 from chargeback.ecosystems.findings import attempt
-from chargeback.ecosystems.settings import MetricsSettings
-from chargeback.model.days import utc_now, utc_today
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes
 from tests.support.prometheus import RealPrometheus
 
@@ -23,8 +23,8 @@ HOUR = timedelta(hours=1)
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[RealPrometheus]:
     """Two series that are scraped until now, and one that was until three hours ago."""
-    seen = Scrapes(utc_today() - timedelta(days=1), utc_today())
-    now = (utc_now() - seen.start) // timedelta(minutes=1)
+    seen = Scrapes(TODAY - timedelta(days=1), TODAY)
+    now = (NOW - seen.start) // timedelta(minutes=1)
     for name in "ab":
         seen.gauge("there", {"a": name}, lambda minute: 1 if minute <= now else None)
     seen.gauge("gone", {}, lambda minute: 1 if minute <= now - 180 else None)
@@ -35,7 +35,9 @@ def prometheus() -> Iterator[RealPrometheus]:
 def test_a_query_without_series_is_a_finding(prometheus: RealPrometheus) -> None:
     """Series are counted; none now is a warning where there were some within the last day, else a failure."""
     with PrometheusClient(MetricsSettings(url=prometheus.url), stop=Event()) as client:
-        asked = [partial(series_of, client, query) for query in ("there", "sum(gone) # bytes", "sum(never)")]
+        asked = [
+            partial(series_of, client, query, FixedClock()) for query in ("there", "sum(gone) # bytes", "sum(never)")
+        ]
         now, gone, never = (attempt("x", question) for question in asked)
     assert (now.ok, now.warning, now.detail) == (True, False, "2 series now")
     assert (gone.ok, gone.warning) == (True, True)

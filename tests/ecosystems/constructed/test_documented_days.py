@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chargeback.model.days import utc_now, utc_today
 from chargeback.model.money import render, total
 from chargeback.pipeline.events import Outcome
+from tests.support.clock import NOW, TODAY
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.pipeline import Ran, run_pipeline
 from tests.support.prometheus import RealPrometheus
 
 PAGE = (Path(__file__).parents[3] / "docs" / "costs.md").read_text(encoding="utf-8")
-TODAY = utc_today()
 FIRST, DAY = TODAY - timedelta(days=4), TODAY - timedelta(days=2)
 GIB = 2**30
 
@@ -54,7 +53,7 @@ def _cells(row: str) -> list[str]:
 
 def until_now(value: Value) -> Value:
     """The same, but nothing from the future."""
-    last = (utc_now() - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
+    last = (NOW - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
     return lambda minute: value(minute) if minute <= last else None
 
 

@@ -16,11 +16,11 @@ from chargeback.ecosystems.constructed.identities import (
     seen_lately,
 )
 from chargeback.ecosystems.constructed.settings import IdentitySource
-from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceRejected
-from chargeback.model.days import utc_now, utc_today
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
 from tests.sources.loopback import Answer, Loopback
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes
 from tests.support.prometheus import RealPrometheus
 
@@ -62,19 +62,21 @@ def test_every_type_of_identity_pays() -> None:
 
 def test_who_was_seen_lately() -> None:
     """Everybody whom the query named within the window is found, also who is gone by now; others are not."""
-    now = utc_now()
-    seen = Scrapes(utc_today() - timedelta(days=1), utc_today())
-    minute = (now - seen.start) // timedelta(minutes=1)
+    seen = Scrapes(TODAY - timedelta(days=1), TODAY)
+    minute = (NOW - seen.start) // timedelta(minutes=1)
     spans = {"here": (minute - 200, minute), "gone": (minute - 50, minute - 30), "long_gone": (0, minute - 300)}
     for name, (first, last) in spans.items():
         seen.counter("sent_total", {"principal": name}, lambda m, a=first, b=last: m if a <= m <= b else None)  # type: ignore[misc]
     seen.counter("sent_total", {}, lambda m: m if m <= minute else None)
     with RealPrometheus(seen.text()) as server, client_of(server.url) as client:
-        assert seen_lately(client, "sent_total", "principal", 1) == {"here", "gone"}
-        assert seen_lately(client, "last_over_time(sent_total[{step}])", "principal", 1) == {"here", "gone"}
+        assert seen_lately(client, "sent_total", "principal", 1, FixedClock()) == {"here", "gone"}
+        assert seen_lately(client, "last_over_time(sent_total[{step}])", "principal", 1, FixedClock()) == {
+            "here",
+            "gone",
+        }
         listing = Listing()
         team = source(principal_to_team={"here": "payments"})
-        list_discovered(listing, team, client, "sent_total", "principal")
+        list_discovered(listing, team, client, "sent_total", "principal", FixedClock())
     assert [(each.identity_id, each.metadata["team"]) for each in listing.identities] == [
         ("gone", "UNASSIGNED"),
         ("here", "payments"),
@@ -90,7 +92,7 @@ def test_a_static_identity_wins_over_a_discovered_one() -> None:
     listing = Listing()
     with Loopback(lambda _: Answer(answer)) as server, client_of(server.url) as client:
         list_static(listing, both, "c-1")
-        list_discovered(listing, both, client, "x", "p")
+        list_discovered(listing, both, client, "x", "p", FixedClock())
     assert [(each.identity_id, each.identity_type) for each in listing.identities] == [("a", "team")]
 
 
@@ -99,9 +101,9 @@ def test_a_part_that_cannot_be_listed_is_a_failure() -> None:
     listing = Listing()
     with Loopback(lambda _: REFUSAL) as server, client_of(server.url) as client:
         with pytest.raises(SourceRejected):
-            seen_lately(client, "x", "p", 1)
+            seen_lately(client, "x", "p", 1, FixedClock())
         list_static(listing, source(source="both", static_identities=[{"identity_id": "a"}]), "c-1")
-        list_discovered(listing, source(), client, "x", "p")
+        list_discovered(listing, source(), client, "x", "p", FixedClock())
     listed = listing.listed(["kafka_cluster"])
     assert "parse error" in listed.failures["principal"]
     assert listed.complete == {"grant"}

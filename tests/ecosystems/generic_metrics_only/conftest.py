@@ -14,11 +14,10 @@ import pytest
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.generic_metrics_only import GenericMetricsSettings, ecosystem
-from chargeback.model.days import utc_now, utc_today
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.prometheus import RealPrometheus
 
-TODAY = utc_today()
 DAY = TODAY - timedelta(days=2)
 FIRST = TODAY - timedelta(days=3)
 GIB = 2**30
@@ -52,7 +51,7 @@ STATIC = {"source": "static", "static_identities": [{"identity_id": "team-a", "i
 def prometheus() -> Iterator[RealPrometheus]:
     """A Prometheus that has scraped the server for four days; ``crm`` came at noon of DAY."""
     seen = Scrapes(FIRST, TODAY)
-    last = (utc_now() - seen.start) // timedelta(minutes=1)
+    last = (NOW - seen.start) // timedelta(minutes=1)
     noon = (DAY - FIRST) // timedelta(minutes=1) + 720
 
     def until_now(value: Value, first: int = 0) -> Value:
@@ -68,8 +67,10 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
-    """A tenant of today."""
-    return TenantContext("pg", "pg-id", "EUR", TODAY, Event(), str(tmp_path / "state"), is_awaited=True)
+    """A tenant, on the day of the tests."""
+    return TenantContext(
+        "pg", "pg-id", "EUR", TODAY, Event(), str(tmp_path / "state"), is_awaited=True, now=FixedClock()
+    )
 
 
 def settings_for(url: str | None, **more: Any) -> GenericMetricsSettings:

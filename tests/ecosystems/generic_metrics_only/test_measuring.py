@@ -11,7 +11,8 @@ import pytest
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory
-from tests.ecosystems.generic_metrics_only.conftest import DAY, NETWORK, SERVER, STATIC, STORAGE, TODAY, gatherer
+from tests.ecosystems.generic_metrics_only.conftest import DAY, NETWORK, SERVER, STATIC, STORAGE, gatherer
+from tests.support.clock import TODAY
 from tests.support.prometheus import RealPrometheus
 
 JUST_DAY = DayRange(DAY, DAY + timedelta(days=1))

@@ -11,7 +11,7 @@ EVEN = ["even(active)", "even(period)", "unallocated"]
 def test_a_policy_per_cost_type() -> None:
     """``even_split`` shares evenly, ``usage_ratio`` by the cost type's own measure first."""
     found = tenant_catalogue(settings_for("http://p"))
-    chains = {name: [str(way) for way in policy.portions[0].ways] for name, policy in found.policies.items()}
+    chains = {name: [str(method) for method in policy.portions[0].methods] for name, policy in found.policies.items()}
     assert chains == {"PG_SERVER": EVEN, "PG_STORAGE": EVEN, "PG_NETWORK": ["usage(pg_network)", *EVEN]}
     assert catalogue().policies == {}
 
@@ -21,4 +21,4 @@ def test_a_tenant_may_have_its_own() -> None:
     own = {"PG_STORAGE": {"portions": [{"share": "1", "try": ["usage(presence)"]}]}}
     policy = tenant_catalogue(settings_for("http://p", allocation_policies=own)).find("PG_STORAGE")
     assert policy is not None
-    assert str(policy.portions[0].ways[0]) == "usage(presence)"
+    assert str(policy.portions[0].methods[0]) == "usage(presence)"

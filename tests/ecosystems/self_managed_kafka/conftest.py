@@ -14,11 +14,10 @@ import pytest
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.self_managed_kafka import SelfManagedKafkaSettings, ecosystem
-from chargeback.model.days import utc_now, utc_today
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.prometheus import RealPrometheus
 
-TODAY = utc_today()
 DAY = TODAY - timedelta(days=2)
 FIRST = TODAY - timedelta(days=3)
 GIB = 2**30
@@ -35,7 +34,7 @@ RATES = {
 
 def until_now(value: Value) -> Value:
     """The same, but nothing from the future."""
-    last = (utc_now() - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
+    last = (NOW - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
     return lambda minute: value(minute) if minute <= last else None
 
 
@@ -76,8 +75,10 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
-    """A tenant of today."""
-    return TenantContext("prod", "prod-id", "EUR", TODAY, Event(), str(tmp_path / "state"), is_awaited=True)
+    """A tenant, on the day of the tests."""
+    return TenantContext(
+        "prod", "prod-id", "EUR", TODAY, Event(), str(tmp_path / "state"), is_awaited=True, now=FixedClock()
+    )
 
 
 def settings_for(url: str, **more: Any) -> SelfManagedKafkaSettings:

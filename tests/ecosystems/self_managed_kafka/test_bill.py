@@ -14,10 +14,11 @@ from chargeback.ecosystems.constructed.bill import Charge
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.self_managed_kafka.bill import DailyCharges
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
-from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceDataError
 from chargeback.sources.prometheus import PrometheusClient
-from tests.ecosystems.self_managed_kafka.conftest import DAY, RATES, TODAY, settings_for
+from chargeback.sources.settings import MetricsSettings
+from tests.ecosystems.self_managed_kafka.conftest import DAY, RATES, settings_for
+from tests.support.clock import TODAY
 from tests.support.prometheus import RealPrometheus
 
 DAYS_TRAFFIC = Decimal(1440) / 1024  # GiB a day of a steady MiB a minute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.self_managed_kafka.inventory import connection
 from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource
 from chargeback.model.inventory import ListedInventory
+from chargeback.settings import FOLDER
 from tests.ecosystems.self_managed_kafka.conftest import gatherer
 from tests.support.kafka import MockCluster, closed_port
 from tests.support.prometheus import RealPrometheus
@@ -81,7 +83,7 @@ def test_static_and_discovered_identities(context: TenantContext, prometheus: Re
 
 
 def test_the_connection_takes_every_key() -> None:
-    """What is configured reaches the library, secrets included."""
+    """What is configured reaches the library, secrets included; files are found beside the configuration."""
     source = ResourceSource.model_validate(
         {
             "source": "admin_api",
@@ -94,7 +96,8 @@ def test_the_connection_takes_every_key() -> None:
             "ssl_certificate_location": "client.pem",
             "ssl_key_location": "key.pem",
             "ssl_key_password": "quiet",
-        }
+        },
+        context={FOLDER: Path("/etc/chargeback")},
     )
     assert connection(source).properties() == {
         "bootstrap.servers": "k:9093",
@@ -102,8 +105,8 @@ def test_the_connection_takes_every_key() -> None:
         "sasl.mechanism": "SCRAM-SHA-256",
         "sasl.username": "reader",
         "sasl.password": "hush",
-        "ssl.ca.location": "ca.pem",
-        "ssl.certificate.location": "client.pem",
-        "ssl.key.location": "key.pem",
+        "ssl.ca.location": "/etc/chargeback/ca.pem",
+        "ssl.certificate.location": "/etc/chargeback/client.pem",
+        "ssl.key.location": "/etc/chargeback/key.pem",
         "ssl.key.password": "quiet",
     }

@@ -14,7 +14,7 @@ def chain(product_type: str) -> str:
     assert policy is not None
     (portion,) = policy.portions
     assert portion.share == 1
-    return ", ".join(map(str, portion.ways))
+    return ", ".join(map(str, portion.methods))
 
 
 def test_compute_and_storage_are_shared_evenly() -> None:
@@ -34,5 +34,5 @@ def test_a_tenant_may_have_its_own() -> None:
     changed = tenant_catalogue(settings_for("http://p", allocation_policies=own))
     policy = changed.find("SELF_KAFKA_COMPUTE")
     assert policy is not None
-    assert [str(way) for way in policy.portions[0].ways] == ["usage(bytes_in)", "unallocated"]
+    assert [str(method) for method in policy.portions[0].methods] == ["usage(bytes_in)", "unallocated"]
     assert changed.find("SELF_KAFKA_STORAGE") == catalogue().find("SELF_KAFKA_STORAGE")

@@ -1,11 +1,9 @@
 """What a tenant of ACME storage configures under ``plugin_settings``."""
 
-from pathlib import Path
-
-from chargeback.ecosystems.settings import PluginSettings
+from chargeback.ecosystems.settings import LocalPath, PluginSettings
 
 
 class AcmeSettings(PluginSettings):
     """The folder into which ACME delivers ``costs.csv``, ``buckets.csv`` and ``requests.csv``."""
 
-    invoice_folder: Path
+    invoice_folder: LocalPath

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
+
+import pyarrow as pa
 
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.confluent_cloud.costs import HISTORY_DAYS
@@ -12,8 +15,10 @@ from chargeback.ecosystems.confluent_cloud.objects import IDENTITY_POOL, PRINCIP
 from chargeback.ecosystems.confluent_cloud.policies import catalogue, tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
+from chargeback.ecosystems.confluent_cloud.usage import with_owners
 from chargeback.ecosystems.contract import Capabilities, TenantContext
 from chargeback.ecosystems.settings import PluginSettings
+from chargeback.model.inventory import Inventory
 from chargeback.model.topics import TopicPlan
 
 _CAPABILITIES: Final = Capabilities(
@@ -47,6 +52,10 @@ class ConfluentCloud:
         if not isinstance(topics, TopicSettings) or not topics.enabled:
             return None
         return topics.plan(self.catalogue.aliases)
+
+    def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
+        """Usage of Flink statements, which is kept by name, as their owners'."""
+        return with_owners(day, usage, inventory)
 
     def open(self, context: TenantContext, settings: Any) -> ConfluentCloudGatherer:
         """Start work for one tenant."""

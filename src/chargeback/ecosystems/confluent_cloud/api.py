@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.contract import TenantContext
-from chargeback.errors import SourceDataError, SourceRejected
+from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import HURRIED, Call, HttpClient, Limits
+from chargeback.sources.http import HURRIED, WRONG_CREDENTIALS, Call, HttpClient, Limits
 from chargeback.sources.rate_limit import RateLimiter
-from chargeback.sources.replies import Judge, judge_json
+from chargeback.sources.replies import Judge, Reply, judge_json
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,20 @@ _MOST_PAGES = 10_000
 _COSTS_BURST = 30
 _BURST = 60
 
+_WRONG_KEY = (
+    "; a Cloud API key (resource management) is needed here: the key of a Kafka cluster, a Schema Registry or a Flink "
+    "region does not work"
+)
+
 Page = list[dict[str, Any]]
+
+
+def judge_cloud(reply: Reply) -> SourceError | None:
+    """Judge an answer of the control plane; a refused key (401) comes with the most frequent reason."""
+    error = judge_json(reply)
+    if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
+        return SourceRejected(error.message + _WRONG_KEY, status=reply.status)
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class Listing:
     path: str
     params: Mapping[str, str]
     page_size: int = PAGE_SIZE
-    judge: Judge = judge_json
+    judge: Judge = judge_cloud
     bucket: str = "control-plane"
 
 
@@ -91,11 +104,14 @@ class ControlPlane:
 
         Raises:
             SourceUnavailable: it could not be asked for just now. (Not None: the id is part of what is billed.)
+            SourceRejected: the key itself is wrong.
         """
         if not self._organization_known:
             try:
                 self.organizations()
             except SourceRejected as refusal:
+                if refusal.status == WRONG_CREDENTIALS:
+                    raise
                 logger.warning("the organization's id cannot be read: %s", refusal)
                 self._remember(None)
         return self._organization
@@ -130,7 +146,7 @@ class ControlPlane:
 
     def get(self, path: str, **params: str) -> Any:
         """A document that is not paged."""
-        return self.client.read_json(Call(path, params, limiter=self.limiter("control-plane")))
+        return self.client.read_json(Call(path, params, judge=judge_cloud, limiter=self.limiter("control-plane")))
 
     def pages(self, listing: Listing) -> Iterator[Page]:
         """The pages of a list (see :func:`read_pages`)."""
@@ -160,39 +176,40 @@ def read_pages(client: HttpClient, listing: Listing, limiter: Callable[[], RateL
     Raises:
         SourceDataError: the answer has another shape, or the pages go round in circles.
     """
+    address = client.address_of(listing.path)
     params = {**listing.params, "page_size": str(listing.page_size)}
     tokens: set[str] = set()
     contents: set[bytes] = set()
     for _ in range(_MOST_PAGES):
         document = client.read_json(Call(listing.path, params, judge=listing.judge, limiter=limiter()))
-        page, token = _page(document, client, listing.path)
+        page, token = _page(document, client, address)
         # One row twice is nothing unusual on a bill; a whole page twice is no bill.
         content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()
         if token in tokens or (len(page) > 1 and content in contents):
-            raise SourceDataError(f"{listing.path}: the pages of the list repeat themselves", source=client.source)
+            raise SourceDataError(f"{address}: the pages of the list repeat themselves", source=client.source)
         yield page
         if token is None:
             return
         tokens.add(token)
         contents.add(content)
         params = {**listing.params, "page_token": token}
-    raise SourceDataError(f"{listing.path}: the list has no end after {_MOST_PAGES} pages", source=client.source)
+    raise SourceDataError(f"{address}: the list has no end after {_MOST_PAGES} pages", source=client.source)
 
 
-def _page(document: Any, client: HttpClient, path: str) -> tuple[Page, str | None]:
+def _page(document: Any, client: HttpClient, address: str) -> tuple[Page, str | None]:
     if not isinstance(document, dict) or not ({"data", "metadata", "kind"} & document.keys()):
-        raise SourceDataError(f"{path}: the answer is no list of objects", source=client.source)
+        raise SourceDataError(f"{address}: the answer is no list of objects", source=client.source)
     data, metadata = document.get("data"), document.get("metadata")
     data = [] if data is None else data
     metadata = {} if metadata is None else metadata
     if not isinstance(data, list) or not all(isinstance(each, dict) for each in data) or not isinstance(metadata, dict):
-        raise SourceDataError(f"{path}: the answer is no list of objects", source=client.source)
+        raise SourceDataError(f"{address}: the answer is no list of objects", source=client.source)
     following = metadata.get("next")
     if following is None or following == "":
         return data, None
     tokens = parse_qs(urlsplit(following).query).get("page_token") if isinstance(following, str) else None
     if not tokens or not tokens[0]:
-        raise SourceDataError(f"{path}: the next page has no page_token", source=client.source)
+        raise SourceDataError(f"{address}: the next page has no page_token", source=client.source)
     return data, tokens[0]
 
 

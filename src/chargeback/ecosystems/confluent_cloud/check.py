@@ -12,9 +12,9 @@ from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, FlinkRegion
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.ecosystems.findings import Doubt, attempt
+from chargeback.ecosystems.findings import Doubt, Question, attempt_all
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
-from chargeback.model.days import ONE_DAY, utc_now
+from chargeback.model.days import ONE_DAY
 from chargeback.sources.prometheus import PrometheusClient
 
 _LISTS = {
@@ -45,13 +45,13 @@ class Checks:
         self._metrics = metrics
 
     def run(self) -> Iterator[Finding]:
-        """One finding per credential, list and metric."""
-        yield attempt("organization", self._organization)
-        for subject in _LISTS:
-            yield attempt(subject, partial(self._list, subject))
-        yield attempt("costs", self._costs)
-        for key in self._settings.flink:
-            yield attempt(f"Flink region {key.region_id}", partial(self._flink, key))
+        """One finding per credential, list and metric. A server that cannot be reached, or does not know its key, is
+        one finding, and one that says what was not tried because of it."""
+        questions: dict[str, Question] = {"organization": self._organization}
+        questions |= {subject: partial(self._list, subject) for subject in _LISTS}
+        questions |= {"costs": self._costs}
+        questions |= {f"Flink region {key.region_id}": partial(self._flink, key) for key in self._settings.flink}
+        yield from attempt_all(questions, lambda: self._control_plane.client.given_up is not None)
         yield from self._metric_findings()
         topics = topic_settings(self._settings)
         if isinstance(topics, str):
@@ -109,12 +109,13 @@ class Checks:
         topics = topic_settings(self._settings)
         if isinstance(topics, TopicSettings) and topics.enabled:
             names |= topics.metric_name_overrides.model_dump()
-        for measure, metric in names.items():
-            yield attempt(f"metric {measure}", partial(self._series, self._metrics, metric))
+        metrics = self._metrics
+        series = {f"metric {measure}": partial(self._series, metrics, metric) for measure, metric in names.items()}
+        yield from attempt_all(series, lambda: metrics.given_up)
 
     def _series(self, metrics: PrometheusClient, metric: str) -> str | Doubt:
-        if found := metrics.instant(f"count(last_over_time({metric}[1d]))", utc_now()):
+        if found := metrics.instant(f"count(last_over_time({metric}[1d]))", self._context.now()):
             return f"{metric}: {found[0].value} series within the last day"
-        if found := metrics.instant(f"count(last_over_time({metric}[15d]))", utc_now()):
+        if found := metrics.instant(f"count(last_over_time({metric}[15d]))", self._context.now()):
             return Doubt(f"{metric}: {found[0].value} series within 15 days, but no sample of the last day")
         raise SourceDataError(f"{metric}: no series within 15 days")

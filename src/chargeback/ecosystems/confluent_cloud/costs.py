@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from chargeback.ecosystems.confluent_cloud.api import ControlPlane, Listing
+from chargeback.ecosystems.confluent_cloud.api import ControlPlane, Listing, judge_cloud
 from chargeback.ecosystems.confluent_cloud.cost_rows import CostRow, LineContext, read_row, to_line
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.sources.replies import Reply, judge_json
+from chargeback.sources.replies import Reply
 
 logger = logging.getLogger(__name__)
 
@@ -76,10 +76,10 @@ class Costs:
             rows = self._rows(window)
             lines = _lines_by_day(rows, window, context)
         except (SourceDataError, SourceTooLarge) as problem:
-            return GatheredDay(day, error=f"costs of {day}: {problem}")
+            return GatheredDay(day, error=f"costs: {problem}")
         spanning = next((row.days for row in rows if len(row.days) > 1), None)
         if spanning is not None:
-            return GatheredDay(day, error=f"costs of {day}: a row spans {spanning.start} to {spanning.end} (exclusive)")
+            return GatheredDay(day, error=f"costs: a row spans {spanning.start} to {spanning.end} (exclusive)")
         return GatheredDay(day, lines.get(day, []))
 
     def _rows(self, window: DayRange) -> list[CostRow]:
@@ -119,7 +119,7 @@ def _lines_by_day(rows: list[CostRow], window: DayRange, context: LineContext) -
 
 def _judge(reply: Reply) -> SourceError | None:
     """As usual; but a refusal of dates that are well in range passes."""
-    error = judge_json(reply)
+    error = judge_cloud(reply)
     if reply.status == 400 and error is not None and "too far in the past" in error.message.lower():
         return SourceUnavailable(error.message)
     return error

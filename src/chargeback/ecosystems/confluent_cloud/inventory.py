@@ -27,6 +27,10 @@ _T = TypeVar("_T")
 _U = TypeVar("_U")
 
 
+class _ParentFailed(SourceError):
+    """What a listing is made within could not be listed; the message is the reason for that."""
+
+
 class InventoryListing:
     """Lists everything once. A type that fails gives nothing: neither its part that was read nor a deletion."""
 
@@ -37,6 +41,7 @@ class InventoryListing:
         self._identities: dict[str, Identity] = {}
         self._grants: list[Grant] = []
         self._complete: set[str] = set()
+        self._partial: set[str] = set()
         self._failures: dict[str, str] = {}
 
     def gather(self) -> ListedInventory:
@@ -53,7 +58,9 @@ class InventoryListing:
             self._people(pool)
             self._things(pool, organizations)
         inventory = Inventory(tuple(self._resources.values()), tuple(self._identities.values()), tuple(self._grants))
-        return ListedInventory(inventory, frozenset(self._complete), failures=dict(self._failures), required=REQUIRED)
+        return ListedInventory(
+            inventory, frozenset(self._complete), frozenset(self._partial), dict(self._failures), REQUIRED
+        )
 
     def _people(self, pool: ThreadPoolExecutor) -> None:
         list_all = self._control_plane.list
@@ -64,7 +71,9 @@ class InventoryListing:
         providers = self._identify(
             objects.IDENTITY_PROVIDER, lambda: map(objects.identity_provider, list_all("/iam/v2/identity-providers"))
         )
-        self._identify(objects.IDENTITY_POOL, lambda: self._each(pool, providers, self._pools_of, "identity providers"))
+        self._identify(
+            objects.IDENTITY_POOL, lambda: self._each(pool, providers, self._pools_of, objects.IDENTITY_PROVIDER)
+        )
         self._keys()
 
     def _keys(self) -> None:
@@ -92,18 +101,19 @@ class InventoryListing:
                 where = environment.resource_id
                 return [read(each, where) for each in list_all(path, environment=where)]
 
-            return lambda: self._each(pool, environments, of, "environments")
+            return lambda: self._each(pool, environments, of, objects.ENVIRONMENT)
 
         clusters = self._hold(objects.KAFKA_CLUSTER, everywhere("/cmk/v2/clusters", objects.kafka_cluster))
         self._hold(objects.SCHEMA_REGISTRY, everywhere("/srcm/v3/clusters", objects.schema_registry))
         self._hold(objects.KSQLDB_CLUSTER, everywhere("/ksqldbcm/v2/clusters", objects.ksqldb_cluster))
         pools = self._hold(objects.FLINK_POOL, everywhere("/fcpm/v2/compute-pools", objects.flink_pool))
-        self._hold(objects.CONNECTOR, lambda: self._each(pool, clusters, self._connectors_of, "Kafka clusters"))
+        self._hold(objects.CONNECTOR, lambda: self._each(pool, clusters, self._connectors_of, objects.KAFKA_CLUSTER))
         if self._statements.configured:
-            self._hold(objects.FLINK_STATEMENT, lambda: self._statements.of(_listed(pools, "Flink compute pools")))
-            if self._statements.unseen:
-                # What was not asked for has not disappeared.
-                self._complete.discard(objects.FLINK_STATEMENT)
+            self._hold(objects.FLINK_STATEMENT, lambda: self._statements.of(self._listed(pools, objects.FLINK_POOL)))
+            if self._statements.unseen and objects.FLINK_STATEMENT in self._complete:
+                # What was not asked for has not disappeared; what was seen is there.
+                self._complete.remove(objects.FLINK_STATEMENT)
+                self._partial.add(objects.FLINK_STATEMENT)
 
     def _pools_of(self, provider: Identity) -> list[Identity]:
         path = f"/iam/v2/identity-providers/{quote(provider.identity_id, safe='')}/identity-pools"
@@ -117,7 +127,8 @@ class InventoryListing:
         if answer is None:
             return []
         if not isinstance(answer, dict) or not all(isinstance(each, dict) for each in answer.values()):
-            raise SourceDataError(f"{path}: the answer is no map of connectors", source="ccloud_api")
+            address = self._control_plane.client.address_of(path)
+            raise SourceDataError(f"{address}: the answer is no map of connectors", source="ccloud_api")
         owners = self._key_owners()
         found = (objects.connector(name, each, cluster.resource_id, owners) for name, each in answer.items())
         return [connector for connector in found if connector is not None]
@@ -130,10 +141,16 @@ class InventoryListing:
         }
 
     def _each(
-        self, pool: ThreadPoolExecutor, within: Sequence[_T] | None, read: Callable[[_T], list[_U]], what: str
+        self, pool: ThreadPoolExecutor, within: Sequence[_T] | None, read: Callable[[_T], list[_U]], kind: str
     ) -> list[_U]:
-        """What ``read`` finds within each, several at a time."""
-        return [found for part in pool.map(read, _listed(within, what)) for found in part]
+        """What ``read`` finds within each object of a kind, several at a time."""
+        return [found for part in pool.map(read, self._listed(within, kind)) for found in part]
+
+    def _listed(self, within: Sequence[_T] | None, kind: str) -> Sequence[_T]:
+        """Return the listed objects of a kind; where they could not be listed, raise for the same reason."""
+        if within is None:
+            raise _ParentFailed(self._failures[kind])
+        return within
 
     def _hold(self, kind: str, read: Callable[[], Iterable[Resource]]) -> list[Resource] | None:
         found = self._attempt(kind, read)
@@ -149,14 +166,8 @@ class InventoryListing:
         try:
             found = list(read())
         except SourceError as error:
-            logger.warning("%s cannot be listed: %s", kind, error)
+            logger.debug("%s cannot be listed: %s", kind, error)
             self._failures[kind] = str(error)
             return None
         self._complete.add(kind)
         return found
-
-
-def _listed(within: Sequence[_T] | None, what: str) -> Sequence[_T]:
-    if within is None:
-        raise SourceDataError(f"the {what} could not be listed")
-    return within

@@ -25,7 +25,10 @@ def tenant_catalogue(settings: ConfluentCloudSettings) -> PolicyCatalogue:
     shipped = catalogue()
     params = settings.allocator_params
     usage, shared = shipped.policies[CKUS].portions
-    portions = (Portion(params.kafka_cku_usage_ratio, usage.ways), Portion(params.kafka_cku_shared_ratio, shared.ways))
+    portions = (
+        Portion(params.kafka_cku_usage_ratio, usage.methods),
+        Portion(params.kafka_cku_shared_ratio, shared.methods),
+    )
     ckus = Policy(tuple(portion for portion in portions if portion.share))
     own = parse_policies(settings.allocation_policies, "allocation_policies")
     return shipped.override({CKUS: ckus}).override(own)

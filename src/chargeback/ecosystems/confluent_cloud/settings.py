@@ -15,7 +15,8 @@ from pydantic import (
 )
 
 from chargeback.allocation.policies import parse_policies
-from chargeback.ecosystems.settings import ExactDecimal, PluginSettings, Settings, Url
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.settings import ExactDecimal, Settings, Url
 
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}\[\]()]*\})?")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")

@@ -8,8 +8,8 @@ from pydantic import Field, ValidationError
 
 from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, MetricName
-from chargeback.ecosystems.settings import Settings
 from chargeback.model.topics import BYTES_RATIO, EVEN_SPLIT, RETAINED_BYTES_RATIO, TopicMethod, TopicPlan
+from chargeback.settings import Settings
 
 BYTES_IN = "topic_bytes_in"
 BYTES_OUT = "topic_bytes_out"

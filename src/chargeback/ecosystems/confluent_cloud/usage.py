@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.ecosystems.confluent_cloud.settings import LabelNames, MetricNames
@@ -22,9 +23,14 @@ from chargeback.model.usage import QUANTITY_PLACES, USAGE
 from chargeback.sources.windows import Group, Measured, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
+#: The same as it is kept: by statement. Whose a statement is, the inventory tells when a day is calculated.
+_FLINK_KEPT = "flink_cfu_minutes_by_statement"
 #: For how long after its end a statement may still be measured.
 _LATE = timedelta(hours=1)
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
+_EXACT = Context(prec=100)
+#: The provider's exporter gives one sample a minute.
+_MINUTES = Decimal(ONE_DAY // timedelta(minutes=1))
 
 Totals = dict[Group, Decimal]
 
@@ -38,35 +44,37 @@ class UsageQueries:
         self._labels = labels
 
     def day(self, day: date, measures: Iterable[str], inventory: Inventory) -> MeasuredUsage:
-        """Each of ``measures`` over the day: bytes per cluster and principal, CFU minutes per pool and owner.
+        """Each of ``measures`` over the day: bytes per cluster and principal, CFU minutes per pool and statement.
 
-        Only resources of the inventory count, so that other organizations may share the metrics source. Usage of a
-        statement whose owner is unknown is ``UNALLOCATED``'s.
+        Only resources of the inventory count, so that other organizations may share the metrics source.
         """
         known = {resource.resource_id for resource in inventory.resources}
         totals: dict[str, Totals] = {}
         dropped = 0
         for measure in sorted(measures):
-            of_measure, dropped_now = self._measure(measure, day, inventory)
-            totals[measure] = {group: value for group, value in of_measure.items() if group[0] in known}
+            of_measure, dropped_now = self._measure(measure, day)
+            totals[_FLINK_KEPT if measure == _FLINK else measure] = {
+                group: value for group, value in of_measure.items() if group[0] in known
+            }
             dropped += dropped_now
         return MeasuredUsage(usage_table(day, totals), dropped)
 
-    def _measure(self, measure: str, day: date, inventory: Inventory) -> tuple[Totals, int]:
+    def _measure(self, measure: str, day: date) -> tuple[Totals, int]:
         metric = getattr(self._metrics, measure)
         labels = self._labels
         if measure == _FLINK:
             by = (labels.compute_pool_id, labels.flink_statement_name)
             measured = self._total(measure, metric, by, day)
-            return _added(measured, statement_owners(inventory, day)), measured.dropped
+            return dict(measured.values), measured.dropped
         measured = self._total(measure, metric, (labels.kafka_id, labels.principal_id), day)
-        return _added(measured, lambda group: objects.principal_id(group[1]) or UNALLOCATED), measured.dropped
+        return _added(measured.values, lambda group: objects.principal_id(group[1]) or UNALLOCATED), measured.dropped
 
     def topics(self, day: date, settings: TopicSettings) -> MeasuredUsage:
         """Bytes in and out per cluster and topic, and the retained bytes averaged over the day.
 
-        The average is over all samples of the topic's cluster: a topic that lived for an hour weighs a 24th of one
-        that was as large all day, as it does on the bill.
+        The average is over all minutes of the day: a topic that lived for an hour weighs a 24th of one that was as
+        large all day, as it does on the bill. So everything here is a sum over the day, of which a partial answer is
+        never more than the whole.
         """
         names, by = settings.metric_name_overrides, (self._labels.kafka_id, self._labels.topic)
         totals: dict[str, Totals] = {}
@@ -76,7 +84,9 @@ class UsageQueries:
             totals[measure] = dict(measured.values)
             dropped += measured.dropped
         retained = self._total(RETAINED_BYTES, names.topic_retained_bytes, by, day)
-        totals[RETAINED_BYTES] = self._averaged(retained, names.topic_retained_bytes, day)
+        totals[RETAINED_BYTES] = {
+            group: (value / _MINUTES).quantize(_STEP, context=_EXACT) for group, value in retained.values.items()
+        }
         names_seen = {group[1] for of_measure in totals.values() for group in of_measure}
         excluded = {name for name in names_seen if settings.excludes(name)}
         kept = {
@@ -84,23 +94,6 @@ class UsageQueries:
             for measure, of_measure in totals.items()
         }
         return MeasuredUsage(usage_table(day, kept), dropped + retained.dropped)
-
-    def _averaged(self, retained: Measured, metric: str, day: date) -> Totals:
-        """Sums of samples, divided by how many samples the best-covered topic of the cluster has."""
-        cluster, topic = self._labels.kafka_id, self._labels.topic
-        selector = select(metric, (cluster, topic))
-
-        def template(window: str) -> str:
-            return f"max by ({cluster}, {topic}) (count_over_time({selector}[{window}]))"
-
-        samples: dict[str, Decimal] = {}
-        counted = self._sums.sums(f"{RETAINED_BYTES}_samples", template, (cluster, topic), _window(day))
-        for (cluster_id, _), count in counted.values.items():
-            samples[cluster_id] = max(samples.get(cluster_id, Decimal(1)), count)
-        return {
-            group: (value / samples.get(group[0], Decimal(1))).quantize(_STEP)
-            for group, value in retained.values.items()
-        }
 
     def _total(self, name: str, metric: str, by: Sequence[str], day: date) -> Measured:
         return self._sums.sums(name, total_over(metric, by), by, _window(day))
@@ -162,10 +155,35 @@ def usage_table(day: date, totals: Mapping[str, Totals]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=USAGE)
 
 
-def _added(measured: Measured, subject: Callable[[Group], str]) -> Totals:
+def with_owners(day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
+    """Kept usage with the owners of the statements that the inventory knows now; nobody's is ``UNALLOCATED``'s.
+
+    Evidence of an earlier version has owners already. Where a pool has both kinds, the statements count, unless they
+    add up to less.
+    """
+    of_statements = pc.equal(usage["measure"], _FLINK_KEPT)
+    kept: Totals = _totals(usage.filter(of_statements))
+    if not kept:
+        return usage
+    formerly = _totals(usage.filter(pc.equal(usage["measure"], _FLINK)))
+    owned = _added(kept, statement_owners(inventory, day))
+    for pool in {group[0] for group in formerly}:
+        now, before = ({g: v for g, v in totals.items() if g[0] == pool} for totals in (owned, formerly))
+        if sum(now.values()) < sum(before.values()):
+            owned = {group: value for group, value in owned.items() if group[0] != pool} | before
+    others = usage.filter(pc.invert(pc.is_in(usage["measure"], value_set=pa.array([_FLINK, _FLINK_KEPT]))))
+    return pa.concat_tables([others, usage_table(day, {_FLINK: owned})])
+
+
+def _totals(usage: pa.Table) -> Totals:
+    columns = (usage[name].to_pylist() for name in ("resource_id", "subject", "value"))
+    return {(resource, subject): value for resource, subject, value in zip(*columns, strict=True)}
+
+
+def _added(values: Mapping[Group, Decimal], subject: Callable[[Group], str]) -> Totals:
     """Values per (resource, subject), those of one subject added up."""
     totals: Totals = {}
-    for group, value in measured.values.items():
+    for group, value in values.items():
         key = (group[0], subject(group))
         totals[key] = totals.get(key, Decimal(0)) + value
     return totals

@@ -17,8 +17,8 @@ from chargeback.allocation.split import split_exactly
 from chargeback.ecosystems.constructed.meter import Reading
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.contract import GatheredDay
-from chargeback.errors import SourceDataError, SourceTooLarge
-from chargeback.model.billing import BillingLine
+from chargeback.errors import SourceDataError, SourcePartial, SourceTooLarge
+from chargeback.model.billing import BillingLine, partly_measured
 from chargeback.model.days import DayRange, start_of_day
 from chargeback.model.money import PLACES, from_units, to_amount
 
@@ -95,7 +95,7 @@ def coverage(reading: Reading) -> str | None:
     """How much of the day was seen, where it was not all of it."""
     if reading.steps == reading.expected:
         return None
-    return f"measured at {reading.steps} of {reading.expected} steps"
+    return partly_measured(reading.steps, reading.expected)
 
 
 def gather(days: DayRange, charges: Callable[[date], Sequence[Charge]], account: Account) -> Iterator[GatheredDay]:
@@ -107,7 +107,7 @@ def gather(days: DayRange, charges: Callable[[date], Sequence[Charge]], account:
     for day in days:
         try:
             lines = [line for charge in charges(day) for line in billing_lines(charge, account, day)]
-        except (SourceDataError, SourceTooLarge) as error:
+        except (SourceDataError, SourcePartial, SourceTooLarge) as error:
             yield GatheredDay(day, error=str(error))
         else:
             yield GatheredDay(day, lines)

@@ -8,20 +8,20 @@ from chargeback.ecosystems.constructed.promql import foreign_ranges
 from chargeback.ecosystems.contract import Finding
 from chargeback.ecosystems.findings import Doubt
 from chargeback.errors import SourceDataError
-from chargeback.model.days import utc_now
+from chargeback.model.days import Clock
 from chargeback.sources.prometheus import PrometheusClient
 
 
-def series_of(client: PrometheusClient, query: str) -> str | Doubt:
-    """How many series a query gives now; where there are none, those of the last day deserve a look.
+def series_of(client: PrometheusClient, query: str, now: Clock) -> str | Doubt:
+    """How many series a query gives ``now``; where there are none, those of the last day deserve a look.
 
     Raises:
         SourceDataError: there were none for a day.
     """
-    if found := len(client.instant(query, utc_now())):
+    if found := len(client.instant(query, now())):
         return f"{found} series now"
     # The line breaks end a comment at the end of the query.
-    if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", utc_now())):
+    if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", now())):
         return Doubt(f"no series now, but {found} within the last day: is something not scraped any more?")
     raise SourceDataError("the query gives no series, neither now nor within the last day", source="metrics")
 

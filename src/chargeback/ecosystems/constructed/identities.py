@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from chargeback.ecosystems.constructed.promql import with_step
 from chargeback.ecosystems.constructed.settings import PRINCIPAL, IdentitySource, IdentityType
 from chargeback.errors import SourceError
-from chargeback.model.days import utc_now
+from chargeback.model.days import Clock
 from chargeback.model.inventory import GRANT, UNALLOCATED, Grant, Identity, Inventory, ListedInventory, Resource
 from chargeback.sources.prometheus import PrometheusClient
 
@@ -63,26 +63,28 @@ def list_static(listing: Listing, source: IdentitySource, resource_id: str) -> N
     listing.complete.add(GRANT)
 
 
-def list_discovered(listing: Listing, source: IdentitySource, client: PrometheusClient, query: str, label: str) -> None:
-    """The identities that ``query`` named within the last ``discovery_window_hours``. Who was silent for so long is not
-    gone for that."""
+def list_discovered(
+    listing: Listing, source: IdentitySource, client: PrometheusClient, query: str, label: str, now: Clock
+) -> None:
+    """The identities that ``query`` named within the last ``discovery_window_hours`` before ``now``. Who was
+    silent for so long is not gone for that."""
 
     def part() -> None:
         known = {identity.identity_id for identity in listing.identities} | {UNALLOCATED}
         listing.identities += [
             Identity(name, PRINCIPAL, name, metadata={"team": source.team_of(name), "source": "metrics"})
-            for name in sorted(seen_lately(client, query, label, source.discovery_window_hours) - known)
+            for name in sorted(seen_lately(client, query, label, source.discovery_window_hours, now) - known)
         ]
 
     listing.attempt([PRINCIPAL], part, is_partial=True)
 
 
-def seen_lately(client: PrometheusClient, query: str, label: str, hours: int) -> set[str]:
-    """The values of a label that a query named within the last hours.
+def seen_lately(client: PrometheusClient, query: str, label: str, hours: int, now: Clock) -> set[str]:
+    """The values of a label that a query named within the hours before ``now``.
 
     Raises:
         SourceError: as for :meth:`PrometheusClient.range`.
     """
-    now = utc_now()
-    found = client.range(with_step(query, _LOOKBACK), now - timedelta(hours=hours), now, _LOOKBACK)
+    end = now()
+    found = client.range(with_step(query, _LOOKBACK), end - timedelta(hours=hours), end, _LOOKBACK)
     return {series.labels[label] for series in found if series.labels.get(label)}

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from chargeback.allocation.policies import parse_policies
-from chargeback.ecosystems.settings import ExactDecimal, PluginSettings, Settings
+from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import PLACES
+from chargeback.settings import ExactDecimal, Settings
 
 SECONDS_OF_A_DAY = 86_400
 _LARGEST_RATE = Decimal(10) ** 9

@@ -20,6 +20,7 @@ from chargeback.ecosystems.generic_metrics_only.measuring import Measuring
 from chargeback.ecosystems.generic_metrics_only.policies import tenant_catalogue
 from chargeback.ecosystems.generic_metrics_only.settings import Fixed, GenericMetricsSettings, summed_queries
 from chargeback.errors import SourceDataError
+from chargeback.model.days import Clock
 from chargeback.model.inventory import ListedInventory, Resource
 from chargeback.sources.prometheus import PrometheusClient
 
@@ -35,7 +36,7 @@ def open_system(context: TenantContext, settings: GenericMetricsSettings) -> Con
         )
         meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
     measuring = Measuring(settings, meter, tenant_catalogue(settings).measures)
-    system = System(settings, client)
+    system = System(settings, client, context.now)
     return ConstructedGatherer(
         connections,
         Account.of(settings, SYSTEM, context.currency),
@@ -49,9 +50,10 @@ def open_system(context: TenantContext, settings: GenericMetricsSettings) -> Con
 class System:
     """Who uses the system, and whether its queries work. ``client`` may be missing where nothing is measured."""
 
-    def __init__(self, settings: GenericMetricsSettings, client: PrometheusClient | None) -> None:
+    def __init__(self, settings: GenericMetricsSettings, client: PrometheusClient | None, now: Clock) -> None:
         self._settings = settings
         self._client = client
+        self._now = now
         self._step = timedelta(seconds=settings.metrics_step_seconds)
 
     def inventory(self) -> ListedInventory:
@@ -64,7 +66,8 @@ class System:
         if source.static_identities:
             list_static(listing, source, settings.cluster_id)
         if source.discovery_query and source.uses_metrics and self._client is not None:
-            list_discovered(listing, source, self._client, source.discovery_query, settings.identity_label)
+            query = source.discovery_query
+            list_discovered(listing, source, self._client, query, settings.identity_label, self._now)
         return listing.listed(required=[SYSTEM])
 
     def check(self) -> Iterator[Finding]:
@@ -75,10 +78,10 @@ class System:
         for each in self._settings.cost_types:
             if not isinstance(each.cost_quantity, Fixed):
                 query = with_step(each.cost_quantity.query, self._step)
-                yield attempt(f"{each.name} cost_quantity", partial(series_of, self._client, query))
+                yield attempt(f"{each.name} cost_quantity", partial(series_of, self._client, query, self._now))
             if each.allocation_query is not None:
                 query = with_step(each.allocation_query, self._step)
-                yield attempt(f"{each.name} allocation_query", partial(series_of, self._client, query))
+                yield attempt(f"{each.name} allocation_query", partial(series_of, self._client, query, self._now))
         for subject, query in summed_queries(self._settings).items():
             if (warning := range_warning(subject, query, self._step)) is not None:
                 yield warning
@@ -88,7 +91,7 @@ class System:
     def _identities(self, client: PrometheusClient) -> str:
         source, label = self._settings.identity_source, self._settings.identity_label
         hours = source.discovery_window_hours
-        found = seen_lately(client, source.discovery_query or "", label, hours)
+        found = seen_lately(client, source.discovery_query or "", label, hours, self._now)
         if not found:
             raise SourceDataError(f"discovery_query gives no series with the label {label} within {hours} h")
         return f"{len(found)} within {hours} h"

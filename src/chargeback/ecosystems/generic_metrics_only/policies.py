@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion, Way, parse_policies
+from chargeback.allocation.methods import AllocationMethod
+from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion, parse_policies
 from chargeback.ecosystems.generic_metrics_only.settings import CostType, GenericMetricsSettings
 
 _EVEN: Final = ("even(active)", "even(period)", "unallocated")
@@ -24,4 +25,4 @@ def tenant_catalogue(settings: GenericMetricsSettings) -> PolicyCatalogue:
 
 def _policy(cost_type: CostType) -> Policy:
     first = (f"usage({cost_type.measure})",) if cost_type.allocation_strategy == "usage_ratio" else ()
-    return Policy((Portion(Decimal(1), tuple(Way.parse(way) for way in (*first, *_EVEN))),))
+    return Policy((Portion(Decimal(1), tuple(map(AllocationMethod.parse, (*first, *_EVEN)))),))

@@ -14,7 +14,7 @@ from chargeback.ecosystems.constructed.settings import (
     Text,
     refuse_unknown_measures,
 )
-from chargeback.ecosystems.settings import Settings
+from chargeback.settings import Settings
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 

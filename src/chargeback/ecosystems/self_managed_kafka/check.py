@@ -12,7 +12,7 @@ from chargeback.ecosystems.findings import Doubt, attempt
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.errors import SourceDataError
-from chargeback.model.days import utc_now
+from chargeback.model.days import Clock
 from chargeback.sources.kafka_admin import KafkaAdmin
 from chargeback.sources.prometheus import PrometheusClient
 
@@ -26,17 +26,19 @@ class Checks:
         metrics: BrokerMetrics,
         client: PrometheusClient,
         admin: KafkaAdmin | None,
+        now: Clock,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._client = client
         self._admin = admin
+        self._now = now
 
     def run(self) -> Iterator[Finding]:
         """One finding per metric and source."""
         for name in ("bytes_in", "bytes_out"):
-            yield attempt(f"metric {name}", partial(series_of, self._client, self._metrics.traffic(name)))
-        yield attempt("metric log_size", partial(series_of, self._client, self._metrics.log_size()))
+            yield attempt(f"metric {name}", partial(series_of, self._client, self._metrics.traffic(name), self._now))
+        yield attempt("metric log_size", partial(series_of, self._client, self._metrics.log_size(), self._now))
         yield attempt("brokers", self._brokers)
         if self._settings.identity_source.uses_metrics:
             yield attempt("principals", self._principals)
@@ -44,7 +46,7 @@ class Checks:
             yield attempt("admin API", partial(_describe, self._admin))
 
     def _brokers(self) -> str | Doubt:
-        found = len(self._client.instant(self._metrics.brokers("1h"), utc_now()))
+        found = len(self._client.instant(self._metrics.brokers("1h"), self._now()))
         configured = self._settings.broker_count
         if not found:
             raise SourceDataError("the metrics know no broker", source="metrics")
@@ -56,7 +58,7 @@ class Checks:
         source, label = self._settings.identity_source, self._metrics.principal_label
         query = source.discovery_query or self._metrics.principals("{step}")
         hours = source.discovery_window_hours
-        found = seen_lately(self._client, query, label, hours)
+        found = seen_lately(self._client, query, label, hours, self._now)
         if not found:
             raise SourceDataError(
                 f"no series with the label {label} within {hours} h: the rule files of the JMX exporter give byte"

@@ -34,8 +34,8 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
         Account.of(settings, KAFKA_CLUSTER, context.currency),
         charges_of=DailyCharges(settings, metrics, meter).of,
         usage_of=ClusterUsage(settings, metrics, meter, tenant_catalogue(settings).measures).of,
-        listing=ClusterInventory(settings, metrics, client, admin).gather,
-        checks=Checks(settings, metrics, client, admin).run,
+        listing=ClusterInventory(settings, metrics, client, admin, context.now).gather,
+        checks=Checks(settings, metrics, client, admin, context.now).run,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from chargeback.ecosystems.constructed.identities import Listing, list_discovered, list_static
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
-from chargeback.model.days import utc_now
+from chargeback.model.days import Clock
 from chargeback.model.inventory import ListedInventory, Resource
 from chargeback.sources.kafka_admin import KafkaAdmin, KafkaConnection
 from chargeback.sources.prometheus import PrometheusClient
@@ -26,12 +27,14 @@ class ClusterInventory:
         metrics: BrokerMetrics,
         client: PrometheusClient,
         admin: KafkaAdmin | None,
+        now: Clock,
     ) -> None:
         self._settings = settings
         self._cluster_id = settings.cluster_id
         self._metrics = metrics
         self._client = client
         self._admin = admin
+        self._now = now
 
     def gather(self) -> ListedInventory:
         """Everything there is now. Brokers and topics that cannot be listed stay as they were known."""
@@ -44,7 +47,7 @@ class ClusterInventory:
             list_static(listing, source, self._cluster_id)
         if source.uses_metrics:
             query = source.discovery_query or self._metrics.principals("{step}")
-            list_discovered(listing, source, self._client, query, settings.principal_label)
+            list_discovered(listing, source, self._client, query, settings.principal_label, self._now)
         return listing.listed(required=[KAFKA_CLUSTER])
 
     def _cluster(self) -> Resource:
@@ -68,7 +71,7 @@ class ClusterInventory:
         listing.resources += [self._part(KAFKA_TOPIC, "topic", name) for name in topics]
 
     def _values(self, query: str, label: str) -> list[str]:
-        found = (sample.labels.get(label) for sample in self._client.instant(query, utc_now()))
+        found = (sample.labels.get(label) for sample in self._client.instant(query, self._now()))
         return sorted({name for name in found if name})
 
     def _by_admin(self, listing: Listing, admin: KafkaAdmin) -> None:
@@ -96,8 +99,12 @@ def connection(source: ResourceSource) -> KafkaConnection:
         sasl_mechanism=source.sasl_mechanism,
         sasl_username=source.sasl_username,
         sasl_password=password.get_secret_value() if password else None,
-        ssl_ca_location=source.ssl_ca_location,
-        ssl_certificate_location=source.ssl_certificate_location,
-        ssl_key_location=source.ssl_key_location,
+        ssl_ca_location=_text(source.ssl_ca_location),
+        ssl_certificate_location=_text(source.ssl_certificate_location),
+        ssl_key_location=_text(source.ssl_key_location),
         ssl_key_password=key_password.get_secret_value() if key_password else None,
     )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -15,7 +15,8 @@ from chargeback.ecosystems.constructed.settings import (
     Text,
     refuse_unknown_measures,
 )
-from chargeback.ecosystems.settings import MetricsSettings, Settings
+from chargeback.settings import LocalPath, Settings
+from chargeback.sources.settings import MetricsSettings
 
 #: What a policy's ``usage(…)`` may name.
 MEASURES = frozenset({"bytes_in", "bytes_out", PRESENCE})
@@ -117,9 +118,9 @@ class ResourceSource(Settings):
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     sasl_username: Text | None = None
     sasl_password: SecretStr | None = None
-    ssl_ca_location: Text | None = None
-    ssl_certificate_location: Text | None = None
-    ssl_key_location: Text | None = None
+    ssl_ca_location: LocalPath | None = None
+    ssl_certificate_location: LocalPath | None = None
+    ssl_key_location: LocalPath | None = None
     ssl_key_password: SecretStr | None = None
 
     @model_validator(mode="after")

@@ -1,0 +1,138 @@
+"""Checks of a bill: every day once, and every line with all that a calculation needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, date
+from operator import attrgetter
+from typing import Any, Final
+
+from chargeback.ecosystems.contract import GatheredDay
+from chargeback.ecosystems.validation.values import (
+    RESERVED_IDS,
+    Mistake,
+    amount_in,
+    day_in,
+    expect,
+    id_in,
+    instant_in,
+    optional_id,
+    optional_text,
+    own_id,
+    quote,
+    records_in,
+    text_in,
+    type_in,
+)
+from chargeback.model.billing import BillingLine
+from chargeback.model.days import DayRange
+from chargeback.model.inventory import SYSTEM_IDENTITY
+from chargeback.model.texts import LONGEST_ID, LONGEST_TYPE
+
+_AMOUNTS: Final = ("quantity", "unit_price", "original_amount", "discount_amount")
+_TEXTS: Final = (
+    "resource_name",
+    "unit",
+    "network_access_type",
+    "description",
+    "tier",
+    "provider_id",
+    "original_text",
+)
+_TWICE: Final = "the day was answered twice; each day is to be answered exactly once"
+_FIELDS: Final = {
+    "resource_id": own_id,
+    "resource_type": type_in,
+    "product_category": id_in,
+    "product_type": id_in,
+    "granularity": id_in,
+    "environment_id": optional_id,
+    **dict.fromkeys(_TEXTS, optional_text),
+}
+_REQUIRED_TEXTS: Final = attrgetter("resource_id", "resource_type", "product_category", "product_type", "granularity")
+_OPTIONAL_TEXTS: Final = attrgetter("environment_id", *_TEXTS)
+
+
+def days_in(answers: Iterable[object], days: DayRange, currency: str, asked: str) -> Iterator[GatheredDay]:
+    """Return every day of the range once, each with its lines or with what is wrong with it; ``asked`` says in words
+    who was asked.
+
+    A day that is given twice is given again with an error, so that whoever keeps the first answer learns that it is not
+    the whole one. A day that is missing comes last, with an error.
+
+    Raises:
+        Mistake: something was answered that belongs to no day of the range; every day has been given by then.
+    """
+    seen: set[date] = set()
+    stray: str | None = None
+    for number, answer in enumerate(answers, start=1):
+        try:
+            gathered = expect(GatheredDay, answer, f"answer {number}")
+            day = day_in(gathered.day, f"day of answer {number}")
+        except Mistake as mistake:
+            stray = stray or str(mistake)
+            continue
+        if day not in days:
+            stray = stray or f"{day} was not asked for; {days.start} to {days.end} (exclusive) was"
+        elif day in seen:
+            yield GatheredDay(day, error=f"{asked}: {_TWICE}")
+        else:
+            seen.add(day)
+            yield _day(gathered, currency, asked)
+    for day in days:
+        if day not in seen:
+            yield GatheredDay(day, error=f"{asked}: the day was not answered{f' ({stray})' if stray else ''}")
+    if stray is not None:
+        raise Mistake(stray)
+
+
+def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
+    try:
+        error: Any = gathered.error
+        if error is not None:
+            return GatheredDay(gathered.day, error=text_in(error, "error"))
+        lines = []
+        for place, line in records_in(BillingLine, gathered.lines, "lines", "line"):
+            try:
+                lines.append(line_in(line, gathered.day, currency))
+            except Mistake as mistake:
+                raise Mistake(f"{place}: {mistake}") from None
+    except Mistake as mistake:
+        return GatheredDay(gathered.day, error=f"{asked}: {mistake}")
+    return GatheredDay(gathered.day, lines)
+
+
+def line_in(line: BillingLine, day: date, currency: str) -> BillingLine:
+    """Return a line of the bill of ``day``, in the tenant's ``currency``."""
+    if day_in(line.day, "day") != day:
+        raise Mistake(f"day should be {day}, the day that it is answered for, not {line.day}")
+    if instant_in(line.timestamp, "timestamp").astimezone(UTC).date() != day:
+        raise Mistake(f"timestamp should lie within {day} UTC, not at {line.timestamp.isoformat()}")
+    amount_in(line.total_cost, "total_cost")
+    for name in _AMOUNTS:
+        value = getattr(line, name)
+        if value is not None:
+            amount_in(value, name)
+    if line.currency != currency:
+        raise Mistake(f"currency should be {currency}, the tenant's, not {quote(line.currency)}")
+    if _is_plain(line):
+        return line
+    changes: dict[str, Any] = {}
+    for name, check in _FIELDS.items():
+        value = getattr(line, name)
+        checked = check(value, name)
+        if checked != value:
+            changes[name] = checked
+    return replace(line, **changes) if changes else line
+
+
+def _is_plain(line: BillingLine) -> bool:
+    """Whether every text of a line is surely as it should be: nearly all are, and a bill has many."""
+    for value in _REQUIRED_TEXTS(line):
+        if type(value) is not str or not value.isprintable() or not 1 < len(value) <= LONGEST_TYPE or " " in value:
+            return False
+    for value in _OPTIONAL_TEXTS(line):
+        if value is not None and (type(value) is not str or not value.isprintable() or not 0 < len(value) < LONGEST_ID):
+            return False
+    return line.resource_id not in RESERVED_IDS and line.resource_type != SYSTEM_IDENTITY

@@ -1,0 +1,125 @@
+"""Checks of an inventory: no record twice, no name that is reserved, and nothing that would be ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from chargeback.ecosystems.validation.values import (
+    Mistake,
+    expect,
+    id_in,
+    mapping_in,
+    metadata_in,
+    names_in,
+    optional_id,
+    optional_instant,
+    optional_text,
+    own_id,
+    records_in,
+    text_in,
+    type_in,
+)
+from chargeback.model.inventory import GRANT, SYSTEM_IDENTITY, Grant, Identity, Inventory, ListedInventory, Resource
+
+_Record = TypeVar("_Record", Resource, Identity, Grant)
+_Check = Callable[[Any, str], Any]
+
+_TIMES: Final[dict[str, _Check]] = {"created_at": optional_instant, "deleted_at": optional_instant}
+_RESOURCE: Final[dict[str, _Check]] = {
+    "resource_id": own_id,
+    "resource_type": type_in,
+    "display_name": optional_text,
+    "parent_id": optional_id,
+    "owner_id": optional_id,
+    "active_as": optional_id,
+    "metadata": metadata_in,
+    **_TIMES,
+}
+_IDENTITY: Final[dict[str, _Check]] = {
+    "identity_id": own_id,
+    "identity_type": type_in,
+    "display_name": optional_text,
+    "metadata": metadata_in,
+    **_TIMES,
+}
+_GRANT: Final[dict[str, _Check]] = {"grant_id": id_in, "resource_id": id_in, "identity_id": id_in, **_TIMES}
+
+
+def listing_in(answer: object) -> ListedInventory:
+    """Return what was listed."""
+    listed = expect(ListedInventory, answer, "the answer")
+    inventory = expect(Inventory, listed.inventory, "inventory")
+    checked = Inventory(
+        resources=_records(Resource, inventory.resources, "resource", _RESOURCE, ("resource_id",)),
+        identities=_records(Identity, inventory.identities, "identity", _IDENTITY, ("identity_id",)),
+        grants=_records(Grant, inventory.grants, "grant", _GRANT, ("grant_id", "resource_id")),
+    )
+    complete, partial, required = (
+        names_in(getattr(listed, name), name) for name in ("complete", "partial", "required")
+    )
+    failures = {
+        text_in(name, "a key of failures"): text_in(why, f"failures[{name!r}]")
+        for name, why in mapping_in(listed.failures, "failures").items()
+    }
+    _check_types(checked, {"complete": complete, "partial": partial, "failures": failures.keys()})
+    return ListedInventory(checked, complete, partial, failures, required)
+
+
+def _records(
+    kind: type[_Record], value: object, word: str, checks: dict[str, _Check], key: tuple[str, ...]
+) -> tuple[_Record, ...]:
+    """The records of one kind, each once. Two ids that only cleaning made equal are one record: the first."""
+    found: dict[Hashable, _Record] = {}
+    given: set[Hashable] = set()
+    field = {Resource: "resources", Identity: "identities", Grant: "grants"}[kind]
+    for place, record in records_in(kind, value, f"inventory.{field}", word):
+        as_given = tuple(getattr(record, name) for name in key)
+        changes = {}
+        for name, check in checks.items():
+            try:
+                checked = check(getattr(record, name), name)
+            except Mistake as mistake:
+                raise Mistake(f"{place}{_called(as_given)}: {mistake}") from None
+            if checked is not getattr(record, name) and checked != getattr(record, name):
+                changes[name] = checked
+        if as_given in given:
+            raise Mistake(
+                f"{place}{_called(as_given)}: its {' and '.join(key)} was listed before; list each {word} once"
+            )
+        given.add(as_given)
+        cleaned = replace(record, **changes) if changes else record
+        found.setdefault(tuple(getattr(cleaned, name) for name in key), cleaned)
+    return tuple(found.values())
+
+
+def _called(key: tuple[Any, ...]) -> str:
+    return f" ({', '.join(each[:60] for each in key)})" if all(isinstance(each, str) and each for each in key) else ""
+
+
+def _check_types(inventory: Inventory, sets: dict[str, Iterable[str]]) -> None:
+    """Check that every type means one thing and is listed as one thing."""
+    resource_types = {each.resource_type for each in inventory.resources}
+    identity_types = {each.identity_type for each in inventory.identities}
+    for name in sorted(resource_types & identity_types):
+        raise Mistake(f"{name!r} is both a resource type and an identity type; types share one list of names")
+    for reserved in (GRANT, SYSTEM_IDENTITY):
+        if reserved in resource_types | identity_types:
+            raise Mistake(f"{reserved!r} is reserved; call the type something else")
+    for first, second in (("complete", "partial"), ("complete", "failures"), ("partial", "failures")):
+        for name in sorted(set(sets[first]) & set(sets[second])):
+            raise Mistake(f"{name!r} stands in both {first} and {second}; a listing is one of them")
+    named = set().union(*sets.values())
+    for name in _listed_types(inventory):
+        if name not in named:
+            raise Mistake(
+                f"{name!r} was listed, but stands in none of complete, partial and failures: it would be ignored"
+            )
+
+
+def _listed_types(inventory: Inventory) -> Iterator[str]:
+    yield from sorted({each.resource_type for each in inventory.resources})
+    yield from sorted({each.identity_type for each in inventory.identities})
+    if inventory.grants:
+        yield GRANT

@@ -1,0 +1,99 @@
+"""Checks of what was measured: the table has the schema, each row belongs to the day and counts once."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.ecosystems.contract import MeasuredUsage
+from chargeback.ecosystems.validation.values import Mistake, count_in, expect
+from chargeback.model.texts import LONGEST_ID, LONGEST_TOPIC, clean_column
+from chargeback.model.topics import EXISTED
+from chargeback.model.usage import QUANTITY, QUANTITY_LIMIT, USAGE
+
+_KEY: Final = ("measure", "resource_id", "subject")
+
+
+def usage_in(answer: object, day: date) -> MeasuredUsage:
+    """Return what was measured of ``day``."""
+    return _measured(answer, day, longest_subject=LONGEST_ID)
+
+
+def topics_in(answer: object, day: date) -> MeasuredUsage:
+    """Return what was measured of topics on ``day``."""
+    measured = _measured(answer, day, longest_subject=LONGEST_TOPIC)
+    if pc.any(pc.equal(measured.table["measure"], EXISTED)).as_py():
+        raise Mistake(f"measure should not be {EXISTED!r}, which is reserved")
+    return measured
+
+
+def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsage:
+    measured = expect(MeasuredUsage, answer, "the answer")
+    dropped = count_in(measured.dropped, "dropped")
+    given = expect(pa.Table, measured.table, "table")
+    table = _with_schema(given)
+    _check_rows(table, day)
+    cleaned = table
+    for name, longest in zip(_KEY, (LONGEST_ID, LONGEST_ID, longest_subject), strict=True):
+        cleaned = cleaned.set_column(
+            cleaned.schema.get_field_index(name), USAGE.field(name), clean_column(table[name], longest)
+        )
+    _check_once(table)
+    for name in _KEY:
+        _check_none(table, pc.equal(pc.utf8_trim_whitespace(cleaned[name]), ""), f"{name} should not be empty")
+    if cleaned is not table and any(cleaned[name] is not table[name] for name in _KEY):
+        cleaned = _added_up(cleaned)
+    return MeasuredUsage(cleaned, dropped)
+
+
+def _with_schema(table: pa.Table) -> pa.Table:
+    """The table in the order of the schema, whose names and types it must have; whether a field says that it may be
+    null is no matter as long as nothing is."""
+    missing = [name for name in USAGE.names if name not in table.column_names]
+    extra = sorted(set(table.column_names) - set(USAGE.names))
+    if missing or extra or table.num_columns != len(USAGE):
+        what = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(extra) or 'a column twice'} too much"
+        raise Mistake(f"table should have the columns {', '.join(USAGE.names)}; it {what}")
+    for field in USAGE:
+        column = table[field.name]
+        if column.type != field.type:
+            raise Mistake(f"column {field.name} of the table should be {field.type}, not {column.type}")
+        if column.null_count:
+            row = pc.index(pc.is_null(column), True).as_py() + 1
+            raise Mistake(f"row {row}: {field.name} should not be null")
+    return pa.table([table[name] for name in USAGE.names], schema=USAGE)
+
+
+def _check_rows(table: pa.Table, day: date) -> None:
+    _check_none(table, pc.not_equal(table["date"], pa.scalar(day, pa.date32())), f"date should be {day}", shown="date")
+    zero, limit = (pa.scalar(Decimal(each), QUANTITY) for each in (0, QUANTITY_LIMIT - 1))
+    _check_none(table, pc.less(table["value"], zero), "value should be at least 0", shown="value")
+    _check_none(
+        table, pc.greater(table["value"], limit), f"value should be below 10^{QUANTITY_LIMIT.adjusted()}", shown="value"
+    )
+
+
+def _check_none(table: pa.Table, wrong: pa.ChunkedArray, expected: str, *, shown: str | None = None) -> None:
+    position = pc.index(wrong, True).as_py()
+    if position >= 0:
+        found = f", not {table[shown][position].as_py()}" if shown else ""
+        raise Mistake(f"row {position + 1}: {expected}{found}")
+
+
+def _check_once(table: pa.Table) -> None:
+    counted = table.group_by(_KEY).aggregate([([], "count_all")])
+    if counted.num_rows != table.num_rows:
+        twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()[0]
+        spelt = ", ".join(f"{name} {twice[name][:60]!r}" for name in _KEY)
+        raise Mistake(f"{twice['count_all']} rows have {spelt}; add them up to one")
+
+
+def _added_up(table: pa.Table) -> pa.Table:
+    """Rows that only cleaning made the same, as one."""
+    summed = table.group_by(["date", *_KEY], use_threads=False).aggregate([("value", "sum")])
+    columns = [*(summed[name] for name in ("date", *_KEY)), summed["value_sum"].cast(QUANTITY)]
+    return pa.table(columns, schema=USAGE)

@@ -1,0 +1,59 @@
+"""Checks of a plugin itself: the parts that it must have, before anything is asked of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.ecosystems.contract import Capabilities, Finding
+from chargeback.ecosystems.settings import PluginSettings
+from chargeback.ecosystems.validation.values import Mistake, count_in, expect, names_in, quote, text_in, type_in
+
+PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
+GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
+TOPIC_PARTS: Final = ("topic_settings", "topic_plan")
+
+
+def check_plugin(plugin: Any) -> None:
+    """Check that ``plugin`` has all that :class:`chargeback.ecosystems.contract.Ecosystem` names."""
+    missing = [part for part in PARTS if not hasattr(plugin, part)]
+    if missing:
+        raise Mistake(f"it lacks {', '.join(missing)}")
+    if not isinstance(plugin.name, str) or not plugin.name:
+        raise Mistake("it has no name")
+    model = plugin.settings_model
+    if not (isinstance(model, type) and issubclass(model, PluginSettings)):
+        raise Mistake("its settings_model does not extend chargeback.ecosystems.settings.PluginSettings")
+    capabilities = expect(Capabilities, plugin.capabilities, "capabilities")
+    _check_capabilities(capabilities)
+    expect(PolicyCatalogue, plugin.catalogue, "catalogue")
+    methods = ("tenant_catalogue", "open", *(TOPIC_PARTS if capabilities.topic_overlay else ()))
+    for name in methods:
+        if not callable(getattr(plugin, name, None)):
+            raise Mistake(f"{name} should be a method")
+
+
+def _check_capabilities(capabilities: Capabilities) -> None:
+    for name in ("topic_overlay", "constructs_costs"):
+        expect(bool, getattr(capabilities, name), f"capabilities.{name}")
+    expect(tuple, capabilities.payer_tiers, "capabilities.payer_tiers")
+    for number, tier in enumerate(capabilities.payer_tiers):
+        names_in(tier, f"capabilities.payer_tiers[{number}]")
+    type_in(capabilities.metrics_identity_type, "capabilities.metrics_identity_type")
+    count_in(capabilities.billing_history_days, "capabilities.billing_history_days", least=1)
+
+
+def check_gatherer(gatherer: Any) -> None:
+    """Check that what ``open`` gave can be asked everything."""
+    missing = [name for name in GATHERER_PARTS if not callable(getattr(gatherer, name, None))]
+    if missing:
+        raise Mistake(f"the with-block should give a gatherer; {quote(gatherer)} has no method {', '.join(missing)}")
+
+
+def finding_in(answer: object) -> Finding:
+    """Return one finding of a check."""
+    finding = expect(Finding, answer, "the answer")
+    for name in ("ok", "warning"):
+        expect(bool, getattr(finding, name), name)
+    detail = text_in(finding.detail, "detail") if finding.detail else ""
+    return Finding(text_in(finding.subject, "subject"), finding.ok, detail, finding.warning)

@@ -1,0 +1,183 @@
+"""Checks of single values: texts, ids, numbers, times, and collections of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, TypeVar
+
+from chargeback.model.inventory import SYSTEM_IDENTITY, UNALLOCATED, Metadata
+from chargeback.model.money import PLACES, PRECISION, is_exact, to_amount
+from chargeback.model.texts import LONGEST_ID, LONGEST_TEXT, LONGEST_TYPE, clean_id, clean_text
+from chargeback.model.usage import EVERYTHING
+
+_LONGEST_QUOTE: Final = 60
+#: Ids that the service uses for itself.
+RESERVED_IDS: Final = frozenset({UNALLOCATED, EVERYTHING})
+
+_T = TypeVar("_T")
+
+
+class Mistake(Exception):
+    """What is wrong with an answer: a place in it, and what is expected there."""
+
+
+def quote(value: object) -> str:
+    """Return a value for a message: its type, and the value itself where that is short and harmless."""
+    kind = type(value).__name__
+    if value is None:
+        return "None"
+    if isinstance(value, str | int | float | Decimal | date):
+        spelt = clean_text(repr(value))
+        return f"{kind} {spelt[:_LONGEST_QUOTE]}"
+    return kind
+
+
+def expect(kind: type[_T], value: object, where: str) -> _T:
+    """Return ``value`` if it is an instance of ``kind``."""
+    if not isinstance(value, kind):
+        raise Mistake(f"{where} should be {_article(kind.__name__)}, not {quote(value)}")
+    return value
+
+
+def text_in(value: object, where: str, longest: int = LONGEST_TEXT) -> str:
+    """Return a text that says something, cleaned and cut."""
+    if not isinstance(value, str):
+        raise Mistake(f"{where} should be a str, not {quote(value)}")
+    cleaned = clean_text(value)[:longest]
+    if not cleaned or cleaned.isspace():
+        raise Mistake(f"{where} should not be empty")
+    return cleaned
+
+
+def optional_text(value: object, where: str, longest: int = LONGEST_TEXT) -> str | None:
+    """Return a text, cleaned and cut, or None; an empty one is None."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise Mistake(f"{where} should be a str or None, not {quote(value)}")
+    return clean_text(value)[:longest] or None
+
+
+def id_in(value: object, where: str, longest: int = LONGEST_ID) -> str:
+    """Return an id, cleaned, with at most ``longest`` characters."""
+    if not isinstance(value, str):
+        raise Mistake(f"{where} should be a str, not {quote(value)}")
+    cleaned = clean_id(value, longest)
+    if not cleaned or cleaned.isspace():
+        raise Mistake(f"{where} should not be empty")
+    return cleaned
+
+
+def optional_id(value: object, where: str) -> str | None:
+    """Return an id or None; an empty one is None."""
+    if value is None or value == "":
+        return None
+    return id_in(value, where)
+
+
+def own_id(value: object, where: str) -> str:
+    """Return the id of a resource or an identity: none that the service uses for itself."""
+    cleaned = id_in(value, where)
+    if cleaned in RESERVED_IDS:
+        raise Mistake(f"{where} should not be {cleaned!r}, which is reserved")
+    return cleaned
+
+
+def type_in(value: object, where: str) -> str:
+    """Return a resource type or an identity type: a short name that the service does not use for itself."""
+    cleaned = text_in(value, where, LONGEST_TYPE + 1)
+    if len(cleaned) > LONGEST_TYPE:
+        raise Mistake(f"{where} should have at most {LONGEST_TYPE} characters")
+    if cleaned == SYSTEM_IDENTITY:
+        raise Mistake(f"{where} should not be {SYSTEM_IDENTITY!r}, which is reserved")
+    return cleaned
+
+
+def day_in(value: object, where: str) -> date:
+    """Return a date that is no datetime."""
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise Mistake(f"{where} should be a date, not {quote(value)}")
+    return value
+
+
+def instant_in(value: object, where: str) -> datetime:
+    """Return a datetime that knows its time zone."""
+    if not isinstance(value, datetime):
+        raise Mistake(f"{where} should be a datetime, not {quote(value)}")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise Mistake(f"{where} should have a time zone, such as UTC; {value.isoformat()} has none")
+    return value
+
+
+def optional_instant(value: object, where: str) -> datetime | None:
+    """Return a datetime that knows its time zone, or None."""
+    return None if value is None else instant_in(value, where)
+
+
+def amount_in(value: object, where: str) -> Decimal:
+    """Return an amount: a finite Decimal of at most twelve places that fits."""
+    if not isinstance(value, Decimal):
+        raise Mistake(f"{where} should be a Decimal, not {quote(value)}")
+    if not value.is_finite():
+        raise Mistake(f"{where} should be a finite number, not {value}")
+    try:
+        if is_exact(value):
+            return value
+    except ValueError:
+        raise Mistake(f"{where} does not fit DECIMAL({PRECISION},{PLACES})") from None
+    raise Mistake(
+        f"{where} has more than {PLACES} decimal places; round it with chargeback.model.money.to_amount, "
+        f"which gives {to_amount(value)}"
+    )
+
+
+def count_in(value: object, where: str, least: int = 0) -> int:
+    """Return a whole number of at least ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Mistake(f"{where} should be an int, not {quote(value)}")
+    if value < least:
+        raise Mistake(f"{where} should be at least {least}, not {value}")
+    return value
+
+
+def records_in(kind: type[_T], value: object, where: str, word: str) -> Iterator[tuple[str, _T]]:
+    """Return each record of a list or tuple with its place in words, such as ``resource 3``."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise Mistake(f"{where} should be a list or a tuple, not {quote(value)}")
+    for number, each in enumerate(value, start=1):
+        place = f"{word} {number}"
+        yield place, expect(kind, each, place)
+
+
+def names_in(value: object, where: str) -> frozenset[str]:
+    """Return a set of names."""
+    if isinstance(value, str) or not isinstance(value, Set):
+        raise Mistake(f"{where} should be a set of names, not {quote(value)}")
+    return frozenset(text_in(each, f"a name in {where}", LONGEST_TYPE) for each in value)
+
+
+def mapping_in(value: object, where: str) -> Mapping[Any, Any]:
+    """Return a mapping."""
+    if not isinstance(value, Mapping):
+        raise Mistake(f"{where} should be a dict, not {quote(value)}")
+    return value
+
+
+def metadata_in(value: object, where: str) -> Metadata:
+    """Return metadata: texts, whole numbers and truth values by name."""
+    cleaned: dict[str, str | int | bool | None] = {}
+    for key, each in mapping_in(value, where).items():
+        name = text_in(key, f"a key of {where}")
+        if isinstance(each, str):
+            cleaned[name] = clean_text(each)[:LONGEST_TEXT]
+        elif each is None or isinstance(each, int):
+            cleaned[name] = each
+        else:
+            raise Mistake(f"{where}[{name!r}] should be a str, an int, a bool or None, not {quote(each)}")
+    return cleaned
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
