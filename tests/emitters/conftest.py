@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from chargeback.pipeline.emit_facts import StoredFacts
-from chargeback.store.queries.engine import QueryEngine, Question
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.tenant import TenantStore
 from tests.support.facts import tenant_store
 
@@ -31,4 +32,4 @@ def engine() -> Iterator[QueryEngine]:
 @pytest.fixture
 def facts(store: TenantStore, engine: QueryEngine) -> StoredFacts:
     """The facts of acme; nobody asks to stop."""
-    return StoredFacts(store, engine, Question(), lambda: None)
+    return StoredFacts(store, engine, CancellationToken(), lambda: None)

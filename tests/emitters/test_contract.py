@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from chargeback.emitters.contract import AGGREGATIONS, FOLDER, EmitterParams, LocalPath, Period
+from chargeback.emitters.contract import AGGREGATIONS, EmitterParams, LocalPath, Period
+from chargeback.settings import FOLDER
 
 
 class Located(EmitterParams):

@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
-from pydantic import BeforeValidator, ValidationInfo
 
-from chargeback.ecosystems.settings import Settings
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.settings import LocalPath, Settings
 
 #: The values of ``aggregation``, from the finest.
 HOURLY: Final = "hourly"
@@ -28,28 +26,30 @@ WEEKLY: Final = "weekly"
 MONTHLY: Final = "monthly"
 AGGREGATIONS: Final = (HOURLY, DAILY, WEEKLY, MONTHLY)
 
+__all__ = [
+    "AGGREGATIONS",
+    "DAILY",
+    "HOURLY",
+    "MONTHLY",
+    "OTHER",
+    "WEEKLY",
+    "Emitter",
+    "EmitterContext",
+    "EmitterParams",
+    "EmitterType",
+    "Existing",
+    "Facts",
+    "LocalPath",
+    "Period",
+    "Sum",
+]
+
 #: What the sums that :meth:`Facts.charged` puts together are named.
 OTHER: Final = "OTHER"
-
-#: The key of pydantic's validation context under which the folder of the configuration file stands.
-FOLDER: Final = "folder"
 
 
 class EmitterParams(Settings):
     """Base of every emitter's ``params``: unknown keys are errors."""
-
-
-def _located(value: object, info: ValidationInfo) -> object:
-    if not isinstance(value, str):
-        return value
-    if not value.strip() or "\0" in value:
-        raise ValueError("should be a path")
-    folder: Path = (info.context or {}).get(FOLDER, Path())
-    return (folder / Path(value).expanduser()).absolute()
-
-
-#: A path in ``params``; a relative one starts at the folder of the configuration file, as all paths there do.
-LocalPath = Annotated[Path, BeforeValidator(_located)]
 
 
 @dataclass(frozen=True, slots=True, order=True)

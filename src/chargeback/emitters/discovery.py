@@ -13,7 +13,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from chargeback.emitters.contract import AGGREGATIONS, EmitterParams, EmitterType
+from chargeback.ecosystems.validation.values import Mistake
+from chargeback.emitters.contract import EmitterType
+from chargeback.emitters.guarded import GuardedEmitterType
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +49,10 @@ def discover_emitters() -> DiscoveredEmitters:
 
 
 def _load(entry: EntryPoint) -> EmitterType | str:
-    """The kind of emitter, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
+    """The kind of emitter, guarded, or why it cannot be used: a plugin may fail in any way."""
     try:
-        found = entry.load()
-        if not isinstance(found, EmitterType):
-            return "it is no object of a class that extends chargeback.emitters.contract.EmitterType"
-        model: object = found.params_model
-        if not (isinstance(model, type) and issubclass(model, EmitterParams)):
-            return "its params_model does not extend chargeback.emitters.contract.EmitterParams"
-        if not found.aggregations or set(found.aggregations) - set(AGGREGATIONS):
-            return f"its aggregations are not among {', '.join(AGGREGATIONS)}"
+        return GuardedEmitterType(entry.name, entry.load())
+    except Mistake as mistake:
+        return str(mistake)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
         return f"{type(error).__name__}: {error}"
-    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Formatter
 from urllib.parse import quote
 
-from chargeback.disk import force
+from chargeback.disk import explain_denial, force
 from chargeback.errors import EmitterError
 
 _TEMPORARY = ".chargeback-"
@@ -45,7 +45,8 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callabl
                 temporary.unlink(missing_ok=True)
         force(path.parent)
     except OSError as error:
-        raise EmitterError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from error
+        why = explain_denial(path) if isinstance(error, PermissionError) else ""
+        raise EmitterError(f"{path} cannot be written: {error.strerror or type(error).__name__}{why}") from error
 
 
 def check_template(template: str, known: Iterable[str], required: Iterable[str]) -> str:

@@ -1,0 +1,109 @@
+"""The one way in which the service calls an emitter: what a plugin raises or answers that it may not is an error that
+names it and the method. Discovery gives nothing but guarded emitters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event
+from typing import Any, TypeVar
+
+from chargeback.ecosystems.validation.values import Mistake
+from chargeback.emitters.contract import (
+    AGGREGATIONS,
+    Emitter,
+    EmitterContext,
+    EmitterParams,
+    EmitterType,
+    Facts,
+    Period,
+)
+from chargeback.errors import ChargebackError, EmitterError, PluginError
+from chargeback.plugins import calling
+from chargeback.settings import secrets_in
+
+_T = TypeVar("_T")
+
+
+class GuardedEmitterType(EmitterType):
+    """A kind of emitter that keeps the contract, or says where it does not.
+
+    Raises:
+        Mistake: it lacks something that every kind of emitter has.
+    """
+
+    def __init__(self, name: str, plugin: Any) -> None:
+        if not isinstance(plugin, EmitterType):
+            raise Mistake("it is no object of a class that extends chargeback.emitters.contract.EmitterType")
+        model: object = plugin.params_model
+        if not (isinstance(model, type) and issubclass(model, EmitterParams)):
+            raise Mistake("its params_model does not extend chargeback.emitters.contract.EmitterParams")
+        aggregations: Any = plugin.aggregations
+        if isinstance(aggregations, str) or not aggregations or set(aggregations) - set(AGGREGATIONS):
+            raise Mistake(f"its aggregations are not among {', '.join(AGGREGATIONS)}")
+        self._label = f"plugin {name}"
+        self._plugin = plugin
+        self.__dict__.update(params_model=model, aggregations=frozenset(aggregations))
+
+    def open(self, context: EmitterContext, params: Any, stop: Event) -> Emitter:
+        """Start work for one tenant."""
+        secrets = frozenset(secrets_in(params))
+        with _calling(self._label, "open", stop, secrets):
+            opened = self._plugin.open(context, params, stop)
+            return GuardedEmitter(self._label, opened, stop, secrets)
+
+    def wants_newest_only(self, params: Any) -> bool:
+        """Whether only the newest period is of interest."""
+        found = self._ask("wants_newest_only", lambda: self._plugin.wants_newest_only(params), params)
+        if not isinstance(found, bool):
+            raise PluginError(f"{self._label}: wants_newest_only should give a bool, not {type(found).__name__}")
+        return found
+
+    def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
+        """Where it writes, in words."""
+        found: Any = self._ask("destinations", lambda: self._plugin.destinations(context, params), params)
+        if isinstance(found, str) or not isinstance(found, list | tuple) or not all(isinstance(e, str) for e in found):
+            raise PluginError(f"{self._label}: destinations should give a tuple of texts, not {type(found).__name__}")
+        return tuple(found)
+
+    def _ask(self, method: str, question: Callable[[], _T], params: Any) -> _T:
+        with _calling(self._label, method, None, frozenset(secrets_in(params))):
+            return question()
+
+
+class GuardedEmitter(Emitter):
+    """An emitter at work, every call of which is guarded."""
+
+    def __init__(self, label: str, emitter: Any, stop: Event, secrets: frozenset[str]) -> None:
+        self._label = label
+        self._emitter = emitter
+        self._stop = stop
+        self._secrets = secrets
+        if not isinstance(emitter, Emitter):
+            raise PluginError(f"{label}: open should give an Emitter, not {type(emitter).__name__}")
+        batch: Any = emitter.batch
+        if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 1):
+            raise PluginError(f"{label}: batch should be None or at least 1, not {batch!r}")
+        self.batch = batch
+
+    def emit(self, periods: Sequence[Period], facts: Facts) -> None:
+        """Write these periods."""
+        with _calling(self._label, "emit", self._stop, self._secrets):
+            self._emitter.emit(periods, facts)
+
+    def close(self) -> None:
+        """Give back what is held."""
+        with _calling(self._label, "close", None, self._secrets):
+            self._emitter.close()
+
+
+@contextmanager
+def _calling(label: str, method: str, stop: Event | None, secrets: frozenset[str]) -> Iterator[None]:
+    """As :func:`chargeback.plugins.calling`; what the operating system refuses needs no more words than its own."""
+    with calling(label, method, stop=stop, secrets=secrets, declared=(ChargebackError,)):
+        try:
+            yield
+        except OSError as error:
+            if error.strerror:
+                raise EmitterError(error.strerror) from None
+            raise
