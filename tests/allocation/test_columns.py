@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, reinterpret, repeated, spell, spelt
+from chargeback.allocation.columns import INTEGER, decimals_of, encode, from_encoded, integers_of, reinterpret, repeat
 from chargeback.model.billing import MONEY
 
 _LARGEST = 10**38 - 1
@@ -20,7 +20,7 @@ def test_every_integer_survives(integers: list[int]) -> None:
     column = decimals_of(integers, MONEY)
     column.validate(full=True)
     assert integers_of(column) == integers
-    assert spelt([spell(value) for value in integers], MONEY).equals(column)
+    assert from_encoded([encode(value) for value in integers], MONEY).equals(column)
 
 
 @given(st.lists(st.integers(-_LARGEST, _LARGEST), min_size=3))
@@ -37,7 +37,7 @@ def test_a_value_under_another_scale() -> None:
     assert reinterpret(amounts, INTEGER).to_pylist() == [Decimal(1500000000000), Decimal(-1)]
 
 
-def test_values_are_repeated() -> None:
+def test_values_are_repeat() -> None:
     """Each value comes as often as its count says, which may be never."""
-    assert repeated([7, 8, 300000], [2, 0, 1]).to_pylist() == [7, 7, 300000]
-    assert len(repeated([], [])) == 0
+    assert repeat([7, 8, 300000], [2, 0, 1]).to_pylist() == [7, 7, 300000]
+    assert len(repeat([], [])) == 0

@@ -74,13 +74,13 @@ def test_the_owner_pays() -> None:
         ("", "", False, "lkc-1 WRITE 1 UNALLOCATED shared 1 terminal NO_IDENTITIES_LOCATED"),
     ],
 )
-def test_why_the_first_way_failed(used: str, belong: str, metrics: bool, expected: str) -> None:
-    """The detail of a row says why the first way of the chain did not apply, unless nobody at all could be found."""
+def test_why_the_first_method_failed(used: str, belong: str, metrics: bool, expected: str) -> None:
+    """The detail of a row says why the first method of the chain did not apply, unless nobody at all could be found."""
     assert rows_of(calculate(evidence("lkc-1 WRITE 1", used, belong, metrics=metrics))) == [expected]
 
 
 def test_even_over_the_owners_of_the_parts() -> None:
-    """Without usage a pool is shared by the owners of what runs in it, not by its one owner's way."""
+    """Without usage a pool is shared by the owners of what runs in it, not by its one owner."""
     day = calculate(evidence("p FLINK 2 \n p CONNECT 2", "", "p owners a b \n p active c"))
     assert rows_of(day) == [
         "p FLINK 1 a shared 1 even_split NO_METRICS_LOCATED",
@@ -90,7 +90,7 @@ def test_even_over_the_owners_of_the_parts() -> None:
 
 
 def test_even_over_the_period_when_nobody_is_active() -> None:
-    """The second way of the chain takes over, and the row says which way failed first."""
+    """The second method of the chain is used, and the row says which one failed first."""
     assert rows_of(calculate(evidence("lkc-1 BASE 3", "", "* period a b c"))) == [
         "lkc-1 BASE 1 a shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
         "lkc-1 BASE 1 b shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",

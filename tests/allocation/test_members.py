@@ -29,7 +29,7 @@ def people(*names: str) -> list[Identity]:
 
 def members(inventory: Inventory, *billed: str, used: str = "") -> set[str]:
     """The members of the day as ``resource relation identity``."""
-    table = Membership(inventory, TIERS).on(DAY, usage(used), billed)
+    table = Membership(inventory, TIERS).members_on(DAY, usage(used), billed)
     return {f"{row['resource_id']} {row['relation']} {row['identity_id']}" for row in table.to_pylist()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.allocation.policies import Kind, PolicyCatalogue, Way, parse_policies
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.errors import ConfigurationError
 
 EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
@@ -14,7 +14,7 @@ OWNER = {"portions": [{"share": "1", "try": ["owner", "even(active)"]}]}
 def test_every_chain_ends_with_unallocated() -> None:
     """A chain that does not say so still gives what belongs to nobody to UNALLOCATED."""
     policy = parse_policies({"A": EVEN}, "policies")["A"]
-    assert [str(way) for way in policy.portions[0].ways] == ["even(active)", "unallocated"]
+    assert [str(method) for method in policy.portions[0].methods] == ["even(active)", "unallocated"]
 
 
 def test_an_exact_name_wins_over_patterns_and_aliases_lead_to_it() -> None:
@@ -78,19 +78,3 @@ def test_every_mistake_is_named_where_it_is() -> None:
         "allocation_policies.D",
         "allocation_policies.E.portions[0]",
     ]
-
-
-@pytest.mark.parametrize(
-    "text", ["usage()", "usage(Bytes)", "even", "even(a + b)", "owner(x)", "owner()", "", "even(active"]
-)
-def test_what_is_no_way(text: str) -> None:
-    """A way is one of a few words with the right arguments."""
-    with pytest.raises(ValueError, match=r"way|takes"):
-        Way.parse(text)
-
-
-def test_ways_are_read_and_written_alike() -> None:
-    """A way's text reads back as the same way."""
-    for text in ("usage(bytes_in + bytes_out)", "even(period)", "proportional", "owner", "unallocated"):
-        assert str(Way.parse(text)) == text
-    assert Way.parse("proportional").kind is Kind.PROPORTIONAL

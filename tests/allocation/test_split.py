@@ -60,11 +60,11 @@ def test_ties_go_to_the_first_ids(amount: int, shares: dict[str, int]) -> None:
 def test_the_query_engine_gives_the_same_digits(charges: list[tuple[int, dict[str, int]]]) -> None:
     """One query splits many charges exactly as Python integers do."""
     with duckdb.connect() as database:
-        database.execute("CREATE TABLE source (charge INTEGER, id VARCHAR, units HUGEINT, weight HUGEINT)")
+        database.execute("CREATE TABLE source (portion INTEGER, id VARCHAR, units HUGEINT, weight HUGEINT)")
         for number, (amount, shares) in enumerate(charges):
             rows = [(number, name, amount, weight) for name, weight in shares.items()]
             database.executemany("INSERT INTO source VALUES (?, ?, ?, ?)", rows)
-        found = database.execute(f"SELECT charge, id, share FROM ({split_sql('source')})").fetchall()
+        found = database.execute(f"SELECT portion, id, share FROM ({split_sql('source')})").fetchall()
     expected = {
         (number, name): share
         for number, (amount, shares) in enumerate(charges)
@@ -78,7 +78,7 @@ def test_the_query_engine_at_its_limit() -> None:
     amount, shares = 10**37, {"a": 3, "b": 4, "c": 2}
     assert min(amount, sum(shares.values())) * max(shares.values()) < LARGEST_PRODUCT
     with duckdb.connect() as database:
-        source = f"(SELECT 1 AS charge, id, {amount}::HUGEINT AS units, weight::HUGEINT AS weight FROM shares)"
+        source = f"(SELECT 1 AS portion, id, {amount}::HUGEINT AS units, weight::HUGEINT AS weight FROM shares)"
         database.execute("CREATE TABLE shares (id VARCHAR, weight INTEGER)")
         database.executemany("INSERT INTO shares VALUES (?, ?)", list(shares.items()))
         found = database.execute(f"SELECT id, share FROM ({split_sql(source)}) ORDER BY id").fetchall()

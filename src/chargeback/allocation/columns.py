@@ -15,12 +15,12 @@ _WORD: Final = 64
 
 
 def reinterpret(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The same 128-bit integers under another scale: ``1.25`` of two decimals is ``125`` of none."""
+    """Return the same 128-bit integers under another scale: ``1.25`` of two decimals is ``125`` of none."""
     return pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset)
 
 
 def integers_of(values: pa.Array) -> list[int]:
-    """The values of a decimal column without nulls, each in units of its last place.
+    """Return the values of a decimal column without nulls, each in units of its last place.
 
     >>> from decimal import Decimal
     >>> integers_of(pa.array([Decimal("-1.25"), Decimal("0.5")], pa.decimal128(38, 2)))
@@ -32,26 +32,26 @@ def integers_of(values: pa.Array) -> list[int]:
 
 
 def decimals_of(integers: Iterable[int], kind: pa.DataType) -> pa.Array:
-    """A decimal column of integers, which are in units of its last place.
+    """Return a decimal column of integers that are in units of its last place.
 
     >>> decimals_of([-125], pa.decimal128(38, 2)).to_pylist()
     [Decimal('-1.25')]
     """
-    return _of_bytes(b"".join([spell(value) for value in integers]), kind)
+    return _of_bytes(b"".join([encode(value) for value in integers]), kind)
 
 
-def spell(integer: int) -> bytes:
-    """A value of a decimal column as Arrow keeps it."""
+def encode(integer: int) -> bytes:
+    """Return a value of a decimal column in Arrow's 16 bytes."""
     return integer.to_bytes(_BYTES, "little", signed=True)
 
 
-def spelt(pieces: Sequence[bytes], kind: pa.DataType) -> pa.Array:
-    """A decimal column from its values as Arrow keeps them."""
+def from_encoded(pieces: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    """Return a decimal column from values that :func:`encode` returned."""
     return _of_bytes(b"".join(pieces), kind)
 
 
-def whole(value: int) -> pa.Scalar:
-    """A number to calculate columns with. (For a bare one Arrow looks for an optional package, each time: 40 µs.)"""
+def int64(value: int) -> pa.Scalar:
+    """Return a scalar for arithmetic on columns. (With an ``int`` Arrow tries an optional import each time: 40 µs.)"""
     return pa.scalar(value, pa.int64())
 
 
@@ -59,18 +59,18 @@ def _of_bytes(data: bytes, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(data) // _BYTES, [None, pa.py_buffer(data)])
 
 
-def repeated(values: Iterable[int], counts: Iterable[int]) -> Any:
-    """An ``int32`` column with each value as often as its count says."""
+def repeat(values: Iterable[int], counts: Iterable[int]) -> Any:
+    """Return an ``int32`` column with each value repeated as often as its count says."""
     data = b"".join([value.to_bytes(4, "little") * count for value, count in zip(values, counts, strict=True)])
     return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])
 
 
-def chosen(texts: pa.Array, positions: pa.Array) -> pa.DictionaryArray:
-    """The texts at ``positions`` as a dictionary: each text that occurs once, in the order of appearance.
+def take_dictionary(texts: pa.Array, positions: pa.Array) -> pa.DictionaryArray:
+    """Return the texts at ``positions``, dictionary-encoded: each text once, in order of first appearance.
 
-    >>> chosen(pa.array(["a", "b", "a", "c"]), pa.array([2, 3, 0])).dictionary.to_pylist()
+    >>> take_dictionary(pa.array(["a", "b", "a", "c"]), pa.array([2, 3, 0])).dictionary.to_pylist()
     ['a', 'c']
     """
     used = positions.dictionary_encode()
-    encoded = texts.take(used.dictionary).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.take(used.indices), encoded.dictionary)
+    taken = texts.take(used.dictionary).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(taken.indices.take(used.indices), taken.dictionary)

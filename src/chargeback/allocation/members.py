@@ -41,7 +41,7 @@ class Membership:
         self._stood_in_for = [resource for resource in inventory.resources if resource.active_as]
         self._active_as = {resource.resource_id: resource.active_as for resource in self._stood_in_for}
 
-    def on(self, day: date, usage: pa.Table, billed: Collection[str]) -> pa.Table:
+    def members_on(self, day: date, usage: pa.Table, billed: Collection[str]) -> pa.Table:
         """Schema MEMBERS: for each resource its active identities and owners, and the period's.
 
         Resources in ``billed`` and all others that somebody belongs to are covered, so that a line that is billed

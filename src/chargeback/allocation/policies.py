@@ -1,7 +1,7 @@
 """Policies: how a product type is split, as data that a person can read, override and try out.
 
-A policy turns one billing line into *portions*. Each portion has a share of the cost and a chain of *ways*; the
-first way that finds somebody wins. Written down::
+A policy turns one billing line into *portions*. Each portion has a share of the cost and a chain of allocation
+methods; the first method that finds an identity is used. In YAML::
 
     KAFKA_NUM_CKUS:
       portions:
@@ -14,77 +14,23 @@ first way that finds somebody wins. Written down::
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from chargeback.allocation.methods import UNALLOCATED, AllocationMethod, MethodKind
 from chargeback.errors import ConfigurationError, Problem
 from chargeback.model.money import parse_decimal
 
 
-class Kind(StrEnum):
-    """What a way does with a portion."""
-
-    USAGE = "usage"
-    EVEN = "even"
-    PROPORTIONAL = "proportional"
-    OWNER = "owner"
-    UNALLOCATED = "unallocated"
-
-
-EVEN_SCOPES = ("active", "period", "owners")
-
-_CALL = re.compile(r"^(?P<name>[a-z]+)\s*(?:\(\s*(?P<arguments>[^()]*?)\s*\))?$")
-_MEASURE = re.compile(r"^[a-z][a-z0-9_]*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to split a portion: its kind and, for ``usage``, the measures added up, for ``even``, the scope."""
-
-    kind: Kind
-    arguments: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.kind}({' + '.join(self.arguments)})" if self.arguments else str(self.kind)
-
-    @classmethod
-    def parse(cls, text: str) -> Way:
-        """The way that ``text`` spells.
-
-        Raises:
-            ValueError: it spells none.
-
-        >>> str(Way.parse("usage( bytes_in+bytes_out )"))
-        'usage(bytes_in + bytes_out)'
-        """
-        match = _CALL.match(text.strip())
-        if match is None or match["name"] not in set(Kind):
-            raise ValueError(f"{text!r} is not a way; there are usage(…), even(…), proportional, owner, unallocated")
-        kind = Kind(match["name"])
-        given = match["arguments"]
-        arguments = tuple(part.strip() for part in given.split("+")) if given else ()
-        if kind is Kind.USAGE:
-            if not arguments or not all(_MEASURE.match(measure) for measure in arguments):
-                raise ValueError(f"{text!r}: usage(…) takes measures, such as usage(bytes_in + bytes_out)")
-        elif kind is Kind.EVEN:
-            if len(arguments) != 1 or arguments[0] not in EVEN_SCOPES:
-                raise ValueError(f"{text!r}: even(…) takes one of {', '.join(EVEN_SCOPES)}")
-        elif given is not None:
-            raise ValueError(f"{text!r}: {kind} takes nothing in parentheses")
-        return cls(kind, arguments)
-
-
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """A share of the cost (``0 < share ≤ 1``) and the chain of ways that is tried for it."""
+    """A share of the cost (``0 < share ≤ 1``) and the chain of methods to try for it."""
 
     share: Decimal
-    ways: tuple[Way, ...]
+    methods: tuple[AllocationMethod, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,29 +41,29 @@ class Policy:
 
     @property
     def hash(self) -> str:
-        """A short text that is the same for the same policy; every row carries that of its own."""
-        spelt = ";".join(f"{p.share.normalize():f}:{','.join(map(str, p.ways))}" for p in self.portions)
-        return hashlib.blake2b(spelt.encode(), digest_size=6).hexdigest()
+        """A short text that is the same for equal policies; every row carries that of its policy."""
+        text = ";".join(f"{p.share.normalize():f}:{','.join(map(str, p.methods))}" for p in self.portions)
+        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property
     def measures(self) -> frozenset[str]:
-        """Every measure that some way of the policy asks for."""
+        """Every measure that a method of the policy needs."""
         return frozenset(
             measure
             for portion in self.portions
-            for way in portion.ways
-            if way.kind is Kind.USAGE
-            for measure in way.arguments
+            for method in portion.methods
+            if method.kind is MethodKind.USAGE
+            for measure in method.arguments
         )
 
     @property
     def is_proportional(self) -> bool:
         """Whether the policy follows what the other lines of the day were charged."""
-        return any(way.kind is Kind.PROPORTIONAL for portion in self.portions for way in portion.ways)
+        return any(method.kind is MethodKind.PROPORTIONAL for portion in self.portions for method in portion.methods)
 
 
 #: What happens to a product type that no policy names.
-UNKNOWN = Policy((Portion(Decimal(1), (Way(Kind.UNALLOCATED),)),))
+UNKNOWN = Policy((Portion(Decimal(1), (UNALLOCATED,)),))
 
 
 @dataclass(frozen=True)
@@ -132,7 +78,7 @@ class PolicyCatalogue:
     aliases: Mapping[str, str]
 
     def find(self, product_type: str) -> Policy | None:
-        """The policy of a product type, or none for one that nobody has heard of."""
+        """Return the policy of a product type, or None if it is unknown."""
         name = self.aliases.get(product_type, product_type)
         if name in self.policies:
             return self.policies[name]
@@ -140,21 +86,21 @@ class PolicyCatalogue:
         return self.policies[max(matching, key=len)] if matching else None
 
     def override(self, policies: Mapping[str, Policy]) -> PolicyCatalogue:
-        """The same catalogue with some policies replaced or added; an alias overrides what it stands for."""
+        """Return the catalogue with some policies replaced or added; an alias overrides the name it stands for."""
         renamed = {self.aliases.get(name, name): policy for name, policy in policies.items()}
         return PolicyCatalogue({**self.policies, **renamed}, self.aliases)
 
     @property
     def measures(self) -> frozenset[str]:
-        """Every measure that the catalogue may ask for."""
+        """Every measure that a policy of the catalogue needs."""
         return frozenset().union(*(policy.measures for policy in self.policies.values()))
 
 
 def parse_policies(spelt: Mapping[str, Any], path: str) -> dict[str, Policy]:
-    """Policies from their written form (see the module), with every mistake reported at its path.
+    """Parse policies from their YAML form (see the module); report every mistake at its path.
 
     Raises:
-        ConfigurationError: something in it is no policy.
+        ConfigurationError: a policy is not valid.
     """
     problems: list[Problem] = []
     policies = {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in spelt.items()}
@@ -183,7 +129,7 @@ def _parse_portion(spelt: Any, path: str, problems: list[Problem]) -> Portion:
         return UNKNOWN.portions[0]
     return Portion(
         _parse_share(spelt["share"], f"{path}.share", problems),
-        _parse_ways(spelt["try"], f"{path}.try", problems),
+        _parse_methods(spelt["try"], f"{path}.try", problems),
     )
 
 
@@ -198,20 +144,19 @@ def _parse_share(spelt: Any, path: str, problems: list[Problem]) -> Decimal:
     return share
 
 
-def _parse_ways(spelt: Any, path: str, problems: list[Problem]) -> tuple[Way, ...]:
+def _parse_methods(spelt: Any, path: str, problems: list[Problem]) -> tuple[AllocationMethod, ...]:
     if not isinstance(spelt, Sequence) or isinstance(spelt, str) or not spelt:
-        problems.append(Problem(path, "the chain is a list of ways, such as [even(active), unallocated]"))
+        problems.append(Problem(path, "the chain is a list of methods, such as [even(active), unallocated]"))
         return ()
-    ways: list[Way] = []
+    methods: list[AllocationMethod] = []
     for position, text in enumerate(spelt):
         try:
-            ways.append(Way.parse(str(text)))
+            methods.append(AllocationMethod.parse(str(text)))
         except ValueError as error:
             problems.append(Problem(f"{path}[{position}]", str(error)))
-    return with_ending(ways)
+    return with_ending(methods)
 
 
-def with_ending(ways: Iterable[Way]) -> tuple[Way, ...]:
-    """The chain with ``unallocated`` as its last way, so that no cost can be left without a taker."""
-    chain = tuple(way for way in ways if way.kind is not Kind.UNALLOCATED)
-    return (*chain, Way(Kind.UNALLOCATED))
+def with_ending(methods: Iterable[AllocationMethod]) -> tuple[AllocationMethod, ...]:
+    """Return the chain with ``unallocated`` as its last method, so that every cost has a target."""
+    return (*(method for method in methods if method != UNALLOCATED), UNALLOCATED)

@@ -1,7 +1,7 @@
-"""What each of the recipients of many charges gets, as columns.
+"""The shares of many portions, as columns.
 
-The splits by weight of a day are one query. Of a small day that query would be most of the work: its few shares are
-made in Python's integers, with the same digits.
+One query makes all splits by weight of a day. On a small day the query would be most of the work, so its few shares
+are made with Python's integers, to the same digits.
 """
 
 from __future__ import annotations
@@ -12,55 +12,55 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from chargeback.allocation.columns import INTEGER, decimals_of, integers_of, repeated, spell, spelt
+from chargeback.allocation.columns import INTEGER, decimals_of, encode, from_encoded, integers_of, repeat
 from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_in_order, split_sql
-from chargeback.allocation.ways import Pool
+from chargeback.allocation.targets import TargetGroup
 
 #: From so many shares by weight on, planning a query costs less than it saves.
 WORTH_A_QUERY: Final = 5_000
 
 _SOURCE: Final = """
-    (SELECT charge, id, units::HUGEINT AS units, weight::HUGEINT AS weight
-     FROM recipients JOIN charges USING (charge))
+    (SELECT portion, id, units::HUGEINT AS units, weight::HUGEINT AS weight
+     FROM targets JOIN portions USING (portion))
 """
 
 
 def shares_of(
-    db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]], *, worth_a_query: int = WORTH_A_QUERY
+    db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, TargetGroup]], *, worth_a_query: int = WORTH_A_QUERY
 ) -> list[pa.Array]:
-    """For each charge, (units of 10⁻¹², who takes them), the shares of its pool in the pool's order, as integers.
+    """Return the shares of each portion, given as (units of 10⁻¹², target group), in the order of its group.
 
     ``db`` is an empty database to calculate in.
     """
-    weighted = [n for n, (units, pool) in enumerate(charges) if pool.weights is not None and not _is_wide(units, pool)]
-    if sum(len(charges[n][1].who) for n in weighted) < worth_a_query:
+    weighted = [n for n, (units, group) in enumerate(portions) if _fits_the_query(units, group)]
+    if sum(len(portions[n][1].identity_index) for n in weighted) < worth_a_query:
         weighted = []
-    by_weight = dict(zip(weighted, _by_weight(db, [charges[n] for n in weighted]), strict=True))
-    return [by_weight[n] if n in by_weight else _alone(units, pool) for n, (units, pool) in enumerate(charges)]
+    by_weight = dict(zip(weighted, _by_weight(db, [portions[n] for n in weighted]), strict=True))
+    return [by_weight[n] if n in by_weight else _alone(units, group) for n, (units, group) in enumerate(portions)]
 
 
-def _is_wide(units: int, pool: Pool) -> bool:
-    """Whether the products of a split by weight would leave 128 bits."""
-    return min(abs(units), pool.total) * pool.largest >= LARGEST_PRODUCT
+def _fits_the_query(units: int, group: TargetGroup) -> bool:
+    """Return whether the portion is split by weight and all products of the split fit the query's integers."""
+    return group.weights is not None and min(abs(units), group.total) * group.largest < LARGEST_PRODUCT
 
 
-def _by_weight(db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]]) -> list[pa.Array]:
-    """The shares of charges that are split by weight, all in one query."""
-    if not charges:
+def _by_weight(db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, TargetGroup]]) -> list[pa.Array]:
+    """Return the shares of portions that are split by weight, with one query for all."""
+    if not portions:
         return []
-    counts = [len(pool.who) for _, pool in charges]
-    recipients = pa.table(
+    counts = [len(group.identity_index) for _, group in portions]
+    targets = pa.table(
         {
-            "charge": repeated(range(len(charges)), counts),
-            "id": pa.chunked_array([pool.who for _, pool in charges], pa.int32()),
-            "weight": pa.chunked_array([pool.weights for _, pool in charges], INTEGER),
+            "portion": repeat(range(len(portions)), counts),
+            "id": pa.chunked_array([group.identity_index for _, group in portions], pa.int32()),
+            "weight": pa.chunked_array([group.weights for _, group in portions], INTEGER),
         }
     )
-    units = decimals_of([units for units, _ in charges], INTEGER)
-    db.register("recipients", recipients)
-    db.register("charges", pa.table({"charge": pa.array(range(len(charges)), pa.int32()), "units": units}))
-    sorted_shares = db.sql(f"SELECT share FROM ({split_sql(_SOURCE)}) ORDER BY charge, id").to_arrow_table()["share"]
-    for name in ("recipients", "charges"):
+    units = decimals_of([units for units, _ in portions], INTEGER)
+    db.register("targets", targets)
+    db.register("portions", pa.table({"portion": pa.array(range(len(portions)), pa.int32()), "units": units}))
+    sorted_shares = db.sql(f"SELECT share FROM ({split_sql(_SOURCE)}) ORDER BY portion, id").to_arrow_table()["share"]
+    for name in ("targets", "portions"):
         db.unregister(name)
     column = sorted_shares.combine_chunks().cast(INTEGER)
     starts = [0]
@@ -69,9 +69,10 @@ def _by_weight(db: duckdb.DuckDBPyConnection, charges: Sequence[tuple[int, Pool]
     return [column.slice(start, count) for start, count in zip(starts, counts, strict=False)]
 
 
-def _alone(units: int, pool: Pool) -> pa.Array:
-    """The shares of one charge: an even split is two numbers, each so many times; any other is done in Python."""
-    if pool.weights is not None:
-        return decimals_of(split_in_order(units, integers_of(pool.weights)), INTEGER)
-    favoured, larger, smaller = split_evenly(units, len(pool.who))
-    return spelt([spell(larger) * favoured, spell(smaller) * (len(pool.who) - favoured)], INTEGER)
+def _alone(units: int, group: TargetGroup) -> pa.Array:
+    """Return the shares of one portion: an even split is two repeated numbers, any other is made in Python."""
+    if group.weights is not None:
+        return decimals_of(split_in_order(units, integers_of(group.weights)), INTEGER)
+    favoured, larger, smaller = split_evenly(units, len(group.identity_index))
+    others = len(group.identity_index) - favoured
+    return from_encoded([encode(larger) * favoured, encode(smaller) * others], INTEGER)

@@ -67,13 +67,13 @@ LARGEST_PRODUCT = 10**38
 def split_sql(source: str) -> str:
     """The same split as one DuckDB query.
 
-    ``source`` is a relation of (charge, id, units HUGEINT, weight HUGEINT > 0), each id once per charge, in which
-    ``min(|units|, total weight) × largest weight`` stays below :data:`LARGEST_PRODUCT` for every charge. The answer
+    ``source`` is a relation of (portion, id, units HUGEINT, weight HUGEINT > 0), each id once per portion, in which
+    ``min(|units|, total weight) × largest weight`` stays below :data:`LARGEST_PRODUCT` for every portion. The answer
     has all columns of ``source`` and ``share`` HUGEINT.
     """
     return f"""
         WITH weighed AS (
-            SELECT *, abs(units) AS magnitude, sum(weight) OVER (PARTITION BY charge) AS total FROM {source}
+            SELECT *, abs(units) AS magnitude, sum(weight) OVER (PARTITION BY portion) AS total FROM {source}
         ), divided AS (
             SELECT *,
                    (magnitude // total) * weight + ((magnitude % total) * weight) // total AS quotient,
@@ -81,8 +81,8 @@ def split_sql(source: str) -> str:
             FROM weighed
         ), ranked AS (
             SELECT *,
-                   magnitude - sum(quotient) OVER (PARTITION BY charge) AS remaining,
-                   row_number() OVER (PARTITION BY charge ORDER BY remainder DESC, id) AS rank
+                   magnitude - sum(quotient) OVER (PARTITION BY portion) AS remaining,
+                   row_number() OVER (PARTITION BY portion ORDER BY remainder DESC, id) AS rank
             FROM divided
         )
         SELECT * EXCLUDE (magnitude, total, quotient, remainder, remaining, rank),

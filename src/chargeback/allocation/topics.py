@@ -18,8 +18,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chargeback.allocation import methods
 from chargeback.allocation.day import DayCalculator, Evidence
-from chargeback.allocation.policies import Kind, Policy, PolicyCatalogue, Portion, Way
+from chargeback.allocation.methods import EVEN_ACTIVE, AllocationMethod, MethodKind
+from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion
 from chargeback.errors import DimensionCollision
 from chargeback.model import chargeback as words
 from chargeback.model.inventory import UNALLOCATED
@@ -141,9 +143,9 @@ def lines_of_clusters(billing: pa.Table, clusters: Collection[str], plan: TopicP
 
 
 def _policy(method: TopicMethod, plan: TopicPlan) -> Policy:
-    by_usage = [Way(Kind.USAGE, method.measures)] if method.measures else []
-    evenly = [Way(Kind.EVEN, ("active",))] if plan.spreads_missing or not by_usage else []
-    return Policy((Portion(Decimal(1), (*by_usage, *evenly, Way(Kind.UNALLOCATED))),))
+    by_usage = [AllocationMethod(MethodKind.USAGE, method.measures)] if method.measures else []
+    evenly = [EVEN_ACTIVE] if plan.spreads_missing or not by_usage else []
+    return Policy((Portion(Decimal(1), (*by_usage, *evenly, methods.UNALLOCATED)),))
 
 
 def _included(evidence: pa.Table, plan: TopicPlan) -> pa.Table:

@@ -1,0 +1,111 @@
+"""Allocation methods: the ways in which a portion of a cost can be split, and what the rows say about each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from chargeback.model import chargeback as chargeback_model
+from chargeback.model.usage import ACTIVE, OWNER, OWNERS, PERIOD
+
+
+class MethodKind(StrEnum):
+    """What a method does with a portion."""
+
+    USAGE = "usage"
+    EVEN = "even"
+    PROPORTIONAL = "proportional"
+    OWNER = "owner"
+    UNALLOCATED = "unallocated"
+
+
+EVEN_SCOPES = ("active", "period", "owners")
+
+_CALL = re.compile(r"^(?P<name>[a-z]+)\s*(?:\(\s*(?P<arguments>[^()]*?)\s*\))?$")
+_MEASURE = re.compile(r"^[a-z][a-z0-9_]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationMethod:
+    """One method of splitting a portion: its kind and its arguments.
+
+    The arguments of ``usage`` are the measures to add up; that of ``even`` is its scope.
+    """
+
+    kind: MethodKind
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}({' + '.join(self.arguments)})" if self.arguments else str(self.kind)
+
+    @classmethod
+    def parse(cls, text: str) -> AllocationMethod:
+        """Return the method that ``text`` names.
+
+        Raises:
+            ValueError: ``text`` names no method.
+
+        >>> str(AllocationMethod.parse("usage( bytes_in+bytes_out )"))
+        'usage(bytes_in + bytes_out)'
+        """
+        match = _CALL.match(text.strip())
+        if match is None or match["name"] not in set(MethodKind):
+            raise ValueError(
+                f"{text!r} is not an allocation method; use usage(…), even(…), proportional, owner or unallocated"
+            )
+        kind = MethodKind(match["name"])
+        given = match["arguments"]
+        arguments = tuple(part.strip() for part in given.split("+")) if given else ()
+        if kind is MethodKind.USAGE:
+            if not arguments or not all(_MEASURE.match(measure) for measure in arguments):
+                raise ValueError(f"{text!r}: usage(…) takes measures, such as usage(bytes_in + bytes_out)")
+        elif kind is MethodKind.EVEN:
+            if len(arguments) != 1 or arguments[0] not in EVEN_SCOPES:
+                raise ValueError(f"{text!r}: even(…) takes one of {', '.join(EVEN_SCOPES)}")
+        elif given is not None:
+            raise ValueError(f"{text!r}: {kind} takes nothing in parentheses")
+        return cls(kind, arguments)
+
+
+EVEN_ACTIVE: Final = AllocationMethod(MethodKind.EVEN, ("active",))
+EVEN_PERIOD: Final = AllocationMethod(MethodKind.EVEN, ("period",))
+PROPORTIONAL: Final = AllocationMethod(MethodKind.PROPORTIONAL)
+UNALLOCATED: Final = AllocationMethod(MethodKind.UNALLOCATED)
+
+#: The relation of the members who share a portion, for each method that follows membership.
+RELATIONS: Final = {
+    EVEN_ACTIVE: ACTIVE,
+    EVEN_PERIOD: PERIOD,
+    AllocationMethod(MethodKind.EVEN, ("owners",)): OWNERS,
+    AllocationMethod(MethodKind.OWNER): OWNER,
+}
+
+#: The methods whose identities do not depend on the resource of the line.
+TENANT_WIDE: Final = frozenset({EVEN_PERIOD, PROPORTIONAL, UNALLOCATED})
+
+
+class Outcome(NamedTuple):
+    """What a row says about the method that made it; ``detail`` holds if it was the first of its chain."""
+
+    cost_type: str
+    allocation_method: str
+    detail: str
+
+
+OUTCOMES: Final = {
+    MethodKind.USAGE: Outcome(
+        chargeback_model.USAGE_COST, chargeback_model.USAGE_RATIO, chargeback_model.USAGE_RATIO_ALLOCATION
+    ),
+    MethodKind.OWNER: Outcome(chargeback_model.USAGE_COST, chargeback_model.DIRECT, chargeback_model.OWNER_ALLOCATION),
+    MethodKind.EVEN: Outcome(
+        chargeback_model.SHARED_COST, chargeback_model.EVEN_SPLIT, chargeback_model.EVEN_SPLIT_ALLOCATION
+    ),
+    MethodKind.PROPORTIONAL: Outcome(
+        chargeback_model.SHARED_COST, chargeback_model.PROPORTIONAL, chargeback_model.PROPORTIONAL_ALLOCATION
+    ),
+    MethodKind.UNALLOCATED: Outcome(
+        chargeback_model.SHARED_COST, chargeback_model.TERMINAL, chargeback_model.NO_IDENTITIES_LOCATED
+    ),
+}

@@ -1,0 +1,84 @@
+"""Who takes a portion, method by method."""
+
+from __future__ import annotations
+
+import pytest
+
+from chargeback.allocation.columns import integers_of
+from chargeback.allocation.methods import AllocationMethod
+from chargeback.allocation.targets import AllocationTargets, IdentityIndex
+from chargeback.model import chargeback as chargeback_model
+from tests.allocation.bills import members, usage
+
+
+def targets(used: str = "", belong: str = "", *methods: str) -> AllocationTargets:
+    """The targets of ``methods``, from texts."""
+    return AllocationTargets(usage(used), members(belong), [AllocationMethod.parse(method) for method in methods])
+
+
+def group(found: AllocationTargets, method: str, resource_id: str) -> tuple[list[str], list[int] | None] | None:
+    """Ids and weights, for a line of a resource."""
+    taking = found.find(AllocationMethod.parse(method), resource_id)
+    if taking is None:
+        return None
+    weights = None if taking.weights is None else integers_of(taking.weights)
+    return [found.identity_ids[index] for index in taking.identity_index.to_pylist()], weights
+
+
+def test_usage_is_summed_over_its_measures() -> None:
+    """The measures that a method names are added up per resource and identity; who used nothing takes no part."""
+    used = "in r b 1 \n out r b 2 \n in r a 0.5 \n in s a 4 \n other r c 9 \n in r z 0"
+    found = targets(used, "", "usage(in + out)", "usage(out)")
+    assert group(found, "usage(in + out)", "r") == (["a", "b"], [500_000, 3_000_000])
+    assert group(found, "usage(in + out)", "s") == (["a"], [4_000_000])
+    assert group(found, "usage(out)", "r") == (["b"], [2_000_000])
+    assert group(found, "usage(out)", "s") is None
+
+
+def test_members_take_part_once() -> None:
+    """Whoever belongs to a resource takes part in its even split, in the order of ids, however often it is said."""
+    found = targets("", "r active b a b \n r owner b \n r owners c \n * period z", *_EVEN, "owner")
+    assert group(found, "even(active)", "r") == (["a", "b"], None)
+    assert group(found, "even(owners)", "r") == (["c"], None)
+    assert group(found, "owner", "r") == (["b"], None)
+    assert group(found, "even(period)", "r") == group(found, "even(period)", "elsewhere") == (["z"], None)
+    assert group(found, "even(active)", "elsewhere") is None
+
+
+def test_nobody_is_always_there() -> None:
+    """What nobody takes is UNALLOCATED, which takes part in nothing else but its own usage."""
+    found = targets("in r UNALLOCATED 1", "r active UNALLOCATED", "usage(in)", "even(active)")
+    assert group(found, "unallocated", "r") == (["UNALLOCATED"], None)
+    assert group(found, "usage(in)", "r") == (["UNALLOCATED"], [1_000_000])
+    assert group(found, "even(active)", "r") is None
+
+
+def test_proportional_follows_charges() -> None:
+    """The proportional method weighs what was charged; who was credited, and UNALLOCATED, are left out."""
+    found = targets("", "r active a b c", "even(active)", "proportional")
+    assert group(found, "proportional", "r") is None
+    a, b, c = (IdentityIndex(found.identity_ids.index(name)) for name in "abc")
+    found.add_charged([(c, 7), (a, 5), (b, -1), (found.unallocated_index, 9)])
+    assert group(found, "proportional", "r") == (["a", "c"], [5, 7])
+
+
+@pytest.mark.parametrize(
+    ("method", "available", "expected"),
+    [
+        ("usage(in)", True, chargeback_model.NO_METRICS_LOCATED),
+        ("usage(zero)", True, chargeback_model.NO_USAGE_FOR_ACTIVE_IDENTITIES),
+        ("usage(zero)", False, chargeback_model.METRICS_UNAVAILABLE),
+        ("owner", True, chargeback_model.NO_OWNER_LOCATED),
+        ("even(owners)", True, chargeback_model.NO_OWNER_LOCATED),
+        ("even(active)", True, chargeback_model.NO_ACTIVE_IDENTITIES_LOCATED),
+        ("even(period)", True, chargeback_model.NO_IDENTITIES_LOCATED),
+        ("proportional", True, chargeback_model.NO_ACTIVE_IDENTITIES_LOCATED),
+    ],
+)
+def test_why_a_method_has_no_identities(method: str, available: bool, expected: str) -> None:
+    """The reason names what was missing."""
+    found = targets("zero r a 0 \n in s a 1", "", method, "usage(in)", "usage(zero)")
+    assert found.failure_detail(AllocationMethod.parse(method), "r", metrics_available=available) == expected
+
+
+_EVEN = ("even(active)", "even(owners)", "even(period)")
