@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,55 @@ def test_secrets_are_known(load: Load) -> None:
     assert "" not in secrets
 
 
+def test_secrets_in_the_query_of_a_connection_string(load: Load) -> None:
+    """Passwords that stand behind the question mark are as secret as one before the host."""
+    url = "postgresql://me@db/x?password=q-p%2Bss&sslpassword=q-key&passfile=/etc/q-pgpass&sslmode=require"
+    secrets = load(tenant(storage=f'{{connection_string: "{url}", facts_path: f}}')).secrets()
+    assert {"q-p+ss", "q-key", "/etc/q-pgpass"} <= secrets
+    assert "require" not in secrets
+
+
 def test_the_folder_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder that processes share can be moved, and is made for its user alone."""
     monkeypatch.setenv("CHARGEBACK_STATE_DIR", str(tmp_path / "state"))
     folder = state_dir()
     assert folder == tmp_path / "state"
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a chosen folder it is in the user's cache, for this user alone; a link and a file are passed by."""
+    monkeypatch.delenv("CHARGEBACK_STATE_DIR", raising=False)
+    cache, runtime, temporary = (tmp_path / name for name in ("cache", "runtime", "tmp"))
+    for folder in (runtime, temporary):
+        folder.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    first = state_dir()
+    assert first.parent == cache / "chargeback"
+    assert first.stat().st_mode & 0o777 == 0o700
+    first.chmod(0o777)
+    assert state_dir().stat().st_mode & 0o777 == 0o700
+    first.rmdir()
+    first.symlink_to(tmp_path)
+    assert state_dir() == runtime / "chargeback"
+    (runtime / "chargeback").rmdir()
+    (runtime / "chargeback").write_text("")
+    assert state_dir() == temporary / f"chargeback-{os.getuid()}"
+    (temporary / f"chargeback-{os.getuid()}").rmdir()
+    (temporary / f"chargeback-{os.getuid()}").symlink_to(tmp_path)
+    assert state_dir().parent == temporary
+    assert not state_dir().is_symlink()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make folders of others")
+def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that another user has made under the expected name is passed by."""
+    monkeypatch.delenv("CHARGEBACK_STATE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    theirs = state_dir()
+    os.chown(theirs, 65534, 65534)
+    assert state_dir() == tmp_path / f"chargeback-{os.getuid()}"

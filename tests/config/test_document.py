@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from chargeback.config.document import Document, parse_document, spell
+from chargeback.errors import ConfigurationError
 
 
 def parsed(text: str) -> Document:
@@ -79,3 +82,60 @@ def test_places() -> None:
     assert spell(place) == "a.b.c[0].d"
     assert document.place_of("nowhere[9]", ("a",)) == ("a", "nowhere[9]")
     assert document.at(("a", "x", 3)) is None
+
+
+def problem_of(text: str) -> str:
+    """The first thing wrong with a text that cannot be read at all."""
+    with pytest.raises(ConfigurationError) as caught:
+        parsed(text)
+    return str(caught.value.problems[0])
+
+
+def letters(count: int) -> str:
+    """Names of anchors."""
+    return "abcdefghijklmnopqrstuvwxyz"[:count]
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 3000 + "]" * 3000, "".join(" " * n + "a:\n" for n in range(500))])
+def test_deep_nesting(text: str) -> None:
+    """More levels than any configuration has are refused with their place, before they take all the stack."""
+    assert "nested deeper than 50 levels" in problem_of(text)
+
+
+def test_values_without_end() -> None:
+    """A few lines of aliases that stand for a billion values are refused at once."""
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(letters(10))]
+    assert "stands for more than 50,000 values" in problem_of("\n".join(lines))
+
+
+def test_merges_without_end() -> None:
+    """Merging the same mapping again and again makes it no larger."""
+    lines = ["a: &a {x: 1, y: 2}"]
+    lines += [f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 9)}]}}" for before, name in pairwise(letters(20))]
+    document = parsed("\n".join(lines))
+    assert document.values["t"] == {"x": 1, "y": 2}
+    assert document.problems == []
+
+
+def test_which_merge_wins() -> None:
+    """Of several merged mappings the first wins, and a key of one's own over all; a mapping may not merge a text."""
+    document = parsed("a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc: {z: 3, <<: [*a, *b]}\n")
+    assert document.values["c"] == {"x": 1, "y": 1, "z": 3}
+    assert "<< takes a mapping" in str(parsed("a: {<<: text}").problems[0])
+    assert parsed("a: &a {<<: *a, b: 1}").values == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize("text", [r'a: "x\0y"', r'"a\0": x', r'a: "\ud800"', r'"\ud800": x'])
+def test_what_nothing_can_store(text: str) -> None:
+    """NUL and half a character of UTF-16 are refused, in values as in keys, and are not in what is read on."""
+    document = parsed(text)
+    assert "must be UTF-8 text without the character NUL" in str(document.problems[0])
+    for text_read in (*document.values, *document.values.values()):
+        assert "\0" not in text_read
+        assert text_read.encode()
+
+
+def test_a_number_that_is_too_long() -> None:
+    """A number of thousands of digits is refused instead of converted."""
+    assert "at most 400 digits" in str(parsed("a: " + "9" * 5000).problems[0])

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -243,6 +244,69 @@ def test_a_dropped_plugin(load: Load, problems: Problems) -> None:
     )
     broken = "plugins_path: plugins\n" + tenant(ecosystem="broken")
     assert "this ecosystem could not be imported" in problems(broken)[0]
+
+
+PATHS = """
+from pathlib import Path
+from chargeback.ecosystems.settings import LocalPath, PluginSettings, Settings
+
+class Inner(Settings):
+    folders: list[Path] = [Path("inner/default")]
+
+class PathSettings(PluginSettings):
+    invoices: LocalPath
+    plain: Path
+    inner: Inner = Inner()
+    missing: LocalPath | None = None
+    standard: Path = Path("standard")
+    text: str = "text"
+"""
+
+
+@pytest.fixture
+def paths(plugins: Path) -> str:
+    """A configuration of an ecosystem with paths of every kind."""
+    source = PLUGIN.replace("settings_model = TinySettings", "settings_model = PathSettings")
+    named = source.replace('"tiny"', '"paths"')
+    (plugins / "paths.py").write_text(f"{PATHS}\n{named}", encoding="utf-8")
+    settings = "{invoices: in, plain: ../plain, inner: {folders: [a, /b]}}"
+    return "plugins_path: plugins\n" + tenant(ecosystem="paths", plugin_settings=settings)
+
+
+def found_paths(settings: Any) -> list[Path]:
+    """What became of them."""
+    return [settings.invoices, settings.plain, *settings.inner.folders, settings.standard]
+
+
+def test_paths_of_a_plugin_start_at_the_file(
+    load: Load, paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever type of path the plugin declares, at any depth, and whatever the working directory is; in the process of
+    a run as well."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    expected = [tmp_path / "in", tmp_path.parent / "plain", tmp_path / "a", Path("/b"), tmp_path / "standard"]
+    acme = load(paths).tenants["acme"]
+    assert found_paths(acme.plugin_settings) == expected
+    assert found_paths(pickle.loads(pickle.dumps(acme)).plugin_settings) == expected
+
+
+def test_an_empty_path_is_a_mistake(problems: Problems, paths: str) -> None:
+    """It would be the folder of the file itself."""
+    assert problems(paths.replace("invoices: in", "invoices: ''"))[0].startswith(
+        "tenants.acme.plugin_settings.invoices: should be a path"
+    )
+
+
+def test_a_plugin_whose_settings_fail(problems: Problems, plugins: Path) -> None:
+    """What its own validators raise besides ValueError is a problem of the configuration, not a traceback."""
+    validator = "    @model_validator(mode='after')\n    def fail(self): return 1 / 0"
+    own = PLUGIN.replace("    colour: str", f"    colour: str\n{validator}").replace('"tiny"', '"failing"')
+    (plugins / "failing.py").write_text(f"from pydantic import model_validator\n{own}", encoding="utf-8")
+    text = "plugins_path: plugins\n" + tenant(ecosystem="failing", plugin_settings="{colour: red}")
+    assert problems(text)[0].startswith(
+        "tenants.acme.plugin_settings: plugin failing: settings_model raised ZeroDivisionError: division by zero"
+    )
 
 
 @pytest.mark.usefixtures("plugins")

@@ -22,3 +22,13 @@ def test_values_are_hidden() -> None:
     assert hide_values("pass-word is wrong", ("a",), document) == "${S} is wrong"
     assert hide_values("pass-word is wrong", ("a", "b", "d"), document) == "${S} is wrong"
     assert hide_values("'written' is wrong", ("a", "c"), document) == "the value is wrong"
+
+
+def test_names_that_are_offered_stay_whole() -> None:
+    """A value that is part of a name in the message hides nothing of that name."""
+    document = parse_document("a: usag\nb: ${S}\nc: x-${S}-y\n", {"S": "owne"})
+    assert hide_values("'usag' is no way; use usage(…)", ("a",), document) == "the value is no way; use usage(…)"
+    assert hide_values("usag: there is usage", ("a",), document) == "the value: there is usage"
+    assert hide_values("owne is not owner", ("b",), document) == "${S} is not owner"
+    # Inside a longer text it may be a secret that a message shows together with what stands around it.
+    assert hide_values("x-owne-y, owney", ("c",), document) == "x-${S}-y, ${S}y"

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from pathlib import Path
 
-from tests.config.conftest import Load, Problems, tenant
+import pytest
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from chargeback.config import load_configuration
+from chargeback.config.fields import walk
+from chargeback.config.settings import FileSettings
+from chargeback.ecosystems.confluent_cloud.topics import TopicSettings
+from chargeback.ecosystems.discovery import load_ecosystems
+from chargeback.emitters.discovery import discover_emitters
+from chargeback.errors import ConfigurationError
+from tests.config.conftest import CLOUD, Load, Problems, tenant
 
 
 @pytest.mark.parametrize(
@@ -35,8 +47,16 @@ def test_bounds_of_a_tenant(problems: Problems, key: str, value: str, words: str
     ("section", "words"),
     [
         ("api: {port: 0}", "api.port: should be at least 1"),
+        ("api: {allowed_hosts: [https://costs.example.com]}", "should be a host name without scheme and port"),
+        ('api: {allowed_hosts: ["10.0.0.7:8443"]}', "should be a host name without scheme and port"),
+        ('api: {allowed_hosts: ["costs.example.com:8443"]}', "should be a host name without scheme and port"),
         ("api: {request_timeout_seconds: 0}", "at least 1"),
         ("api: {cors_origins: x}", "should be a list"),
+        ("api: {query_memory: 2}", "should be a size with its unit, such as 2GB or 512MiB"),
+        ("api: {query_memory: much}", "should be a size with its unit"),
+        ("api: {query_memory: 63MiB}", "should be at least 64MiB"),
+        ("api: {query_threads: 0}", "at least 1"),
+        ("api: {query_threads: 257}", "at most 256"),
         ("features: {max_parallel_tenants: 65}", "at most 64"),
         ("features: {worker_port: 70000}", "at most 65535"),
         ('logging: {format: "%(nonsense)s"}', "should be the word json, or a format"),
@@ -57,3 +77,103 @@ def test_numbers_from_the_environment(load: Load, monkeypatch: pytest.MonkeyPatc
     configuration = load(text)
     assert (configuration.api.port, configuration.api.enable_cors) == (9000, True)
     assert configuration.logging.level == "DEBUG"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("512MiB", 512 * 2**20), ("1.5 gib", 3 * 2**29), ("100000KB", 10**8)]
+)
+def test_sizes_have_units(load: Load, text: str, size: int) -> None:
+    """A size is a number with a decimal or binary unit, in capital or small letters."""
+    assert load(f'api: {{query_memory: "{text}", query_threads: 3}}\n' + tenant()).api.query_memory == size
+
+
+def test_the_machine_decides_by_default(load: Load) -> None:
+    """Without limits of its own the query engine is bounded by the machine, not by the configuration."""
+    api = load(tenant()).api
+    assert (api.query_memory, api.query_threads) == (None, None)
+
+
+POLICY = "{portions: [{share: '1', try: [usag]}]}"
+
+
+def integers() -> dict[str, tuple[FieldInfo, object]]:
+    """Every key whose value is a whole number."""
+    models: list[tuple[type[BaseModel], str]] = [(FileSettings, "")]
+    models += [(each.settings_model, f"{name}.") for name, each in load_ecosystems(None).ecosystems.items()]
+    models += [(each.params_model, f"{name}.") for name, each in discover_emitters().types.items()]
+    models += [(TopicSettings, "topic_attribution.")]
+    found = {path: info for model, prefix in models for path, info in walk(model, prefix)}
+    return {
+        path: (info, info.annotation) for path, info in found.items() if re.search(r"\bint\b", str(info.annotation))
+    }
+
+
+@pytest.mark.parametrize("path", sorted(integers()))
+def test_every_integer_has_bounds(path: str) -> None:
+    """No number is so large that a calculation with it fails later."""
+    info, annotation = integers()[path]
+    spelt = f"{info.metadata} {annotation}"
+    assert re.search(r"\b(ge|gt)=", spelt), spelt
+    assert re.search(r"\b(le|lt)=", spelt), spelt
+
+
+def test_there_are_integers() -> None:
+    """The test above looks at something."""
+    assert {"features.refresh_interval", "confluent_cloud.min_refresh_gap_seconds"} <= integers().keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("features: {refresh_interval: 99999999999999999}", "features.refresh_interval: should be at most 2678400"),
+        ("features: {refresh_interval: %s}" % ("9" * 5000), "features.refresh_interval: a number has at most"),
+        ("plugins_path: " + "a" * 5000, "plugins_path: is too long"),
+        (r'plugins_path: "a\0"', "plugins_path: must be UTF-8 text"),
+        ("plugins_path: ~nobody-of-this-name", "plugins_path: begins with a home folder"),
+    ],
+)
+def test_extreme_values(problems: Problems, text: str, words: str) -> None:
+    """What no machine can do is one clear line."""
+    assert words in problems(f"{text}\n{tenant()}")[0]
+
+
+@pytest.mark.parametrize(
+    ("storage", "words"),
+    [
+        ('{connection_string: "sqlite:///%s"}' % ("a" * 5000), "connection_string: is too long"),
+        (r'{connection_string: "sqlite:///a\0"}', "connection_string: must be UTF-8 text"),
+        ('{connection_string: "sqlite:///a", facts_path: "%s"}' % ("a/" * 2500), "facts_path: is too long"),
+        ('{connection_string: "sqlite:///~nobody-of-this-name/a"}', "connection_string: begins with a home folder"),
+        ('{connection_string: "postgresql://h:99999999/x", facts_path: x}', "port should be a number from 1 to 65535"),
+    ],
+)
+def test_extreme_storage(problems: Problems, storage: str, words: str) -> None:
+    """Paths that no file system takes, and ports that no network has, are named by their key."""
+    assert words in problems(tenant(storage=storage))[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"ecosystem": "confluent"}, "did you mean confluent_cloud?"),
+        ({"plugin_settings": f"{{{CLOUD}, metrics: {{type: prom, url: 'http://x'}}}}"}, "one of 'prometheus'"),
+        ({"plugin_settings": f"{{{CLOUD}, chargeback_granularity: dail}}"}, "one of 'hourly' or 'daily'"),
+        (
+            {"plugin_settings": f"{{{CLOUD}, allocation_policies: {{X: {POLICY}}}}}"},
+            "the value is not an allocation method; use usage(…)",
+        ),
+    ],
+)
+def test_advice_about_typos(problems: Problems, keys: dict[str, str], said: str) -> None:
+    """The names that are offered are whole, also where the value is the beginning of one."""
+    assert said in "\n".join(problems(tenant(**keys)))
+
+
+def test_a_file_that_is_no_configuration() -> None:
+    """A device without end, or a name that no file has, is one clear line."""
+    with pytest.raises(ConfigurationError, match="larger than 4 MiB"):
+        load_configuration(Path("/dev/zero"))
+    with pytest.raises(ConfigurationError, match="File name too long"):
+        load_configuration(Path("a" * 300))
+    with pytest.raises(ConfigurationError, match="character NUL"):
+        load_configuration(Path("a\0b"))

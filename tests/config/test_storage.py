@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,11 @@ from pydantic import SecretStr
 
 from chargeback.config.settings import StorageSettings
 from chargeback.config.storage import StorageLocation, StorageMistake, locate
+from chargeback.store.facts.tables import BILLING_TABLE
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.scan import SOURCE
+from tests.support.facts import line, new_facts, write_lines
 
 
 def at(folder: Path, url: str, facts: str | None = None) -> StorageLocation:
@@ -120,3 +127,32 @@ def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None
         at(tmp_path, url, facts)
     assert caught.value.key == key
     assert "me:pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a*b", "a?b", "[prod]", "a%20b", "currency=EUR", "a\\b", "a\tb"])
+def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> None:
+    """A character that stands for something else in the path of a table is named, wherever it comes from."""
+    sign = next(each for each in name if each in "*?[%=\\\t")
+    for folder, facts in ((tmp_path, f"{name}/facts"), (tmp_path / name, "facts")):
+        with pytest.raises(StorageMistake, match=re.escape(repr(sign))) as raised:
+            at(folder, "postgresql://db/acme", facts)
+        assert raised.value.key == "facts_path"
+    with pytest.raises(StorageMistake) as raised:
+        at(tmp_path / name, "sqlite:///acme.db")
+    assert raised.value.key == "connection_string"
+    if "?" not in name:
+        assert at(tmp_path / name, "sqlite:///acme.db", str(tmp_path / "facts")).database_file
+
+
+@pytest.mark.parametrize("name", ["a b", "ä#&;{x}$~", "a..b", "x+y@z,'w'"])
+def test_other_folders_are_read_as_they_are_named(tmp_path: Path, name: str) -> None:
+    """Blanks, letters of any language and other signs make no difference, to the writer or to a reader."""
+    place = at(tmp_path / name, "sqlite:///acme.db")
+    assert place.database_file == tmp_path / name / "acme.db"
+    facts = new_facts(place.facts_path)
+    write_lines(facts, [line(date(2026, 1, 1), "100.00")])
+    files = [file.path for file in facts.snapshot(BILLING_TABLE).files]
+    engine = QueryEngine()
+    with engine.cursor(CancellationToken()) as cursor:
+        assert cursor.rows(f"SELECT sum(total_cost) FROM {SOURCE}", {"files": files}) == [(100,)]
+    engine.close()

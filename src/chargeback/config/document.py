@@ -24,8 +24,27 @@ _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 
 
+#: More than any configuration needs; beyond, reading it would take all the stack, the memory or the time there is.
+DEEPEST = 50
+MOST_VALUES = 50_000
+_LONGEST_NUMBER = 400
+
+
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of the YAML 1.2 core schema."""
+    """SafeLoader with the scalars of the YAML 1.2 core schema, and a limit to how deep values are nested."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose a value and what is inside it."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem=f"values are nested deeper than {DEEPEST} levels", problem_mark=mark)
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -145,8 +164,16 @@ class _Builder:
         self._document = document
         self._environment = environment
         self._open: list[int] = []
+        self._merged: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
+        self._built = 0
 
     def build(self, node: yaml.Node, place: Place) -> Any:
+        self._built += 1
+        if self._built > MOST_VALUES:
+            raise yaml.MarkedYAMLError(
+                problem=f"the file stands for more than {MOST_VALUES:,} values; refer to anchors (&) less often",
+                problem_mark=node.start_mark,
+            )
         self._document.lines.setdefault(place, node.start_mark.line + 1)
         if id(node) in self._open:
             return self._wrong(place, "an alias (*) must not stand inside what it names")
@@ -174,15 +201,39 @@ class _Builder:
                 )
             elif name is not None:
                 seen.add(name)
-        self._loader.flatten_mapping(node)
         built: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self._wrong(place, 'a key must be a text; put "${NAME}" and the like in quotes')
-                continue
-            self._document.lines[(*place, key.value)] = key.start_mark.line + 1
-            built[key.value] = self.build(value, (*place, key.value))
+        for name, (key, value) in self._members(node, place).items():
+            self._document.lines[(*place, name)] = key.start_mark.line + 1
+            built[name] = self.build(value, (*place, name))
         return built
+
+    def _members(self, node: yaml.MappingNode, place: Place) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """Return key and value of each name of a mapping, those that it merges (``<<``) included; its own win."""
+        if id(node) in self._merged:
+            return self._merged[id(node)]
+        self._merged[id(node)] = {}  # a mapping that merges itself gets nothing from that
+        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for other in reversed(value.value) if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(other, yaml.MappingNode):
+                        merged |= self._members(other, place)
+                    else:
+                        self._wrong(place, "<< takes a mapping or a list of mappings")
+            elif isinstance(key, yaml.ScalarNode):
+                own[self._storable(key.value, place)] = (key, value)
+            else:
+                self._wrong(place, 'a key must be a text; put "${NAME}" and the like in quotes')
+        self._merged[id(node)] = merged | own
+        return self._merged[id(node)]
+
+    def _storable(self, text: str, place: Place) -> str:
+        """Return the text without what no path, database or log can take, which is a problem."""
+        clean = text.replace("\0", "").encode(errors="replace").decode()
+        if clean != text:
+            self._wrong(place, "must be UTF-8 text without the character NUL")
+        return clean
 
     def _scalar(self, node: yaml.ScalarNode, place: Place) -> Any:
         if node.tag == f"{_TAG}str":
@@ -191,9 +242,12 @@ class _Builder:
                 self._document.taken[place] = result.taken
             for problem in result.problems:
                 self._wrong(place, problem)
+            text = self._storable(result.text, place)
             # An unquoted reference to nothing is like a key with nothing behind it.
-            return None if not result.text and node.value and node.style is None else result.text
+            return None if not text and node.value and node.style is None else text
         if node.tag in {f"{_TAG}{kind}" for kind in ("bool", "int", "float", "null")}:
+            if len(node.value) > _LONGEST_NUMBER:
+                return self._wrong(place, f"a number has at most {_LONGEST_NUMBER} digits")
             return self._loader.construct_object(node)
         return self._wrong(place, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
 

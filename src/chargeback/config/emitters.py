@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from chargeback.config.document import Document, Place
-from chargeback.config.problems import hide_values, problems_of, suggestion
+from chargeback.config.problems import problems_of, suggestion
 from chargeback.config.settings import TenantSettings
 from chargeback.ecosystems.settings import EmitterSettings
-from chargeback.emitters.contract import FOLDER, HOURLY, EmitterContext, EmitterParams, EmitterType
+from chargeback.emitters.contract import HOURLY, EmitterContext, EmitterParams, EmitterType
 from chargeback.emitters.discovery import discover_emitters
-from chargeback.errors import Problem
+from chargeback.errors import ChargebackError, Problem
+from chargeback.settings import FOLDER
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class EmitterReader:
         for name, (tenant, emitters) in tenants.items():
             for position, each in enumerate(emitters):
                 whose = f"{each.name} of tenant {name}"
-                for destination in each.kind.destinations(each.context(name, tenant), each.params):
+                for destination in self._destinations(each, name, tenant, position):
                     if destination in taken:
                         self._wrong(
                             ("tenants", name, "plugin_settings", "emitters", position),
@@ -117,5 +118,14 @@ class EmitterReader:
                         )
                     taken.setdefault(destination, whose)
 
+    def _destinations(
+        self, emitter: ConfiguredEmitter, name: str, tenant: TenantSettings, position: int
+    ) -> tuple[str, ...]:
+        try:
+            return emitter.kind.destinations(emitter.context(name, tenant), emitter.params)
+        except ChargebackError as error:
+            self._wrong(("tenants", name, "plugin_settings", "emitters", position), error.message)
+            return ()
+
     def _wrong(self, place: Place, message: str) -> None:
-        self.problems.append(self._document.problem(place, hide_values(message, place, self._document)))
+        self.problems.append(self._document.problem(place, message))

@@ -10,8 +10,14 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<closed>\})?")
-_INSIDE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+from chargeback.errors import ConfigurationError, Problem
+
+_OUTSIDE = re.compile(r"\$\$\{|\$\{")
+_INSIDE = re.compile(r"\$\$\{|\$\{|\}")
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(:-|\})")
+
+_MALFORMED = "`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a plain ${"
+_DEEPEST = 20
 
 #: Stands where a variable is missing.
 PLACEHOLDER = "unset"
@@ -21,8 +27,16 @@ def read_environment(folder: Path) -> dict[str, str]:
     """The variables that a configuration in ``folder`` may name: ``.env`` there, and the environment over it.
 
     The text of ``.env`` is taken as it is; a ``$`` in it means nothing.
+
+    Raises:
+        ConfigurationError: ``.env`` cannot be read.
     """
-    beside = dotenv_values(folder / ".env", interpolate=False)
+    try:
+        beside = dotenv_values(folder / ".env", interpolate=False)
+    except UnicodeDecodeError:
+        raise ConfigurationError([Problem("", f"{folder / '.env'} is not UTF-8 text")]) from None
+    except OSError as error:
+        raise ConfigurationError([Problem("", f"{folder / '.env'} cannot be read: {error.strerror}")]) from None
     return {name: value for name, value in beside.items() if value is not None} | dict(os.environ)
 
 
@@ -38,30 +52,71 @@ class Interpolated:
 def interpolate(text: str, environment: Mapping[str, str]) -> Interpolated:
     """``text`` with ``${NAME}`` and ``${NAME:-default}`` replaced; ``$${`` is a plain ``${``.
 
-    A variable that is missing is a problem, and a placeholder in the text, so that nothing else seems missing too.
-    As in a shell, the default also stands in for a variable that is set but empty. Values are not looked into again.
+    A default may contain references of its own. A variable that is missing is a problem, and a placeholder in the
+    text, so that nothing else seems missing too. As in a shell, the default also stands in for a variable that is set
+    but empty. Values are not looked into again.
 
     >>> interpolate("${USER_ID:-nobody}@$${here}", {}).text
     'nobody@${here}'
+    >>> interpolate("${HOST:-${NAME:-db}.example.com}", {"NAME": "pg"}).text
+    'pg.example.com'
     """
-    taken: list[tuple[str, str]] = []
-    problems: list[str] = []
+    expansion = _Expansion(text, environment)
+    expanded, _ = expansion.expand(0, depth=0, used=True)
+    return Interpolated(expanded, tuple(expansion.taken), tuple(expansion.problems))
 
-    def replace(match: re.Match[str]) -> str:
-        if match[0] == "$${":
-            return "${"
-        inside = _INSIDE.fullmatch(match["inside"])
-        if match["closed"] is None or inside is None:
-            problems.append("`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a plain ${")
-            return ""
-        name, default = inside["name"], inside["default"]
-        value = environment.get(name, "")
-        if value or (default is None and name in environment):
-            taken.append((name, value))
-            return value
-        if default is None:
-            problems.append(f"required environment variable {name} is not set")
-            return PLACEHOLDER
-        return default
 
-    return Interpolated(_REFERENCE.sub(replace, text), tuple(taken), tuple(problems))
+class _Expansion:
+    """One text that is being expanded; ``used`` is false inside a default that nothing needs."""
+
+    def __init__(self, text: str, environment: Mapping[str, str]) -> None:
+        self._text = text
+        self._environment = environment
+        self.taken: list[tuple[str, str]] = []
+        self.problems: list[str] = []
+
+    def expand(self, at: int, *, depth: int, used: bool) -> tuple[str, int]:
+        """Return the text from ``at``, up to the ``}`` that ends a default where ``depth`` is not zero, and its end."""
+        parts: list[str] = []
+        plain = 0  # braces of escaped references, which belong to the text
+        while match := (_INSIDE if depth else _OUTSIDE).search(self._text, at):
+            parts.append(self._text[at : match.start()])
+            at = match.end()
+            if match[0] == "${":
+                value, at = self._reference(at, depth=depth + 1, used=used)
+                parts.append(value)
+            elif match[0] == "$${":
+                plain += 1
+                parts.append("${")
+            elif plain:
+                plain -= 1
+                parts.append("}")
+            else:
+                return "".join(parts), at
+        if depth:
+            self.problems.append(_MALFORMED)
+        else:
+            parts.append(self._text[at:])
+        return "".join(parts), len(self._text)
+
+    def _reference(self, at: int, *, depth: int, used: bool) -> tuple[str, int]:
+        """Return the value of the reference whose name begins at ``at``, and where it ends."""
+        match = _NAME.match(self._text, at)
+        if match is None or depth > _DEEPEST:
+            self.problems.append(_MALFORMED if match is None else f"defaults are nested deeper than {_DEEPEST} levels")
+            end = self._text.find("}", at)
+            return "", len(self._text) if end < 0 or match else end + 1
+        name, at = match[1], match.end()
+        value = self._environment.get(name, "")
+        has_default = match[2] == ":-"
+        if value or (not has_default and name in self._environment):
+            if used:
+                self.taken.append((name, value))
+        elif not has_default:
+            if used:
+                self.problems.append(f"required environment variable {name} is not set")
+            value = PLACEHOLDER
+        if not has_default:
+            return value, at
+        default, at = self.expand(at, depth=depth, used=used and not value)
+        return value or default, at

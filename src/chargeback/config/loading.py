@@ -29,14 +29,21 @@ from chargeback.config.settings import (
     Whole,
 )
 from chargeback.config.storage import StorageLocation, StorageMistake, locate
+from chargeback.disk import explain_denial
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.discovery import Discovered
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigurationError, PluginError, Problem
+from chargeback.paths import locate as locate_path
+from chargeback.plugins import calling
+from chargeback.settings import FOLDER
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+#: Far beyond any configuration; a device or a log named by mistake must not fill the memory.
+LARGEST_FILE = 4 * 2**20
+
 _TOPICS = "topic_attribution"
 _whole: TypeAdapter[int] = TypeAdapter(Whole)
 
@@ -59,7 +66,11 @@ def load_configuration(path: Path) -> Configuration:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) <= LARGEST_FILE:
+            return content.decode("utf-8-sig")
+        message = f"{path} is larger than {LARGEST_FILE // 2**20} MiB, which no configuration is"
     except FileNotFoundError:
         message = f"{path} does not exist; `chargeback init --path {path.name}` writes one to start from"
     except IsADirectoryError:
@@ -67,7 +78,9 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError:
         message = f"{path} is not UTF-8 text"
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}"
+        message = f"{path} cannot be read: {error.strerror}{explain_denial(path, write=False)}"
+    except ValueError:
+        message = "the name of a file must not contain the character NUL"
     raise ConfigurationError([Problem("", message)])
 
 
@@ -79,6 +92,10 @@ class _Reader:
     document: Document
     problems: list[Problem] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._noted = set(self.document.problems)
+        self._incomplete = {each.path for each in self.document.problems}
+
     def read(self) -> Configuration:
         """What could be read; meaningful as a whole only where ``problems`` stays empty."""
         self.problems.extend(self.document.problems)
@@ -86,7 +103,7 @@ class _Reader:
         if not isinstance(values, Mapping):
             self._wrong((), "the file should be a mapping of keys; `tenants` is the one that is required")
             values = {"tenants": {}}
-        for name in set(values) - set(FileSettings.model_fields):
+        for name in [name for name in values if name not in FileSettings.model_fields]:
             self._wrong((name,), unknown_key(name, FileSettings))
         plugins_path = self._plugins_path(values.get("plugins_path"))
         return Configuration(
@@ -105,7 +122,11 @@ class _Reader:
     def _plugins_path(self, written: Any) -> Path | None:
         if written is None:
             return None
-        folder = (self.path.parent / Path(written).expanduser()).resolve() if isinstance(written, str) else None
+        try:
+            folder = locate_path(written, self.path.parent).resolve() if isinstance(written, str) else None
+        except ValueError as error:
+            self._wrong(("plugins_path",), str(error))
+            return None
         if folder is None or not folder.is_dir():
             self._wrong(("plugins_path",), "should be a folder that exists")
             return None
@@ -158,7 +179,7 @@ class _Reader:
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
         topics = self._topics((*place, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin))
-        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters)
+        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
 
     def _emitters_are_apart(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)
@@ -181,10 +202,8 @@ class _Reader:
         except ValidationError:
             return  # named as such by the tenant's own model
         if lookback <= cutoff:
-            self._wrong(
-                (*place, "lookback_days"),
-                f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})",
-            )
+            message = f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})"
+            self._wrong((*place, "lookback_days"), hide_values(message, place, self.document))
 
     def _location(self, place: Place, written: Any) -> StorageLocation | None:
         try:
@@ -211,7 +230,14 @@ class _Reader:
         return None
 
     def _plugin_settings(self, place: Place, values: Any, ecosystem: Ecosystem | None) -> PluginSettings | None:
-        return self._validated(ecosystem.settings_model, values, place) if ecosystem else None
+        if ecosystem is None:
+            return None
+        try:
+            with calling(f"plugin {ecosystem.name}", "settings_model", declared=(ConfigurationError,)):
+                return self._validated(ecosystem.settings_model, values, place)
+        except PluginError as error:
+            self._wrong(place, error.message)
+            return None
 
     def _storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
         names = list(locations)
@@ -231,7 +257,7 @@ class _Reader:
 
     def _validated(self, model: type[_Model], values: Any, place: Place) -> _Model | None:
         try:
-            return model.model_validate(values)
+            return model.model_validate(values, context={FOLDER: self.path.parent})
         except ValidationError as error:
             found = problems_of(error, self.document, place, model, values)
             for problem in found:
@@ -239,12 +265,13 @@ class _Reader:
             return None
 
     def _wrong(self, place: Place, message: str) -> None:
-        self._add(self.document.problem(place, hide_values(message, place, self.document)))
+        """Note a problem; the message shows no value."""
+        self._add(self.document.problem(place, message))
 
     def _add(self, problem: Problem) -> None:
-        """Notes a problem, unless it only follows from a value that the environment did not give."""
-        incomplete = {each.path for each in self.document.problems}
-        if problem not in self.problems and (not problem.path or problem.path not in incomplete):
+        """Note a problem, unless it only follows from a value that the environment did not give."""
+        if problem not in self._noted and (not problem.path or problem.path not in self._incomplete):
+            self._noted.add(problem)
             self.problems.append(problem)
 
 
@@ -266,4 +293,7 @@ def _topic_settings(ecosystem: Ecosystem, plugin: PluginSettings) -> Any:
     """What the ecosystem's own ``topic_settings(plugin_settings)`` says: the settings of the overlay, or the reason
     why they are not valid. An ecosystem without topics has no such function."""
     read = getattr(ecosystem, "topic_settings", None)
-    return read(plugin) if read else None
+    try:
+        return read(plugin) if read else None
+    except PluginError as error:
+        return error.message

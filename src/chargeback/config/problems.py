@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -40,14 +41,12 @@ def problems_of(
     error: ValidationError, document: Document, base: Place, model: type[BaseModel], values: Any
 ) -> list[Problem]:
     """Every mistake that ``model`` found in ``values``, which stand at ``base`` in the document."""
-    found: list[Problem] = []
+    found: dict[Problem, None] = {}
     for details in error.errors(include_url=False, include_input=False):
         place = (*base, *_real(details["loc"], values))
         for at, message in _sentences(details, place, model, base, document):
-            problem = document.problem(at, hide_values(message, at, document))
-            if problem not in found:
-                found.append(problem)
-    return found
+            found[document.problem(at, message)] = None
+    return list(found)
 
 
 def _real(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
@@ -72,13 +71,14 @@ def _sentences(
         yield place, unknown_key(str(place[-1]), model_at(model, place[len(base) : -1]))
     elif kind == "value_error" and isinstance(nested := context["error"].__context__, ConfigurationError):
         for problem in nested.problems:  # a reader of its own, with paths below the one of the field
-            yield document.place_of(problem.path, place[:-1]), problem.message
+            at = document.place_of(problem.path, place[:-1])
+            yield at, hide_values(problem.message, at, document)
     elif kind == "value_error":
-        yield place, str(context["error"])
+        yield place, hide_values(str(context["error"]), place, document)
     elif kind in _MESSAGES:
         yield place, _MESSAGES[kind].format(**context)
     else:
-        yield place, details["msg"].replace("Input should", "should")
+        yield place, hide_values(details["msg"].replace("Input should", "should"), place, document)
 
 
 def unknown_key(name: str, model: type[BaseModel] | None) -> str:
@@ -93,19 +93,25 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def hide_values(message: str, place: Place, document: Document) -> str:
-    """The message without the value at its place and without what the environment put there, above or below.
+    """Return a message that may quote values, without the one at its place and without what the environment gave.
 
-    A value may be a secret that landed under the wrong key, so none is shown; a variable is shown by its name.
+    A value may be a secret that landed under the wrong key, so none is shown; a variable is shown by its name. What is
+    only the beginning of a longer word stays: that word is a name that the message offers instead.
     """
     for at, taken in document.taken.items():
         if at[: len(place)] == place or place[: len(at)] == at:
+            whole = document.at(at)
             for name, value in taken:
-                message = _without(message, value, f"${{{name}}}")
+                message = _without(message, value, f"${{{name}}}", as_word=value == whole)
     written = document.at(place)
-    return _without(message, written, "the value") if isinstance(written, str) else message
+    return _without(message, written, "the value", as_word=True) if isinstance(written, str) else message
 
 
-def _without(message: str, value: str, instead: str) -> str:
+def _without(message: str, value: str, instead: str, *, as_word: bool) -> str:
+    """Return the message with ``instead`` for a value; ``as_word``, only where no word goes on before or after it."""
     if len(value) < 3:
         return message
-    return message.replace(repr(value), instead).replace(value, instead)
+    message = message.replace(repr(value), instead)
+    if not as_word:
+        return message.replace(value, instead)
+    return re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", lambda _: instead, message)

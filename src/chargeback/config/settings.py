@@ -2,11 +2,12 @@
 
 import logging
 import re
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from chargeback.ecosystems.settings import Settings
+from chargeback.settings import LONGEST_WAIT, Settings
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
@@ -60,19 +61,49 @@ class FeatureSettings(Settings):
     """What the worker does by itself, and how much of it at the same time. Seconds; tenants."""
 
     enable_periodic_refresh: bool = True
-    refresh_interval: Annotated[Whole, Field(ge=1)] = 1800
+    refresh_interval: Annotated[Whole, Field(ge=1, le=LONGEST_WAIT)] = 1800
     max_parallel_tenants: Annotated[Whole, Field(ge=1, le=64)] = 4
     worker_port: Port | None = None
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", re.IGNORECASE)
+_SMALLEST_SIZE = 64 * 2**20
+
+
+def _bytes_of(value: object) -> int:
+    """Return the bytes of a size: ``2GB`` is 2 × 1000³, ``512MiB`` is 512 × 1024²."""
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("should be a size with its unit, such as 2GB or 512MiB")
+    number, unit, binary = found.groups()
+    size = int(Decimal(number) * (1024 if binary else 1000) ** ("KMGT".index(unit.upper()) + 1))
+    if size < _SMALLEST_SIZE:
+        raise ValueError("should be at least 64MiB")
+    return size
+
+
+#: A size in memory, in bytes.
+MemorySize = Annotated[int, BeforeValidator(_bytes_of), Field(ge=_SMALLEST_SIZE, le=2**50)]
+
+
+def _host_name(value: str) -> str:
+    if not re.fullmatch(r"\*|(\*\.)?\w([\w.-]*\w)?|[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*", value, re.ASCII | re.IGNORECASE):
+        raise ValueError("should be a host name without scheme and port, such as costs.example.com or *.example.com")
+    return value
+
+
 class ApiSettings(Settings):
-    """Where the API listens and how long it lets a request run (seconds)."""
+    """Where the API listens, for which host names it answers, how long it lets a request run (seconds), and what its
+    query engine may use."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
+    allowed_hosts: list[Annotated[str, AfterValidator(_host_name)]] = Field(default_factory=list)
     enable_cors: bool = False
     cors_origins: list[str] = Field(default_factory=list)
     request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30
+    query_memory: MemorySize | None = None
+    query_threads: Annotated[Whole, Field(ge=1, le=256)] | None = None
 
 
 class StorageSettings(Settings):
@@ -105,12 +136,12 @@ class TenantSettings(Settings):
     lookback_days: Annotated[Whole, Field(ge=1, le=364)] = 200
     cutoff_days: Annotated[Whole, Field(ge=1, le=30)] = 5
     retention_days: Annotated[Whole, Field(ge=1, le=730)] = 250
-    gather_failure_threshold: Annotated[Whole, Field(ge=1)] = 5
+    gather_failure_threshold: Annotated[Whole, Field(ge=1, le=1000)] = 5
     allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
-    tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0)] = 3600
+    tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=LONGEST_WAIT)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
-    zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1), AfterValidator(_not_zero)] = -1
+    zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1, le=1000), AfterValidator(_not_zero)] = -1
     metrics_prefetch_workers: Annotated[Whole, Field(ge=1, le=20)] = 4
     storage: StorageSettings
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,11 +12,19 @@ from pydantic import SecretStr
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from chargeback import paths
 from chargeback.config.settings import StorageSettings
 
 SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
 POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
 POSTGRESQL_PORT = 5432
+#: Parameters of libpq that nobody but the server may learn; a connection string may have them in its query.
+POSTGRESQL_SECRETS = frozenset(
+    {"password", "passfile", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
+)
+#: In the path of a table these are no characters of a name: DuckDB reads patterns and columns (``name=value``), Delta
+#: the escapes of an address.
+_UNREADABLE = re.compile(r"[*?\[\]%=\\\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,13 @@ class StorageLocation:
         """The SQLite file; none for PostgreSQL."""
         url = make_url(self.connection_string.get_secret_value())
         return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+
+    def secrets(self) -> frozenset[str]:
+        """Everything that must not be shown of the connection string: itself, and each secret in it."""
+        text = self.connection_string.get_secret_value()
+        url = make_url(text)
+        parts = [url.password, *(value for name in POSTGRESQL_SECRETS for value in url.normalized_query.get(name, ()))]
+        return frozenset({text, *(str(part) for part in parts if part)})
 
     def shares_database_with(self, other: StorageLocation) -> bool:
         """Whether the two are one database, however it is spelt."""
@@ -67,11 +83,18 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
     if written is not None and "://" in written:
         raise StorageMistake("facts_path", "should be a folder; object stores are not supported")
     if written is not None:
-        facts = Path(os.path.abspath(folder / Path(written).expanduser()))  # noqa: PTH100 - links are kept, dots go
+        facts = _path("facts_path", written, folder)
     elif url.get_backend_name() == "sqlite":
         facts = Path(str(url.database)).with_suffix(".facts")
     else:
         raise StorageMistake("facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts")
+    if found := _UNREADABLE.search(str(facts)):
+        where = "connection_string" if written is None else "facts_path"
+        raise StorageMistake(
+            where,
+            f"the folder of the facts would lie below a name with {found[0]!r}, which readers of Delta tables take for "
+            "a pattern, an escape or a column: name another folder in facts_path",
+        )
     return StorageLocation(SecretStr(url.render_as_string(hide_password=False)), facts, database)
 
 
@@ -100,10 +123,20 @@ def _sqlite(url: URL, folder: Path) -> tuple[URL, str]:
         raise StorageMistake("connection_string", "an in-memory database would be lost; name a file: sqlite:///acme.db")
     if name.startswith("file:") or url.query or url.host:
         raise StorageMistake("connection_string", "name the file alone: sqlite:///acme.db or sqlite:////data/acme.db")
-    path = Path(os.path.abspath(folder / Path(name).expanduser()))  # noqa: PTH100 - links are kept, dots go
+    path = _path("connection_string", name, folder)
     if path.is_dir():
         raise StorageMistake("connection_string", "names a folder; name a file in it")
-    return URL.create("sqlite", database=str(path)), f"sqlite {_real(path)}"
+    address = URL.create("sqlite", database=str(path))
+    if make_url(address.render_as_string(hide_password=False)).database != str(path):
+        raise StorageMistake("connection_string", "the file, or a folder above it, has a name with `?`; choose another")
+    return address, f"sqlite {_real(path)}"
+
+
+def _path(key: str, written: str, folder: Path) -> Path:
+    try:
+        return paths.locate(written, folder)
+    except ValueError as error:
+        raise StorageMistake(key, str(error)) from None
 
 
 def _postgresql(url: URL) -> tuple[URL, str]:
@@ -112,7 +145,9 @@ def _postgresql(url: URL) -> tuple[URL, str]:
     name = url.database or query.get("dbname")
     if not name:
         raise StorageMistake("connection_string", "names no database: postgresql://user@host/name")
-    port = url.port or query.get("port") or POSTGRESQL_PORT
+    port = str(url.port or query.get("port") or POSTGRESQL_PORT)
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
+        raise StorageMistake("connection_string", "its port should be a number from 1 to 65535")
     return url.set(drivername="postgresql+psycopg"), f"postgresql {_host(host)}:{port}/{name}"
 
 

@@ -1,0 +1,44 @@
+"""What is valid in a configuration, and yet probably not what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from chargeback.config.configuration import Configuration, Tenant
+from chargeback.config.problems import suggestion
+
+
+def advice_about(configuration: Configuration) -> Iterator[str]:
+    """Yield a sentence about each thing that deserves a look; it names the tenant and the key."""
+    for tenant in configuration.tenants.values():
+        yield from _unknown_policies(tenant)
+        if configuration.features.enable_periodic_refresh:
+            yield from _long_gap(tenant, configuration.features.refresh_interval)
+
+
+def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:
+    """A tenant that is refreshed less often than ``features.refresh_interval`` says."""
+    gap = tenant.plugin_settings.min_refresh_gap_seconds
+    if gap > interval:
+        yield (
+            f"tenant {tenant.name} is refreshed only every {gap} s: its min_refresh_gap_seconds is longer than "
+            f"features.refresh_interval ({interval} s)"
+        )
+
+
+def _unknown_policies(tenant: Tenant) -> Iterator[str]:
+    """Policies for product types that the ecosystem does not know: a provider may have new ones, but so has a typo."""
+    own = tenant.plugin_settings.allocation_policies
+    if not own:
+        return
+    without = tenant.plugin_settings.model_copy(update={"allocation_policies": {}})
+    known = tenant.ecosystem.tenant_catalogue(without)
+    names = sorted({*known.policies, *known.aliases})
+    for name in own:
+        if known.find(name) is None and not any(fnmatchcase(each, name) for each in names):
+            hint = suggestion(name, names) or "; it applies only if the bill has lines of that type"
+            yield (
+                f"tenant {tenant.name}: plugin_settings.allocation_policies has a policy for {name}, "
+                f"a product type that {tenant.ecosystem.name} does not know{hint}"
+            )

@@ -1,0 +1,39 @@
+"""What is valid and yet probably not meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from chargeback.config.advice import advice_about
+from tests.config.conftest import CLOUD, Load, tenant
+
+EVEN = "{portions: [{share: '1', try: [even(active)]}]}"
+
+
+def advice(load: Load, name: str) -> list[str]:
+    """What is said about a policy for a product type."""
+    return list(advice_about(load(tenant(plugin_settings=f"{{{CLOUD}, allocation_policies: {{{name}: {EVEN}}}}}"))))
+
+
+@pytest.mark.parametrize("name", ["KAFKA_NUM_CKUS", "CONNECT_NUM_TASKS", '"KAFKA_*"', '"*"'])
+def test_known_product_types(load: Load, name: str) -> None:
+    """Nothing is said about a type that the ecosystem knows, or a pattern of such types."""
+    assert advice(load, name) == []
+
+
+def test_a_misspelt_product_type(load: Load) -> None:
+    """The one that was probably meant is named."""
+    assert advice(load, "KAFKA_STORAG") == [
+        "tenant acme: plugin_settings.allocation_policies has a policy for KAFKA_STORAG, a product type that "
+        "confluent_cloud does not know; did you mean KAFKA_STORAGE?"
+    ]
+
+
+def test_a_new_product_type(load: Load) -> None:
+    """A type that resembles none is said to be unknown."""
+    assert advice(load, "QUANTUM")[0].endswith("it applies only if the bill has lines of that type")
+
+
+def test_no_policies(load: Load) -> None:
+    """Without policies of one's own there is nothing to say."""
+    assert list(advice_about(load(tenant()))) == []
