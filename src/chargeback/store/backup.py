@@ -2,35 +2,36 @@
 
 A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the fact
 tables (``facts/``), and ``backup.json``, which says whose it is. It is made under the tenant's lease: nothing is
-written meanwhile, so both parts tell the same story. Readers go on.
+written meanwhile, so both parts tell the same story. Readers go on. A backup whose process lost the
+lease, or met another writer, is none: that is an error.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
-import subprocess
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import make_url, update
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 
-from chargeback.errors import StorageError
+from chargeback.disk import explain_denial, force
+from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Owner, acquire
-from chargeback.store.control.schema import tenant as tenant_table
+from chargeback.store.control.lease import Lease, Owner, forget_holder
+from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
 
 LABEL: Final = "backup.json"
 FACTS: Final = "facts"
 _SQLITE, _POSTGRESQL = "control.db", "control.dump"
 _UNFINISHED = ".partial"
+_TORN: Final = "another process wrote while the storage was copied: the copy is not of one moment; make it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,19 @@ class Label:
 
 
 def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
-    """Copy the storage of a tenant into a new folder below ``folder``, and tell which. It appears when it is whole.
+    """Copy the storage of a tenant into a new folder below ``folder``, and tell which. It appears when it is whole and
+    on the disk; what was copied is removed where something goes wrong.
 
     Raises:
         LeaseHeld: a run is in progress.
-        StorageError: something cannot be read or written.
+        StorageError: something cannot be read or written, or was written meanwhile.
     """
     made_at = utc_now()
     target = folder / f"{store.tenant_name}-{made_at:%Y%m%dT%H%M%SZ}"
     unfinished = target.with_name(target.name + _UNFINISHED)
-    lease = acquire(store.control, Owner.this_process())
+    lease = store.acquire(Owner.this_process())
     try:
+        versions = store.facts.newest_versions()
         with lease.kept_alive(), _reporting(f"{target} cannot be written"):
             unfinished.mkdir(parents=True)
             revision = str(store.control.revisions().stamped)
@@ -64,10 +67,28 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
                 shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*"))
             label = Label(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
+            for path in (*unfinished.rglob("*"), unfinished):
+                force(path)
+            _refuse_a_torn_copy(store, lease, versions)
             unfinished.rename(target)
+            force(folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
     finally:
         lease.release()
     return target
+
+
+def _refuse_a_torn_copy(store: TenantStore, lease: Lease, versions: Mapping[str, int]) -> None:
+    """Nobody else was at work while we copied: not under a lease that we lost because this process stood still, and
+    not under an earlier one, by a process that stood still itself."""
+    try:
+        lease.renew()
+    except LeaseLost:
+        raise StorageError(_TORN) from None
+    if store.facts.newest_versions() != versions:
+        raise StorageError(_TORN)
 
 
 def read_label(backup: Path) -> Label:
@@ -98,9 +119,9 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> Label:
         if (backup / FACTS).is_dir():
             shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
         _restore_control(url, backup)  # last: as long as it is missing, the storage does not count as there
-    store.control.upgrade()
+    store.prepare()
     with store.control.write() as connection:
-        connection.execute(update(tenant_table).values(lease_owner=None, lease_expires_at=None, stage=None))
+        forget_holder(connection)
     return label
 
 
@@ -121,7 +142,7 @@ def _copy_control(url: URL, target: Path) -> None:
         with closing(sqlite3.connect(str(url.database))) as source, closing(sqlite3.connect(target / _SQLITE)) as copy:
             source.backup(copy)
         return
-    _run_client(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={target / _POSTGRESQL}")
+    run_client(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={target / _POSTGRESQL}")
 
 
 def _restore_control(url: URL, backup: Path) -> None:
@@ -133,21 +154,7 @@ def _restore_control(url: URL, backup: Path) -> None:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(saved, str(url.database))
         return
-    _run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", str(saved))
-
-
-def _run_client(url: URL, program: str, *words: str) -> None:
-    """Run a program of PostgreSQL's; the password goes through its environment, where no list of processes shows it."""
-    address = url.set(drivername="postgresql", password=None).render_as_string()
-    environment = os.environ | ({"PGPASSWORD": str(url.password)} if url.password else {})
-    try:
-        done = subprocess.run(  # noqa: S603 - the words are ours
-            [program, *words, f"--dbname={address}"], env=environment, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
-    if done.returncode != 0:
-        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
+    run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", str(saved))
 
 
 class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`
@@ -161,4 +168,6 @@ class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError | sqlite3.Error):
-            raise StorageError(f"{self._what}: {error}") from error
+            place = error.filename if isinstance(error, PermissionError) else None
+            why = explain_denial(Path(place)) if isinstance(place, str) else ""
+            raise StorageError(f"{self._what}: {error}{why}") from error

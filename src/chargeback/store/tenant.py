@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from chargeback.config import Tenant
+from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control.database import ControlDatabase, Patience
+from chargeback.store.control.lease import Lease, Owner, acquire
+from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
+from chargeback.store.facts.owner import check_owner
 from chargeback.store.facts.tables import FactTables
+from chargeback.store.ownership import StorageOwner
+
+log = logging.getLogger(__name__)
+
+_CHECKS_AT_ONCE = 16
+#: A start waits for no server that hangs.
+_START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
 
 @dataclass(frozen=True)
@@ -31,16 +45,90 @@ class TenantStore:
         connection_string: str,
         facts: Path,
         patience: Patience | None = None,
+        limits: ServerLimits = USUAL_LIMITS,
     ) -> Self:
         """Open the storage without touching it: nothing is created or migrated until somebody asks."""
-        return cls(tenant_name, tenant_id, ecosystem, ControlDatabase(connection_string, patience), FactTables(facts))
+        control = ControlDatabase(connection_string, patience, limits, StorageOwner(tenant_id, ecosystem))
+        return cls(tenant_name, tenant_id, ecosystem, control, FactTables(facts))
+
+    @property
+    def owner(self) -> StorageOwner:
+        """Whose data may be in the storage."""
+        return StorageOwner(self.tenant_id, self.ecosystem)
+
+    def prepare(self) -> None:
+        """Bring the control database to this version's schema, and record whose it is.
+
+        Raises:
+            ForeignStorage: the database or the folder of facts is another tenant's.
+            SchemaError: the schema is ahead of this version, or its history is broken.
+            StorageError: the storage cannot be used.
+        """
+        check_owner(self.facts, self.owner)
+        self.control.upgrade()
+
+    def acquire(self, owner: Owner) -> Lease:
+        """Take the tenant's lease, with an epoch that is new to the control database and to the fact tables.
+
+        Raises:
+            LeaseHeld: a run is in progress.
+            StorageError: the control database cannot be used.
+        """
+        return acquire(self.control, owner, self.facts.newest_epoch())
 
     def close(self) -> None:
         """Close the connections to the control database."""
         self.control.close()
 
 
-def open_store(tenant: Tenant, patience: Patience | None = None) -> TenantStore:
+def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimits = USUAL_LIMITS) -> None:
+    """Look, without changing anything, whether a tenant's storage may be used: by this version, for this tenant. One
+    that is not set up yet, or is at an earlier revision, may. Unless ``ask_server``, a PostgreSQL is not asked.
+
+    Raises:
+        ForeignStorage: the database or the folder of facts is another tenant's.
+        SchemaError: the schema is ahead of this version, or its history is broken.
+        StorageError: the storage cannot be used.
+    """
+    store = open_store(tenant, limits=limits)
+    try:
+        check_owner(store.facts, store.owner)
+        file = tenant.storage.database_file
+        is_there = ask_server if file is None else file.exists()
+        if is_there and store.control.revisions().is_current:
+            with store.control.read():
+                pass
+    except StorageError as error:
+        error.tenant = tenant.name
+        raise
+    finally:
+        store.close()
+
+
+def refuse_unusable(tenants: Sequence[Tenant]) -> None:
+    """Check the storage of tenants before they are served, all at the same time. One that cannot be reached now is only
+    logged: it may be back soon.
+
+    Raises:
+        SchemaError: one of them may not be used, by this version or for its tenant.
+    """
+    if not tenants:
+        return
+    with ThreadPoolExecutor(min(len(tenants), _CHECKS_AT_ONCE), "storage check") as pool:
+        for check in [pool.submit(check_storage, tenant, limits=_START_LIMITS) for tenant in tenants]:
+            try:
+                check.result()
+            except SchemaError:
+                raise
+            except StorageError as error:
+                log.error("%s", error)
+
+
+def open_store(
+    tenant: Tenant,
+    patience: Patience | None = None,
+    limits: ServerLimits = USUAL_LIMITS,
+) -> TenantStore:
     """The storage of a configured tenant; with ``patience`` its database server is waited for."""
     return TenantStore.open(
         tenant_name=tenant.name,
@@ -49,4 +137,5 @@ def open_store(tenant: Tenant, patience: Patience | None = None) -> TenantStore:
         connection_string=tenant.storage.connection_string.get_secret_value(),
         facts=tenant.storage.facts_path,
         patience=patience,
+        limits=limits,
     )

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +19,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from chargeback.errors import SchemaError, StorageError
+from chargeback.errors import ForeignStorage, SchemaError, StorageError
+from chargeback.model.days import utc_now
 from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase, Patience
-from tests.support.databases import PostgresServer, own_postgres_server
+from chargeback.store.ownership import StorageOwner
+from tests.support.databases import PostgresServer, own_postgres_server, raw_connection
 
 
 def test_the_migrations_make_exactly_the_tables_of_the_code(database: ControlDatabase) -> None:
@@ -72,15 +75,83 @@ def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> 
     database.close()
 
 
+def test_nothing_is_read_or_written_at_another_revision(connection_string: str) -> None:
+    """A database that is not set up, is behind, or was taken ahead while it is open is refused, in each transaction."""
+    with ControlDatabase(connection_string) as database:
+        for revision, words in ((None, "not set up yet"), ("0001", "at revision 0001, this version needs")):
+            if revision is not None:
+                database.upgrade(revision)
+            for transaction in (database.read, database.write):
+                with pytest.raises(SchemaError, match=words), transaction():
+                    pass
+        database.upgrade()
+        with database.write() as connection:
+            connection.execute(text("UPDATE tenant SET stage = 'gathering'"))
+        for change in ("UPDATE alembic_version SET version_num = '9999'", "DELETE FROM alembic_version"):
+            with raw_connection(connection_string) as connection:
+                connection.execute(text(change))
+            with pytest.raises(SchemaError), database.write() as connection:
+                connection.execute(text("UPDATE tenant SET stage = 'calculating'"))
+            time.sleep(1.1)
+            with pytest.raises(SchemaError), database.read():
+                pass
+        with raw_connection(connection_string) as connection:
+            assert connection.execute(text("SELECT stage FROM tenant")).scalar() == "gathering"
+
+
+def test_a_database_belongs_to_the_first_who_uses_it(connection_string: str) -> None:
+    """The owner is recorded once; another tenant, or another ecosystem, changes and reads nothing."""
+    ours, theirs = StorageOwner("org-1", "confluent_cloud"), StorageOwner("org-2", "confluent_cloud")
+    with ControlDatabase(connection_string, owner=ours) as database:
+        database.upgrade()
+        database.upgrade()
+    for other in (theirs, StorageOwner("org-1", "self_managed_kafka")):
+        with ControlDatabase(connection_string, owner=other) as database:
+            for attempt in (database.upgrade, database.read().__enter__, database.write().__enter__):
+                with pytest.raises(ForeignStorage) as raised:
+                    attempt()
+                for part in ("org-1 (confluent_cloud)", str(other), "a storage of its own"):
+                    assert part in str(raised.value)
+    with ControlDatabase(connection_string, owner=ours) as database, database.read() as connection:
+        assert connection.execute(text("SELECT tenant_id FROM tenant")).scalar() == "org-1"
+
+
+def test_a_database_of_an_earlier_version_belongs_to_whose_tags_it_has(connection_string: str) -> None:
+    """Storage from before owners were recorded is adopted by what is in it."""
+    with ControlDatabase(connection_string) as database:
+        database.upgrade("0003")
+    with raw_connection(connection_string) as connection:
+        connection.execute(
+            schema.tags.insert().values(
+                tenant_id="org-1",
+                entity_type="resource",
+                entity_id="lkc-1",
+                tag_key="team",
+                tag_value="a",
+                created_by="b",
+                created_at=utc_now(),
+            )
+        )
+    with (
+        ControlDatabase(connection_string, owner=StorageOwner("org-2", "e")) as database,
+        pytest.raises(ForeignStorage, match=r"belongs to tenant_id org-1, .*tenant_id org-2 \(e\)"),
+    ):
+        database.upgrade()
+    with ControlDatabase(connection_string, owner=StorageOwner("org-1", "e")) as database:
+        database.upgrade()
+        with database.read() as connection:
+            assert connection.execute(text("SELECT ecosystem FROM tenant")).scalar() == "e"
+
+
 def test_a_broken_history_is_a_clear_error(connection_string: str) -> None:
     """Tables without a recorded revision, or with two, are not touched."""
     database = ControlDatabase(connection_string)
     database.upgrade()
-    with database.write() as connection:
+    with raw_connection(connection_string) as connection:
         connection.execute(text("INSERT INTO alembic_version VALUES ('9999')"))
     with pytest.raises(SchemaError, match="2 heads"):
         database.upgrade()
-    with database.write() as connection:
+    with raw_connection(connection_string) as connection:
         connection.execute(text("DELETE FROM alembic_version"))
     with pytest.raises(SchemaError, match="no recorded revision"):
         database.upgrade()
@@ -163,3 +234,14 @@ def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) ->
         with socket.socket(fileno=os.dup(driver.fileno())) as wire:
             assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
             assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:
+    """What somebody is told is done is forced to the disk; what a run does again is not waited for."""
+    with ControlDatabase(f"sqlite:///{tmp_path / 'x.db'}") as database:
+        database.upgrade()
+        for durable, level in ((True, 2), (False, 1), (True, 2)):
+            with database.write(durable=durable) as connection:
+                assert connection.execute(text("PRAGMA synchronous")).scalar() == level
+        with database.read() as connection:
+            assert connection.execute(text("PRAGMA synchronous")).scalar() == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-from chargeback.model.days import DayRange
 from chargeback.store.control import days
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import DayState
@@ -24,21 +23,26 @@ def test_due_days_are_gathered_and_not_calculated(database: ControlDatabase) -> 
     with database.write() as connection:
         for day in (SECOND, FIRST, THIRD):
             days.save_day(connection, day, billing_gathered=day != THIRD)
-        days.mark_resources_gathered(connection, DayRange(FIRST, date(2026, 2, 1)))
-        assert [state.tracking_date for state in days.due_days(connection)] == [FIRST, SECOND]
+        days.mark_resources_gathered(connection)
+        assert [state.tracking_date for state in days.read_days(connection) if state.is_due] == [FIRST, SECOND]
         days.save_day(connection, FIRST, chargeback_calculated=True)
-        assert [state.tracking_date for state in days.due_days(connection)] == [SECOND]
+        assert [state.tracking_date for state in days.read_days(connection) if state.is_due] == [SECOND]
         days.require_calculation(connection, [FIRST])
-        assert [state.tracking_date for state in days.due_days(connection)] == [FIRST, SECOND]
+        assert [state.tracking_date for state in days.read_days(connection) if state.is_due] == [FIRST, SECOND]
 
 
-def test_days_without_metrics_are_remembered(database: ControlDatabase) -> None:
-    """Calculated days that had to do without metrics are found again within their window."""
+def test_what_a_day_lacks_is_remembered_until_it_is_had(database: ControlDatabase) -> None:
+    """Each reason is noted and taken away by itself, and told in a sentence."""
     with database.write() as connection:
-        days.save_day(connection, FIRST, chargeback_calculated=True, metrics_unavailable=True)
-        days.save_day(connection, SECOND, chargeback_calculated=True)
-        days.save_day(connection, THIRD, chargeback_calculated=True, metrics_unavailable=True)
-        assert days.days_without_metrics(connection, DayRange(FIRST, THIRD)) == [FIRST]
+        days.mark_incomplete(connection, FIRST, {days.METRICS: "HTTP 503", days.listing("gadget"): "HTTP 403"})
+        days.save_day(connection, FIRST, calculated_fingerprint="made", chargeback_calculated=True)
+        state = days.read_day_state(connection, FIRST)
+        assert state.shortcomings == ["listing of gadget: HTTP 403", "metrics: HTTP 503"]
+        assert (state.missing_listings, state.has_evidence) == (["gadget"], False)
+        days.mark_incomplete(connection, FIRST, {days.METRICS: None, days.BILL: "half of it"})
+        state = days.read_day_state(connection, FIRST)
+        assert state.incomplete == {days.listing("gadget"): "HTTP 403", days.BILL: "half of it"}
+        assert state.has_evidence
 
 
 def test_counts(database: ControlDatabase) -> None:

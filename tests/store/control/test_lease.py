@@ -16,7 +16,7 @@ from chargeback.model.days import utc_now
 from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days, save_day
-from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire, is_held, resume
+from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire, forget_holder, is_held, resume
 
 
 def expire(database: ControlDatabase) -> None:
@@ -134,3 +134,10 @@ def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
     elsewhere = replace(Owner.this_process(), boot_id="another boot")
     assert not is_held(str(elsewhere), now + timedelta(days=1), now)
     assert is_held(str(Owner.this_process()), now + timedelta(days=1), now)
+
+
+def test_a_restored_database_has_no_holder(database: ControlDatabase, lease: Lease) -> None:
+    """Who held the lease when the database was copied holds up nobody; epochs go on from there."""
+    with database.write() as connection:
+        forget_holder(connection)
+    assert acquire(database, Owner.this_process()).epoch == lease.epoch + 1

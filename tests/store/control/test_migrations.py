@@ -11,10 +11,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, Connection, MetaData, Table, insert, select, update
 
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import read_days
+from tests.support.databases import raw_connection
 
 ROWS = 3
 _SCRIPTS = Config()
 _SCRIPTS.set_main_option("script_location", "chargeback.store.control:migrations")
+#: Columns that later revisions keep in another form.
+TRANSLATED = {("days", "metrics_unavailable")}
 REVISIONS = sorted(script.revision for script in ScriptDirectory.from_config(_SCRIPTS).walk_revisions())
 
 
@@ -66,13 +70,30 @@ def test_a_database_with_data_is_upgraded(connection_string: str, revision: str)
     with ControlDatabase(connection_string) as database:
         database.upgrade(revision)
         assert database.revisions().stamped == revision
-        with database.write() as connection:
+        with raw_connection(connection_string) as connection:
             fill(connection)
-        with database.read() as connection:
-            columns = {table.name: [column.name for column in table.columns] for table in tables_of(connection)}
+            columns = {
+                table.name: [each.name for each in table.columns if (table.name, each.name) not in TRANSLATED]
+                for table in tables_of(connection)
+            }
             before = content(connection, columns)
         assert all(len(rows) == (1 if name == "tenant" else ROWS) for name, rows in before.items())
         database.upgrade()
         assert database.is_current()
         with database.read() as connection:
             assert content(connection, columns) == before
+
+
+def test_days_without_metrics_are_incomplete_days(connection_string: str) -> None:
+    """What an earlier version knew of days without metrics is one of the reasons why a day is incomplete."""
+    with ControlDatabase(connection_string) as database:
+        database.upgrade("0003")
+        with raw_connection(connection_string) as connection:
+            table = next(table for table in tables_of(connection) if table.name == "days")
+            days = [date(2026, 1, 1), date(2026, 1, 2)]
+            rows = [{"tracking_date": day, "metrics_unavailable": day == days[0]} for day in days]
+            connection.execute(insert(table), rows)
+        database.upgrade()
+        with database.read() as connection:
+            found = {state.tracking_date: dict(state.incomplete) for state in read_days(connection)}
+        assert found == {days[0]: {"metrics": "the metrics source did not answer"}, days[1]: {}}

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from chargeback.errors import DamagedFacts, LeaseLost, StorageError
 from chargeback.model.days import DayRange
@@ -129,3 +135,59 @@ def test_old_days_go_in_one_commit(tables: FactTables) -> None:
     with pytest.raises(LeaseLost):
         tables.delete_before(MEMBERS_TABLE, days[3] + timedelta(days=1), epoch=2)
     assert tables.snapshot(MEMBERS_TABLE).days == days[3:]
+
+
+def test_a_commit_whose_log_cannot_be_forced_to_the_disk_keeps_its_file(
+    tables: FactTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk refuses after the commit went in: that is an error, and the table still has what it refers to."""
+    fsync = os.fsync
+
+    def refuse_logs(descriptor: int) -> None:
+        if "_delta_log" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_logs)
+    with pytest.raises(StorageError, match="Input/output error"):
+        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    monkeypatch.undo()
+    assert read_day(FactTables(tables.root), MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["b"]
+
+
+@pytest.mark.parametrize("error", [DeltaError, CommitFailedError, OSError])
+def test_a_commit_whose_answer_is_lost_went_in(
+    tables: FactTables, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """An error after the commit went in is none: the day is there, once."""
+    commit = DeltaTable.create_write_transaction
+    answers: Iterator[Exception | None] = iter([error("the answer is lost"), None])
+
+    def commit_and_lose_the_answer(*arguments: Any, **named: Any) -> None:
+        commit(*arguments, **named)
+        if (lost := next(answers)) is not None:
+            raise lost
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", commit_and_lose_the_answer)
+    before = tables.snapshot(MEMBERS_TABLE).version
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).version == before + 1
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["b"]
+
+
+def test_a_commit_that_did_not_go_in_is_an_error(tables: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The day stays as it was. The new file is left to upkeep, which knows what no table refers to."""
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise DeltaError("no space left")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", refuse)
+    with pytest.raises(StorageError, match="no space left"):
+        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+    assert len(list((tables.root / MEMBERS_TABLE).rglob("*.parquet"))) == 2

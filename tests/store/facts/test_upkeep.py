@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from chargeback.model.days import utc_now
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DIMENSIONS_TABLE,
@@ -158,12 +157,13 @@ def test_a_table_never_made_needs_nothing(tmp_path: Path) -> None:
 def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
     """The folder of facts says when it was last seen to; a stamp that cannot be read means never, and so does one that
     a clock has written which has been put back since."""
-    assert upkeep_is_due(tmp_path)
-    note_upkeep(tmp_path)
-    assert not upkeep_is_due(tmp_path)
-    for stamp in ("yesterday", *((utc_now() + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
+    now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert upkeep_is_due(tmp_path, now)
+    note_upkeep(tmp_path, now)
+    assert not upkeep_is_due(tmp_path, now)
+    for stamp in ("yesterday", *((now + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
         (tmp_path / STAMP).write_text(stamp)
-        assert upkeep_is_due(tmp_path)
+        assert upkeep_is_due(tmp_path, now)
 
 
 def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None:

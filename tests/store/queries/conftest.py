@@ -1,4 +1,4 @@
-"""A query engine and empty tables."""
+"""A query engine, empty tables, and a reader of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.engine import Cursor, QueryEngine, Question
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import new_facts
 
 Ask = Callable[[Callable[[Cursor], Any]], Any]
+#: Takes what is done with a reader, and the tags that it sees.
+Read = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +30,10 @@ def engine() -> Iterator[QueryEngine]:
 
 @pytest.fixture
 def ask(engine: QueryEngine) -> Ask:
-    """Asks one question."""
+    """Runs queries with one cursor."""
 
     def _ask(job: Callable[[Cursor], Any]) -> Any:
-        with engine.asking(Question()) as cursor:
+        with engine.cursor(CancellationToken()) as cursor:
             return job(cursor)
 
     return _ask
@@ -38,3 +43,14 @@ def ask(engine: QueryEngine) -> Ask:
 def facts(tmp_path: Path) -> FactTables:
     """Empty tables in a folder whose name needs care."""
     return new_facts(tmp_path / "facts 100% & more")
+
+
+@pytest.fixture
+def read(engine: QueryEngine, facts: FactTables) -> Read:
+    """Opens one reader of the tables."""
+
+    def _read(job: Callable[[TenantReader], Any], tags: TagIndex | None = None, tables: FactTables = facts) -> Any:
+        with engine.cursor(CancellationToken()) as cursor:
+            return job(TenantReader(cursor, tables, tags or TagIndex()))
+
+    return _read

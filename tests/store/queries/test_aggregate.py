@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -14,45 +15,51 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chargeback.errors import SumTooLarge
 from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries import aggregate as module
-from chargeback.store.queries.aggregate import CHARGEBACKS, Aggregate, Grouping, aggregate
-from chargeback.store.queries.billing import billing_lines
-from chargeback.store.queries.chargebacks import chargeback_rows
-from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.export import csv_chunks
-from chargeback.store.queries.filters import Filters, TagFilter
+from chargeback.store.queries.aggregate import Aggregate, Grouping
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.scan import Condition
-from chargeback.store.queries.tags import TagBook
-from tests.store.queries.conftest import Ask
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 
 DAY = date(2026, 1, 1)
 UTC = ZoneInfo("UTC")
-WINDOW = instants(DAY, date(2026, 1, 31))
-NO_TAGS = TagBook()
+JANUARY = Selection(instants(DAY, date(2026, 1, 31)))
 NOTHING = Aggregate([], {"total_amount": "0.00", "usage_amount": "0.00", "shared_amount": "0.00", "total_rows": 0})
 
 
-def _ask(ask: Ask, facts: FactTables, *by: str, unit: str = "day", **more: Any) -> Aggregate:
+def _sums(read: Read, *by: str, unit: str = "day", selection: Selection = JANUARY, **more: Any) -> Aggregate:
     grouping = Grouping(by, unit, more.get("zone", UTC))
-    window, filters, book = more.get("window", WINDOW), more.get("filters", Filters()), more.get("book", NO_TAGS)
-    answer: Aggregate = ask(
-        lambda cursor: aggregate(cursor, facts, CHARGEBACKS, window, grouping, filters.condition(book), book)
-    )
+    answer: Aggregate = read(lambda reader: reader.aggregate(CHARGEBACKS, selection, grouping), more.get("tags"))
     return answer
 
 
-def test_usage_and_shared_add_up(ask: Ask, facts: FactTables) -> None:
+def test_a_sum_that_cannot_be_shown_is_a_clear_error(read: Read, facts: FactTables) -> None:
+    """Amounts that fit each for itself but not together are said to be wrong; up to there sums are exact."""
+    half = "50000000000000000000000000"
+    write_shares(facts, [Share(DAY, "sa-1", "49999999999999999999999999.999999999999"), Share(DAY, "sa-2", half)])
+    sums = _sums(read, "product_type")
+    assert sums.totals["total_amount"] == "99999999999999999999999999.999999999999"
+    write_shares(facts, [Share(DAY, "sa-1", half), Share(DAY, "sa-2", half)])
+    for by in ("identity_id", "product_type"):
+        with pytest.raises(SumTooLarge, match="an amount must be wrong"):
+            _sums(read, by)
+
+
+def test_usage_and_shared_add_up(read: Read, facts: FactTables) -> None:
     """Every bucket splits its total by cost type, exactly."""
     write_shares(
         facts,
         [Share(DAY, "sa-1", "738891.690899999999"), Share(DAY, "sa-1", "0.000000000001", cost_type="shared")],
     )
-    sums = _ask(ask, facts, "identity_id")
+    sums = _sums(read, "identity_id")
     assert sums.buckets == [
         {
             "dimensions": {"identity_id": "sa-1"},
@@ -66,14 +73,14 @@ def test_usage_and_shared_add_up(ask: Ask, facts: FactTables) -> None:
     assert (sums.totals["total_amount"], sums.totals["total_rows"], sums.truncated) == ("738891.6909", 2, False)
 
 
-def test_nothing_to_sum(ask: Ask, facts: FactTables) -> None:
+def test_nothing_to_sum(read: Read, facts: FactTables) -> None:
     """No files, or no matching rows: no buckets and zero totals."""
-    assert _ask(ask, facts, "identity_id") == NOTHING
+    assert _sums(read, "identity_id") == NOTHING
     write_shares(facts, [Share(DAY, "sa-1", "1")])
-    assert _ask(ask, facts, "identity_id", filters=Filters(identity_id="nobody")) == NOTHING
+    assert _sums(read, "identity_id", selection=replace(JANUARY, equal={"identity_id": "nobody"})) == NOTHING
 
 
-def test_groups_by_resolved_tags(ask: Ask, facts: FactTables) -> None:
+def test_groups_by_resolved_tags(read: Read, facts: FactTables) -> None:
     """The identity's tag wins over the resource's; rows without the tag group under UNTAGGED."""
     write_shares(
         facts,
@@ -83,51 +90,51 @@ def test_groups_by_resolved_tags(ask: Ask, facts: FactTables) -> None:
             Share(DAY, "sa-2", "4", resource="lkc-2"),
         ],
     )
-    book = TagBook({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
-    sums = _ask(ask, facts, "tag:team", book=book)
+    tags = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+    sums = _sums(read, "tag:team", tags=tags)
     amounts = {bucket["dimensions"]["tag:team"]: bucket["total_amount"] for bucket in sums.buckets}
     assert amounts == {"payer": "1.00", "operator": "2.00", "UNTAGGED": "4.00"}
-    filters = Filters(tags=(TagFilter("team", frozenset(["operator", "UNTAGGED"])),))
-    assert _ask(ask, facts, "tag:team", "tag:nope", book=book, filters=filters).totals["total_amount"] == "6.00"
+    selection = replace(JANUARY, tags=(TagFilter("team", frozenset(["operator", "UNTAGGED"])),))
+    assert _sums(read, "tag:team", "tag:nope", tags=tags, selection=selection).totals["total_amount"] == "6.00"
 
 
-def test_a_missing_environment_is_null_and_comes_first(ask: Ask, facts: FactTables) -> None:
+def test_a_missing_environment_is_null_and_comes_first(read: Read, facts: FactTables) -> None:
     """Buckets are ordered by time, then dimensions."""
     write_shares(facts, [Share(DAY, "a", "1"), Share(DAY, "b", "1", environment=None)])
-    sums = _ask(ask, facts, "environment_id")
+    sums = _sums(read, "environment_id")
     assert [bucket["dimensions"]["environment_id"] for bucket in sums.buckets] == [None, "env-1"]
 
 
 def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
-    ask: Ask, facts: FactTables, monkeypatch: pytest.MonkeyPatch
+    read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest units of time stay complete, and the totals cover everything."""
     monkeypatch.setattr(module, "MOST_BUCKETS", 7)
     write_shares(facts, [Share(day, f"sa-{n}", "1") for day in days_from(DAY, 4) for n in range(3)])
-    sums = _ask(ask, facts, "identity_id")
+    sums = _sums(read, "identity_id")
     assert [bucket["time_bucket"] for bucket in sums.buckets] == ["2026-01-03"] * 3 + ["2026-01-04"] * 3
     assert (sums.totals["total_amount"], sums.totals["total_rows"], sums.truncated) == ("12.00", 12, True)
 
 
 def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
-    ask: Ask, facts: FactTables, monkeypatch: pytest.MonkeyPatch
+    read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest by amount, whatever its sign, in the order of dimensions."""
     monkeypatch.setattr(module, "MOST_BUCKETS", 2)
     amounts = {"a": "1", "b": "-5", "c": "2", "d": "3"}
     write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])
-    sums = _ask(ask, facts, "identity_id")
+    sums = _sums(read, "identity_id")
     assert [bucket["dimensions"]["identity_id"] for bucket in sums.buckets] == ["b", "d"]
     assert (sums.totals["total_amount"], sums.truncated) == ("1.00", True)
 
 
-def test_hours_of_the_day_the_clock_is_put_back(ask: Ask, facts: FactTables) -> None:
+def test_hours_of_the_day_the_clock_is_put_back(read: Read, facts: FactTables) -> None:
     """25 hours, 25 buckets, no cent lost."""
     days = days_from(date(2026, 10, 24), 3)
     write_shares(facts, [Share(day, "sa-1", "1", hour=hour) for day in days for hour in range(24)])
     berlin = ZoneInfo("Europe/Berlin")
-    window = instants(date(2026, 10, 25), date(2026, 10, 25), berlin)
-    sums = _ask(ask, facts, "identity_id", unit="hour", zone=berlin, window=window)
+    selection = Selection(instants(date(2026, 10, 25), date(2026, 10, 25), berlin))
+    sums = _sums(read, "identity_id", unit="hour", zone=berlin, selection=selection)
     labels = [bucket["time_bucket"] for bucket in sums.buckets]
     assert len(labels) == len(set(labels)) == 25
     assert labels[2:4] == ["2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00"]
@@ -153,7 +160,7 @@ SHARES = st.lists(
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(shares=SHARES, zone=ZONES, unit=st.sampled_from(["hour", "day", "week", "month"]))
 def test_list_aggregate_export_and_bill_agree(
-    ask: Ask, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], zone: str, unit: str
+    read: Read, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], zone: str, unit: str
 ) -> None:
     """In any zone the pages, the buckets, the totals, the CSV and the billing lines sum to the same."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
@@ -164,14 +171,15 @@ def test_list_aggregate_export_and_bill_agree(
         (Decimal(share.amount) for share in shares if window.start <= share.row()["timestamp"] < window.end), Decimal(0)
     )
 
-    def _everything(cursor: Cursor) -> dict[str, list[str]]:
+    def _everything(reader: TenantReader) -> dict[str, list[str]]:
         grouping = Grouping(("identity_id", "cost_type"), unit, ZoneInfo(zone))
-        sums = aggregate(cursor, facts, CHARGEBACKS, window, grouping, Condition(), NO_TAGS)
-        text = b"".join(csv_chunks(cursor, facts, window, Filters(), ["amount"], NO_TAGS)).decode()
+        selection = Selection(window)
+        sums = reader.aggregate(CHARGEBACKS, selection, grouping)
+        text = b"".join(reader.export_csv(CHARGEBACKS, selection, ["amount"])).decode()
         found: dict[str, list[str]] = defaultdict(list)
         for page in range(5):
-            rows, _ = chargeback_rows(cursor, facts, window, Filters(), Page(page * 7, 7), NO_TAGS)
-            lines, _ = billing_lines(cursor, facts, window, Filters(), Page(page * 7, 7))
+            rows, _ = reader.list_rows(CHARGEBACKS, selection, Page(page * 7, 7))
+            lines, _ = reader.list_rows(BILLING_LINES, selection, Page(page * 7, 7))
             found["list"] += [row["amount"] for row in rows]
             found["bill"] += [one["total_cost"] for one in lines]
         found["buckets"] = [bucket["total_amount"] for bucket in sums.buckets]
@@ -180,6 +188,6 @@ def test_list_aggregate_export_and_bill_agree(
         found["csv"] = [row["amount"] for row in csv.DictReader(io.StringIO(text))]
         return found
 
-    found = ask(_everything)
+    found = read(_everything, tables=facts)
     sums = {name: render(sum(map(Decimal, texts), Decimal(0))) for name, texts in found.items()}
     assert sums == dict.fromkeys(sums, render(expected))

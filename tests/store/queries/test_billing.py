@@ -7,20 +7,20 @@ from decimal import Decimal
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.billing import billing_lines
-from chargeback.store.queries.filters import Filters
+from chargeback.store.queries.datasets import BILLING_LINES
 from chargeback.store.queries.paging import Page
-from tests.store.queries.conftest import Ask
+from chargeback.store.queries.selection import Selection
+from tests.store.queries.conftest import Read
 from tests.support.facts import line, write_lines
 
 DAY = date(2026, 1, 1)
 WINDOW = instants(DAY, DAY)
 
 
-def test_a_line_is_shown_as_billed(ask: Ask, facts: FactTables) -> None:
+def test_a_line_is_shown_as_billed(read: Read, facts: FactTables) -> None:
     """Unknown quantities are null, amounts exact texts, the rest of what was billed is metadata."""
     write_lines(facts, [line(DAY, "12.340", quantity=Decimal("1E+3"), tier="tier=1", description='a "b"')])
-    (item,), total = ask(lambda cursor: billing_lines(cursor, facts, WINDOW, Filters(), Page(0, 10)))
+    (item,), total = read(lambda reader: reader.list_rows(BILLING_LINES, Selection(WINDOW), Page(0, 10)))
     line_id = item["metadata"].pop("line_id")
     assert total == 1
     assert len(line_id) == 32
@@ -40,12 +40,12 @@ def test_a_line_is_shown_as_billed(ask: Ask, facts: FactTables) -> None:
     }
 
 
-def test_lines_are_narrowed_and_ordered(ask: Ask, facts: FactTables) -> None:
+def test_lines_are_narrowed_and_ordered(read: Read, facts: FactTables) -> None:
     """By time, resource and type; filters count what they keep."""
     write_lines(facts, [line(DAY, "1", resource=r, product=p) for r in ("b", "a") for p in ("Y", "X")])
-    items, _ = ask(lambda cursor: billing_lines(cursor, facts, WINDOW, Filters(), Page(0, 10)))
+    items, _ = read(lambda reader: reader.list_rows(BILLING_LINES, Selection(WINDOW), Page(0, 10)))
     assert [(i["resource_id"], i["product_type"]) for i in items] == [("a", "X"), ("a", "Y"), ("b", "X"), ("b", "Y")]
-    only = Filters(resource_id="b", product_type="Y")
-    items, total = ask(lambda cursor: billing_lines(cursor, facts, WINDOW, only, Page(0, 10)))
+    only = Selection(WINDOW, {"resource_id": "b", "product_type": "Y"})
+    items, total = read(lambda reader: reader.list_rows(BILLING_LINES, only, Page(0, 10)))
     assert [(i["resource_id"], i["product_type"]) for i in items] == [("b", "Y")]
     assert total == 1

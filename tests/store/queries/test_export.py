@@ -10,28 +10,28 @@ from datetime import date
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.chargebacks import chargeback_rows
-from chargeback.store.queries.export import DEFAULT_COLUMNS, EXPORT_COLUMNS, csv_chunks, tags_field
-from chargeback.store.queries.filters import Filters
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.export import tags_field
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.tags import TagBook
-from tests.store.queries.conftest import Ask
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
 
 DAY = date(2026, 1, 1)
-WINDOW = instants(DAY, date(2026, 1, 31))
-BOOK = TagBook({"sa-1": {"team": "a=b;c\\", "x": 'say "hi", now'}}, {"lkc-1": {"team": "lost", "env": "prod"}})
+JANUARY = Selection(instants(DAY, date(2026, 1, 31)))
+TAGS = TagIndex({"sa-1": {"team": "a=b;c\\", "x": 'say "hi", now'}}, {"lkc-1": {"team": "lost", "env": "prod"}})
 
 
-def _export(ask: Ask, facts: FactTables, columns: Sequence[str], book: TagBook = BOOK) -> str:
-    text: bytes = ask(lambda cursor: b"".join(csv_chunks(cursor, facts, WINDOW, Filters(), columns, book)))
+def _export(read: Read, columns: Sequence[str] = (), tags: TagIndex = TAGS) -> str:
+    text: bytes = read(lambda reader: b"".join(reader.export_csv(CHARGEBACKS, JANUARY, columns)), tags)
     return text.decode()
 
 
-def test_the_default_file(ask: Ask, facts: FactTables) -> None:
+def test_the_default_file(read: Read, facts: FactTables) -> None:
     """A header, CRLF line ends, plain amounts, tags sorted and escaped."""
     write_shares(facts, [Share(DAY, "sa-1", "-1.5"), Share(DAY, "sa-2", "2", resource="lkc-2")])
-    assert _export(ask, facts, DEFAULT_COLUMNS) == (
+    assert _export(read) == (
         "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags\r\n"
         "2026-01-01T00:00:00Z,lkc-1,KAFKA,KAFKA_NUM_CKUS,sa-1,usage,-1.50,usage_ratio,"
         '"env=prod;team=a\\=b\\;c\\\\;x=say ""hi"", now"\r\n'
@@ -39,20 +39,20 @@ def test_the_default_file(ask: Ask, facts: FactTables) -> None:
     )
 
 
-def test_tags_anywhere_in_the_row(ask: Ask, facts: FactTables) -> None:
+def test_tags_anywhere_in_the_row(read: Read, facts: FactTables) -> None:
     """The column may come first, last, or alone."""
     write_shares(facts, [Share(DAY, "sa-9", "1")])
-    assert _export(ask, facts, ["tags", "amount"]) == "tags,amount\r\nenv=prod;team=lost,1.00\r\n"
-    assert _export(ask, facts, ["amount", "tags"]) == "amount,tags\r\n1.00,env=prod;team=lost\r\n"
-    assert _export(ask, facts, ["tags"]) == "tags\r\nenv=prod;team=lost\r\n"
+    assert _export(read, ["tags", "amount"]) == "tags,amount\r\nenv=prod;team=lost,1.00\r\n"
+    assert _export(read, ["amount", "tags"]) == "amount,tags\r\n1.00,env=prod;team=lost\r\n"
+    assert _export(read, ["tags"]) == "tags\r\nenv=prod;team=lost\r\n"
 
 
-def test_no_rows_is_a_header(ask: Ask, facts: FactTables) -> None:
+def test_no_rows_is_a_header(read: Read, facts: FactTables) -> None:
     """An empty range is a valid file."""
-    assert _export(ask, facts, ["amount", "tags"]) == "amount,tags\r\n"
+    assert _export(read, ["amount", "tags"]) == "amount,tags\r\n"
 
 
-def test_the_file_is_the_list(ask: Ask, facts: FactTables) -> None:
+def test_the_file_is_the_list(read: Read, facts: FactTables) -> None:
     """Same rows, same order, same texts as the API's list, over many days and batches."""
     shares = [
         Share(day, f"sa-{n % 13}", f"{n}.5", resource=f"lkc-{n % 2}", line=f"line-{n}")
@@ -60,11 +60,11 @@ def test_the_file_is_the_list(ask: Ask, facts: FactTables) -> None:
         for n in range(150)
     ]
     write_shares(facts, shares)
-    rows = list(csv.DictReader(io.StringIO(_export(ask, facts, list(EXPORT_COLUMNS)), newline="")))
-    items, _ = ask(lambda cursor: chargeback_rows(cursor, facts, WINDOW, Filters(), Page(0, 1000), BOOK))
+    rows = list(csv.DictReader(io.StringIO(_export(read, list(CHARGEBACKS.export_columns)), newline="")))
+    items, _ = read(lambda reader: reader.list_rows(CHARGEBACKS, JANUARY, Page(0, 1000)), TAGS)
     assert len(rows) == len(items) == 750
     for row, item in zip(rows, items, strict=True):
-        for name in EXPORT_COLUMNS:
+        for name in CHARGEBACKS.export_columns:
             if name == "tags":
                 assert row[name] == tags_field(item[name]).strip('"').replace('""', '"')
             elif name == "metadata":
@@ -73,18 +73,23 @@ def test_the_file_is_the_list(ask: Ask, facts: FactTables) -> None:
                 assert row[name] == item[name]
 
 
-def test_formulas_are_defused(ask: Ask, facts: FactTables) -> None:
+def test_formulas_are_defused(read: Read, facts: FactTables) -> None:
     """Ids that a spreadsheet would execute begin with an apostrophe; negative amounts stay numbers."""
     write_shares(facts, [Share(DAY, "=1+1", "-3", resource="@x"), Share(DAY, "+a,b", "1", resource="-y")])
-    text = _export(ask, facts, ["resource_id", "identity_id", "amount"], TagBook())
+    text = _export(read, ["resource_id", "identity_id", "amount"], TagIndex())
     assert list(csv.reader(io.StringIO(text)))[1:] == [["'-y", "'+a,b", "1.00"], ["'@x", "'=1+1", "-3.00"]]
 
 
-def test_rows_can_be_summed_per_unit_of_time(ask: Ask, facts: FactTables) -> None:
+def test_tags_are_defused_in_every_locale() -> None:
+    """Also where a spreadsheet separates cells by semicolons or tabs."""
+    assert tags_field({"a": ";@SUM(A1)", "b": "x\t+1", "c": "'y"}) == "a=\\;'@SUM(A1);b=x\t'+1;c='y"
+
+
+def test_rows_can_be_summed_per_unit_of_time(read: Read, facts: FactTables) -> None:
     """One row per week and combination of the default columns, at its Monday, with its tags; sums are exact."""
     days = days_from(date(2026, 1, 4), 2)
     write_shares(facts, [Share(day, "sa-9", "0.000000000001", line=line) for day in days for line in "ab"])
-    chunks = ask(lambda c: b"".join(csv_chunks(c, facts, WINDOW, Filters(), DEFAULT_COLUMNS, BOOK, per="week")))
+    chunks = read(lambda reader: b"".join(reader.export_csv(CHARGEBACKS, JANUARY, per="week")), TAGS)
     ids = "lkc-1,KAFKA,KAFKA_NUM_CKUS,sa-9,usage"
     assert chunks.decode().splitlines()[1:] == [
         f"{monday}T00:00:00Z,{ids},0.000000000002,usage_ratio,env=prod;team=lost"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any
@@ -10,25 +11,27 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chargeback.model.days import InstantRange, instants
+from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.chargebacks import chargeback_rows
-from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.filters import Filters, TagFilter
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.tags import TagBook
-from tests.store.queries.conftest import Ask
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, write_shares
 
-BOOK = TagBook({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
+TAGS = TagIndex({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
+ANY = instants(date(2026, 3, 1), date(2026, 3, 1))
 FILTERS = [
-    Filters(),
-    Filters(identity_id="sa-3"),
-    Filters(resource_id="lkc-2", cost_type="shared"),
-    Filters(tags=(TagFilter("team", frozenset(["b"])),)),
-    Filters(tags=(TagFilter("team", frozenset(["UNTAGGED"])),)),
-    Filters(tags=(TagFilter("team"), TagFilter("env"))),
-    Filters(identity_id="nobody"),
+    Selection(ANY),
+    Selection(ANY, {"identity_id": "sa-3"}),
+    Selection(ANY, {"resource_id": "lkc-2", "cost_type": "shared"}),
+    Selection(ANY, tags=(TagFilter("team", frozenset(["b"])),)),
+    Selection(ANY, tags=(TagFilter("team", frozenset(["UNTAGGED"])),)),
+    Selection(ANY, tags=(TagFilter("team"), TagFilter("env"))),
+    Selection(ANY, tags=(TagFilter("nothing has it", frozenset(["UNTAGGED"])),)),
+    Selection(ANY, {"identity_id": "nobody"}),
 ]
 
 
@@ -51,7 +54,7 @@ def _shares() -> list[Share]:
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Denver"])
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_every_page_equals_a_full_sort(ask: Ask, facts: FactTables, zone: str, filters: Filters) -> None:
+def test_every_page_equals_a_full_sort(read: Read, facts: FactTables, zone: str, filters: Selection) -> None:
     """Pages are cut out of the files by arithmetic; together they are the whole list, in order, nothing twice."""
     shares = _shares()
     write_shares(facts, shares)
@@ -63,21 +66,19 @@ def test_every_page_equals_a_full_sort(ask: Ask, facts: FactTables, zone: str, f
         pages = -(-len(expected) // size) + 1
         found = []
         for number in range(pages):
-            items, total = ask(partial(_rows, facts, window, filters, Page(number * size, size)))
+            items, total = read(partial(_rows, replace(filters, window=window), Page(number * size, size)), TAGS)
             assert total == len(expected)
             found += items
         assert [_key(item) for item in found] == [_key(row) for row in expected]
 
 
-def _rows(facts: FactTables, window: InstantRange, filters: Filters, page: Page, cursor: Cursor) -> Any:
-    return chargeback_rows(cursor, facts, window, filters, page, BOOK)
+def _rows(selection: Selection, page: Page, reader: TenantReader) -> Any:
+    return reader.list_rows(CHARGEBACKS, selection, page)
 
 
-def _matches(row: dict[str, Any], filters: Filters) -> bool:
-    tags = BOOK.resolved(row["identity_id"], row["resource_id"])
-    return all(
-        getattr(filters, name) in (None, row[name]) for name in ("identity_id", "resource_id", "cost_type")
-    ) and all(
+def _matches(row: dict[str, Any], filters: Selection) -> bool:
+    tags = TAGS.resolve(row["identity_id"], row["resource_id"])
+    return all(row[name] == value for name, value in filters.equal.items()) and all(
         tag.key in tags if tag.values is None else tags.get(tag.key, "UNTAGGED") in tag.values for tag in filters.tags
     )
 
@@ -87,9 +88,9 @@ def _key(item: dict[str, Any]) -> tuple[Any, ...]:
     return item["identity_id"], item["resource_id"], item["dimension_id"], line
 
 
-def test_a_page_past_the_end_is_empty(ask: Ask, facts: FactTables) -> None:
+def test_a_page_past_the_end_is_empty(read: Read, facts: FactTables) -> None:
     """The total is still told, however far past the end the page lies."""
     write_shares(facts, [Share(date(2026, 1, 1), "sa-1", "1")])
-    window = instants(date(2026, 1, 1), date(2026, 1, 1))
+    selection = Selection(instants(date(2026, 1, 1), date(2026, 1, 1)))
     far = Page(10**30, 100)
-    assert ask(lambda cursor: chargeback_rows(cursor, facts, window, Filters(), far, TagBook())) == ([], 1)
+    assert read(lambda reader: reader.list_rows(CHARGEBACKS, selection, far)) == ([], 1)

@@ -1,22 +1,37 @@
-"""The state of each day: what was gathered, what was calculated and from which inputs."""
+"""The state of each day: what was gathered, what was calculated, from which inputs, and what these lacked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from chargeback.model.days import DayRange
 from chargeback.store.control.schema import days
 
+# What a day can lack, beside listings: the keys of ``DayState.incomplete``.
+METRICS: Final = "metrics"
+TOPIC_METRICS: Final = "topic metrics"
+BILL: Final = "bill"
+_LISTING: Final = "listing of "
+#: By which rules evidence is taken now; that of an earlier version is measured once more.
+EVIDENCE_VERSION: Final = 1
+
+
+def listing(kind: str) -> str:
+    """What a day lacks that was calculated while a type could not be listed."""
+    return f"{_LISTING}{kind}"
+
 
 @dataclass(frozen=True, slots=True)
 class DayState:
     """One row of the ``days`` table. ``error`` is the day's own trouble, in a sentence.
 
+    ``incomplete`` tells what the day had to do without, and why: the ``metrics``, the ``topic metrics``, a part of the
+    ``bill``, or the ``listing of`` a type. Such a day is calculated again once the whole answer can be had.
     ``topic_overlay_gathered`` tells that measurements of topics are stored. ``topic_due`` queues the day for the topic
     overlay; ``topic_fingerprint`` is the bill that was attributed last.
     """
@@ -35,7 +50,8 @@ class DayState:
     gathered_at: datetime | None = None
     empty_answers: int = 0
     failed_attempts: int = 0
-    metrics_unavailable: bool = False
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    evidence_version: int = 0
     billing_lines: int = 0
     chargeback_rows: int = 0
     error: str | None = None
@@ -44,6 +60,21 @@ class DayState:
     def is_due(self) -> bool:
         """Whether everything is there to calculate the day, and it has not been."""
         return self.billing_gathered and self.resources_gathered and not self.chargeback_calculated
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the day was calculated from measurements, which are kept."""
+        return self.calculated_fingerprint is not None and METRICS not in self.incomplete
+
+    @property
+    def missing_listings(self) -> list[str]:
+        """The types that could not be listed when the day was calculated."""
+        return sorted(key.removeprefix(_LISTING) for key in self.incomplete if key.startswith(_LISTING))
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """What the day had to do without, each in a sentence."""
+        return [f"{what}: {why}" for what, why in sorted(self.incomplete.items())]
 
 
 def _state(row: Row[Any]) -> DayState:
@@ -71,39 +102,24 @@ def save_day(connection: Connection, day: date, **changes: Any) -> None:
         connection.execute(insert(days).values(tracking_date=day, **changes))
 
 
-def mark_resources_gathered(connection: Connection, within: DayRange) -> None:
-    """Every gathered day of the range now has an inventory to be calculated with."""
+def mark_incomplete(connection: Connection, day: date, reasons: Mapping[str, str | None]) -> None:
+    """Note why something was missing when a day was handled; none for what is not missing any more."""
+    known = connection.execute(select(days.c.incomplete).where(days.c.tracking_date == day)).scalar() or {}
+    changed = {what: why for what, why in (dict(known) | dict(reasons)).items() if why is not None}
+    if changed != known:
+        save_day(connection, day, incomplete=changed)
+
+
+def mark_resources_gathered(connection: Connection) -> None:
+    """Every gathered day, however old, now has an inventory to be calculated with."""
     connection.execute(
-        update(days)
-        .where(days.c.billing_gathered, days.c.tracking_date >= within.start, days.c.tracking_date < within.end)
-        .values(resources_gathered=True)
+        update(days).where(days.c.billing_gathered, ~days.c.resources_gathered).values(resources_gathered=True)
     )
 
 
-def require_calculation(connection: Connection, affected: Collection[date] | DayRange) -> None:
+def require_calculation(connection: Connection, affected: Collection[date]) -> None:
     """Let days be calculated again."""
-    query = update(days).values(chargeback_calculated=False)
-    if isinstance(affected, DayRange):
-        query = query.where(days.c.tracking_date >= affected.start, days.c.tracking_date < affected.end)
-    else:
-        query = query.where(days.c.tracking_date.in_(affected))
-    connection.execute(query)
-
-
-def due_days(connection: Connection) -> list[DayState]:
-    """The days to calculate, oldest first."""
-    return [state for state in read_days(connection) if state.is_due]
-
-
-def days_without_metrics(connection: Connection, within: DayRange) -> list[date]:
-    """Calculated days that had to do without the metrics source, and are to be calculated again when it answers."""
-    query = select(days.c.tracking_date).where(
-        days.c.metrics_unavailable,
-        days.c.chargeback_calculated,
-        days.c.tracking_date >= within.start,
-        days.c.tracking_date < within.end,
-    )
-    return list(connection.execute(query.order_by(days.c.tracking_date)).scalars())
+    connection.execute(update(days).where(days.c.tracking_date.in_(affected)).values(chargeback_calculated=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -144,11 +144,11 @@ class Lease:
             raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
 
     @contextmanager
-    def kept_alive(self) -> Iterator[Lease]:
-        """Renew the lease in the background for the length of the ``with``; ``lost`` is set when that fails because
-        somebody else took over."""
+    def kept_alive(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
+        """Renew the lease in the background for the length of the ``with``, while ``is_moving`` says that the run still
+        makes progress; ``lost`` is set when that fails because somebody else took over."""
         ended = threading.Event()
-        beat = threading.Thread(target=self._beat, args=(ended,), name="lease heartbeat", daemon=True)
+        beat = threading.Thread(target=self._beat, args=(ended, is_moving), name="lease heartbeat", daemon=True)
         beat.start()
         try:
             yield self
@@ -156,8 +156,10 @@ class Lease:
             ended.set()
             beat.join()
 
-    def _beat(self, ended: threading.Event) -> None:
+    def _beat(self, ended: threading.Event, is_moving: Callable[[], bool]) -> None:
         while not ended.wait(HEARTBEAT.total_seconds()):
+            if not is_moving():
+                continue
             try:
                 self.renew()
             except LeaseLost:
@@ -166,8 +168,11 @@ class Lease:
                 continue  # the database may come back before the lease expires; if not, the next write tells
 
 
-def acquire(database: ControlDatabase, owner: Owner) -> Lease:
+def acquire(database: ControlDatabase, owner: Owner, newest_epoch: int = 0) -> Lease:
     """Take the lease of a tenant, from nobody, from an expired owner or from one that surely died.
+
+    The new epoch is above ``newest_epoch`` too, the newest that the fact tables know: a control database that was
+    brought back from an earlier day has forgotten some.
 
     Raises:
         LeaseHeld: a run is in progress.
@@ -178,7 +183,7 @@ def acquire(database: ControlDatabase, owner: Owner) -> Lease:
         now = _now(connection)
         if is_held(row.lease_owner, row.lease_expires_at, now):
             raise LeaseHeld("another run works on this tenant")
-        epoch = row.lease_epoch + 1
+        epoch = max(row.lease_epoch, newest_epoch) + 1
         connection.execute(
             update(tenant).values(
                 lease_owner=str(owner), lease_expires_at=now + EXPIRY, lease_epoch=epoch, stage=None, stage_date=None
@@ -194,6 +199,11 @@ def resume(database: ControlDatabase, owner: Owner, epoch: int) -> Lease:
         LeaseLost: it is no longer held.
     """
     return Lease(database, owner, epoch).hand_over(owner)
+
+
+def forget_holder(connection: Connection) -> None:
+    """Note in a restored database that nobody holds the lease: who did when it was copied, does not here."""
+    connection.execute(update(tenant).values(lease_owner=None, lease_expires_at=None, stage=None))
 
 
 def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: datetime) -> bool:

@@ -1,21 +1,29 @@
-"""Runs, and what a tenant carries from one run to the next: consecutive failures and suspension."""
+"""Runs, and what a tenant carries from one run to the next: consecutive failures and suspension.
+
+Runs are recorded at the time that their ``clock`` tells.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from chargeback.model.days import utc_now
+from chargeback.model.days import Clock, utc_now
 from chargeback.store.control.schema import runs, tenant
 
 _KEEP = timedelta(days=90)
+_COMPLETED = ("completed", "completed_with_errors")
+
+#: The columns of a run. Of what a run counts, those are recorded.
+COLUMNS: Final = frozenset(runs.c.keys())
 
 
-def start_run(connection: Connection, epoch: int) -> int:
+def start_run(connection: Connection, epoch: int, clock: Clock = utc_now) -> int:
     """Record the start of a run and give its number; runs whose process died are recorded as interrupted, and those
     that ended long ago are forgotten."""
-    now = utc_now()
+    now = clock()
     connection.execute(update(runs).where(runs.c.ended_at.is_(None)).values(ended_at=now, outcome="interrupted"))
     connection.execute(delete(runs).where(runs.c.ended_at < now - _KEEP))
     inserted = connection.execute(insert(runs).values(lease_epoch=epoch, started_at=now, outcome="running", errors=[]))
@@ -23,25 +31,33 @@ def start_run(connection: Connection, epoch: int) -> int:
     return int(run_id)
 
 
-def finish_run(connection: Connection, run_id: int, *, outcome: str, errors: list[str], counts: dict[str, int]) -> None:
+def finish_run(
+    connection: Connection,
+    run_id: int,
+    *,
+    outcome: str,
+    errors: list[str],
+    counts: dict[str, int],
+    clock: Clock = utc_now,
+) -> None:
     """Record how a run ended; ``counts`` are columns of the runs table."""
     connection.execute(
-        update(runs).where(runs.c.run_id == run_id).values(ended_at=utc_now(), outcome=outcome, errors=errors, **counts)
+        update(runs).where(runs.c.run_id == run_id).values(ended_at=clock(), outcome=outcome, errors=errors, **counts)
     )
 
 
-def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: str) -> None:
+def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: str, clock: Clock = utc_now) -> None:
     """Record the end of the run of an epoch whose own process could not."""
     changed = connection.execute(
         update(runs)
         .where(runs.c.lease_epoch == epoch, runs.c.ended_at.is_(None))
-        .values(ended_at=utc_now(), outcome=outcome, errors=[error])
+        .values(ended_at=clock(), outcome=outcome, errors=[error])
     )
     if (
         changed.rowcount == 0
         and connection.execute(select(runs.c.run_id).where(runs.c.lease_epoch == epoch)).first() is None
     ):
-        now = utc_now()
+        now = clock()
         connection.execute(
             insert(runs).values(lease_epoch=epoch, started_at=now, ended_at=now, outcome=outcome, errors=[error])
         )
@@ -74,12 +90,13 @@ def suspended_because(connection: Connection) -> str | None:
     return reason
 
 
-def last_finished(connection: Connection) -> datetime | None:
-    """When the last run ended that came to its own end, well or badly; runs that were cut off do not count."""
-    ended: datetime | None = connection.execute(
-        select(runs.c.ended_at)
-        .where(runs.c.outcome.in_(("completed", "completed_with_errors", "failed")))
+def start_of_last_completed(connection: Connection) -> datetime | None:
+    """Return when the last run that ended began if it completed; None if it failed or was cut off: there is work
+    left."""
+    last = connection.execute(
+        select(runs.c.started_at, runs.c.outcome)
+        .where(runs.c.ended_at.is_not(None))
         .order_by(runs.c.run_id.desc())
         .limit(1)
-    ).scalar()
-    return ended
+    ).first()
+    return last.started_at if last is not None and last.outcome in _COMPLETED else None

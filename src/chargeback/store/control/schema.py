@@ -84,13 +84,14 @@ days = Table(
     Column("gathered_at", Instant),
     _count("empty_answers"),
     _count("failed_attempts"),
-    _flag("metrics_unavailable"),
+    Column("incomplete", JSON, nullable=False, server_default="{}"),
+    _count("evidence_version"),
     _count("billing_lines"),
     _count("chargeback_rows"),
     Column("error", Text),
 )
 
-#: One row: who works on this tenant, and what must survive the worker.
+#: One row: who works on this tenant, what must survive the worker, and whose storage it is.
 tenant = Table(
     "tenant",
     metadata,
@@ -103,6 +104,8 @@ tenant = Table(
     _count("gather_failures"),
     Column("suspended_because", Text),
     _count("tags_revision"),
+    Column("tenant_id", _Id),
+    Column("ecosystem", _Id),
 )
 
 #: One row per run, the present one included (``ended_at`` is null until it ends).

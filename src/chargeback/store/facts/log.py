@@ -28,6 +28,12 @@ def has_log(table: Path) -> bool:
     return bool(_entries(table / FOLDER))
 
 
+def newest_version(table: Path) -> int:
+    """The version of the newest entry of a table's log; -1 where there is none."""
+    entries = _entries(table / FOLDER)
+    return int(entries[-1].stem) if entries else -1
+
+
 def settle_log(table: Path, after: int) -> None:
     """Force the entries after a version to the disk, and the checkpoints made with them.
 

@@ -23,6 +23,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from chargeback.disk import explain_denial
 from chargeback.errors import LeaseLost, StorageBusy, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
@@ -30,7 +31,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.files import DayFile, read_file, write_file
-from chargeback.store.facts.log import has_log, settle_log
+from chargeback.store.facts.log import has_log, newest_version, settle_log
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -120,10 +121,10 @@ class FactTables:
         succeed, and one of the tables would be lost."""
         for name, schema in SCHEMAS.items():
             path = self.root / name
-            if has_log(path):
-                continue
             partition = ["date"] if name in DAY_TABLES else None
             with naming(name):
+                if has_log(path):
+                    continue
                 path.mkdir(parents=True, exist_ok=True)
                 DeltaTable.create(
                     str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
@@ -152,6 +153,21 @@ class FactTables:
         except TableNotFoundError:
             return None
         return table
+
+    def newest_versions(self) -> dict[str, int]:
+        """The newest version of each table, readable or not; -1 of one that is not there."""
+        with naming("log"):
+            return {name: newest_version(self.root / name) for name in SCHEMAS}
+
+    def newest_epoch(self) -> int:
+        """The newest epoch of a lease under which any of the tables was written; 0 where none was. A table that cannot
+        be read says nothing: the next run mends it."""
+        recorded = [0]
+        for name in SCHEMAS:
+            with suppress(StorageError), naming(name), suppress(TableNotFoundError):
+                table = DeltaTable(str(self.root / name))
+                recorded.append(table.transaction_version(LEASE) or 0)
+        return max(recorded)
 
     def replace_day(self, name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
         """Make ``rows`` the whole content of ``day``; an empty table makes the day empty.
@@ -195,28 +211,25 @@ class FactTables:
         """Write one file, then make it part of the table, with a ``day`` in the place of all that the day had.
 
         The file is ours to write: the library's own writer takes twice as long, and so does its search for what an
-        overwrite replaces.
+        overwrite replaces. It is never deleted here: a commit that failed may be in the table all the same. What no
+        table refers to, upkeep removes.
         """
         partition = {} if day is None else {"date": day.isoformat()}
         with naming(name):
             file = write_file(self.root / name, _fitting(rows, SCHEMAS[name]), partition)
-        try:
-            self._commit(
-                name,
-                epoch,
-                lambda table, how: table.create_write_transaction(
-                    [file],
-                    mode,
-                    table.schema(),
-                    list(partition),
-                    [("date", "=", value) for value in partition.values()] or None,
-                    commit_properties=how,
-                ),
-            )
-        except (LeaseLost, StorageError):
-            with suppress(OSError):
-                (self.root / name / file.path).unlink()
-            raise
+        self._commit(
+            name,
+            epoch,
+            lambda table, how: table.create_write_transaction(
+                [file],
+                mode,
+                table.schema(),
+                list(partition),
+                [("date", "=", value) for value in partition.values()] or None,
+                commit_properties=how,
+            ),
+            file.path,
+        )
 
     def delete_before(self, name: str, day: date, *, epoch: int) -> None:
         """Remove every row of the days before ``day``, in one commit; none where there is nothing to remove.
@@ -227,7 +240,18 @@ class FactTables:
         predicate = f"date < '{day.isoformat()}'"
         self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
 
-    def _commit(self, name: str, epoch: int, write: Callable[[DeltaTable, CommitProperties], object]) -> None:
+    def _commit(
+        self,
+        name: str,
+        epoch: int,
+        write: Callable[[DeltaTable, CommitProperties], object],
+        path: str | None = None,
+    ) -> None:
+        """Commit what ``write`` does, on a snapshot of no newer epoch; ``path`` is the file that it adds.
+
+        The error of a commit does not say whether it is in the table: its answer may be what failed. So the table is
+        read again: a commit whose file is there went in, and is not made twice.
+        """
         how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
         retrying = Retrying(
             retry=retry_if_exception_type(CommitFailedError),
@@ -235,18 +259,35 @@ class FactTables:
             wait=wait_random_exponential(multiplier=0.02, max=1),
             reraise=True,
         )
+        before: int | None = None
         with self._lock, naming(name):
             for attempt in retrying:
                 with attempt:
-                    table = self._refresh(name)
-                    if table is None:
-                        raise StorageError(f"the table {name} does not exist in {self.root}")
+                    table = self._existing(name)
+                    before = table.version() if before is None else before
                     recorded = table.transaction_version(LEASE)
                     if recorded is not None and recorded > epoch:
                         raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
-                    before = table.version()
-                    write(table, how)
+                    try:
+                        write(table, how)
+                    except (DeltaError, OSError):
+                        del self._open[name]
+                        if path is None or not _has_file(self._existing(name), path):
+                            raise
                     settle_log(self.root / name, before)
+
+    def _existing(self, name: str) -> DeltaTable:
+        """The open table brought to its latest version. The caller holds the lock."""
+        table = self._refresh(name)
+        if table is None:
+            raise StorageError(f"the table {name} does not exist in {self.root}")
+        return table
+
+
+def _has_file(table: DeltaTable, path: str) -> bool:
+    """Whether a file is part of a table."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    return any(unquote(each) == path for each in actions["path"].to_pylist())
 
 
 def _fitting(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -285,7 +326,9 @@ class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
         if isinstance(error, CommitFailedError):
             raise StorageBusy(f"other writers kept the table {self._table} busy: {_plain(error)}") from error
         if isinstance(error, DeltaError | OSError | pa.ArrowException):
-            raise StorageError(f"the table {self._table} cannot be used: {_plain(error)}") from error
+            place = error.filename if isinstance(error, PermissionError) else None
+            why = explain_denial(Path(place)) if isinstance(place, str) else ""
+            raise StorageError(f"the table {self._table} cannot be used: {_plain(error)}{why}") from error
 
 
 def _plain(error: BaseException) -> str:

@@ -24,7 +24,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from chargeback.errors import DamagedFacts
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
-from chargeback.model.days import has_passed, utc_now
+from chargeback.model.days import has_passed
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import (
@@ -63,23 +63,23 @@ class Upkept:
         return self != Upkept()
 
 
-def upkeep_is_due(root: Path) -> bool:
-    """Whether the tables below ``root`` have not been seen to for long, or never."""
+def upkeep_is_due(root: Path, now: datetime) -> bool:
+    """Whether the tables below ``root`` have not been seen to for long at ``now``, or never."""
     try:
         last = datetime.fromisoformat((root / STAMP).read_text(encoding="utf-8").strip())
     except (OSError, ValueError):
         return True
-    return has_passed(UPKEEP_EVERY, last)
+    return has_passed(UPKEEP_EVERY, last, now)
 
 
-def note_upkeep(root: Path) -> None:
-    """Note that upkeep was done now.
+def note_upkeep(root: Path, now: datetime) -> None:
+    """Note that upkeep was done at ``now``.
 
     Raises:
         StorageError: the folder cannot be written.
     """
     with naming("upkeep"):
-        (root / STAMP).write_text(utc_now().isoformat() + "\n", encoding="utf-8")
+        (root / STAMP).write_text(now.isoformat() + "\n", encoding="utf-8")
 
 
 def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> Upkept:

@@ -1,1 +1,1 @@
-"""Questions to a tenant's facts: one DuckDB query over exactly the Parquet files of the days asked for."""
+"""Queries of a tenant's facts: each reads exactly the Parquet files of the days it is about."""

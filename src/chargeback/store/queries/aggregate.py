@@ -1,4 +1,4 @@
-"""Sums of rows by time bucket and columns: of chargeback rows, and of whatever else is described as these are."""
+"""Sums of the rows of a dataset by time bucket and columns."""
 
 from __future__ import annotations
 
@@ -10,54 +10,16 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from chargeback.model.chargeback import USAGE_COST
-from chargeback.model.days import InstantRange
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.calendar import Bucket, bucket
+from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.filters import UNTAGGED
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
-from chargeback.store.queries.tags import TagBook
+from chargeback.store.queries.selection import UNTAGGED
+from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.text import decimal_text, json_text, quoted
 
-#: What chargebacks may be grouped by, beside ``tag:<key>``.
-GROUP_COLUMNS: Final = (
-    "identity_id",
-    "resource_id",
-    "product_type",
-    "product_category",
-    "cost_type",
-    "allocation_method",
-    "environment_id",
-)
 TAG_PREFIX: Final = "tag:"
 MOST_BUCKETS: Final = 10_000
-
-
-@dataclass(frozen=True)
-class Summed:
-    """What the rows of a table are summed to.
-
-    ``sums`` are the columns of a group, as SQL over its rows; ``total`` is one of them. ``amounts`` are what the API
-    shows of them, as SQL over those columns. ``tagged`` gives the id by which a row has the tags of an ``identity``
-    or a ``resource``, the one whose tags win first.
-    """
-
-    table: str
-    sums: Mapping[str, str]
-    amounts: Mapping[str, str]
-    tagged: Mapping[str, str]
-
-
-CHARGEBACKS: Final = Summed(
-    CHARGEBACKS_TABLE,
-    sums={
-        "total": "sum(amount)",
-        "used": f"sum(CASE WHEN cost_type = '{USAGE_COST}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
-    },
-    amounts={"total_amount": "total", "usage_amount": "used", "shared_amount": "(total - used)"},
-    tagged={"identity": "identity_id", "resource": "resource_id"},
-)
 
 
 @dataclass(frozen=True)
@@ -86,46 +48,42 @@ class Aggregate:
         return [json.loads(text) for text in self.rendered]
 
     @classmethod
-    def of_nothing(cls, summed: Summed) -> Aggregate:
-        """The sums of no rows."""
-        return cls([], dict.fromkeys(summed.amounts, "0.00") | {"total_rows": 0})
+    def of_nothing(cls, dataset: Dataset) -> Aggregate:
+        """Return the sums of no rows."""
+        return cls([], dict.fromkeys(dataset.amounts, "0.00") | {"total_rows": 0})
 
 
-def aggregate(
-    cursor: Cursor,
-    facts: FactTables,
-    summed: Summed,
-    window: InstantRange,
-    grouping: Grouping,
-    narrowed: Condition,
-    book: TagBook,
-) -> Aggregate:
-    """The sums of ``window``; the totals cover everything, buckets are at most :data:`MOST_BUCKETS`.
+def aggregate(cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, tags: TagIndex) -> Aggregate:
+    """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MOST_BUCKETS`.
 
     Raises:
-        QueryTimeout: the question was called off.
+        QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
+        ValueError: the dataset cannot be grouped by one of the columns.
     """
-    scan = Scan.of(facts.snapshot(summed.table), window)
+    unknown = [name for name in grouping.by if name not in dataset.groups and not name.startswith(TAG_PREFIX)]
+    if unknown:
+        raise ValueError(f"{dataset.table} cannot be grouped by {', '.join(unknown)}")
     days = scan.days()
     if days is None:
-        return Aggregate.of_nothing(summed)
+        return Aggregate.of_nothing(dataset)
     when = bucket(grouping.unit, grouping.zone, days)
-    columns, joins = _dimensions(cursor, grouping.by, book, summed.tagged)
-    _group(cursor, scan.condition() & narrowed, f"{when.keys}, {columns}, {_named(summed.sums)}", joins)
-    over_all = {name: f"sum({name})" for name in summed.sums} | {"row_count": "sum(row_count)", "buckets": "count(*)"}
+    columns, joins = _dimensions(cursor, grouping.by, tags, dataset.tag_sources)
+    _group(cursor, scan.condition(), f"{when.keys}, {columns}, {named(dataset.sums)}", joins)
+    over_all = {name: f"sum({name})" for name in dataset.sums} | {"row_count": "sum(row_count)", "buckets": "count(*)"}
     buckets, total_rows, *amounts = cursor.rows(
-        f"SELECT buckets, row_count::BIGINT, {_texts(summed.amounts)} FROM (SELECT {_named(over_all)} FROM grouped)"
+        f"SELECT buckets, row_count::BIGINT, {_texts(dataset.amounts)} FROM (SELECT {named(over_all)} FROM grouped)"
     )[0]
     if buckets == 0:
-        return Aggregate.of_nothing(summed)
+        return Aggregate.of_nothing(dataset)
     truncated = buckets > MOST_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
-    totals = dict(zip(summed.amounts, amounts, strict=True)) | {"total_rows": total_rows}
-    return Aggregate(_buckets(cursor, kept, when, grouping.by, summed.amounts), totals, truncated)
+    totals = dict(zip(dataset.amounts, amounts, strict=True)) | {"total_rows": total_rows}
+    return Aggregate(_buckets(cursor, kept, when, grouping.by, dataset.amounts), totals, truncated)
 
 
-def _named(expressions: Mapping[str, str]) -> str:
+def named(expressions: Mapping[str, str]) -> str:
+    """Return a SELECT list of expressions (SQL) under their names."""
     return ", ".join(f"{sql} AS {name}" for name, sql in expressions.items())
 
 
@@ -142,20 +100,19 @@ def _group(cursor: Cursor, condition: Condition, columns: str, joins: str) -> No
     )
 
 
-def _dimensions(cursor: Cursor, by: Sequence[str], book: TagBook, tagged: Mapping[str, str]) -> tuple[str, str]:
-    """The columns to group by, named ``d0``, ``d1``, …, and the joins that tags need."""
+def _dimensions(cursor: Cursor, by: Sequence[str], tags: TagIndex, sources: Mapping[str, str]) -> tuple[str, str]:
+    """Return the columns to group by, named ``d0``, ``d1``, …, and the joins that tags need."""
     columns, joins = [], []
     for number, name in enumerate(by):
         if not name.startswith(TAG_PREFIX):
             columns.append(f"{name} AS d{number}")
             continue
-        holders = dict(zip(("identity", "resource"), book.holders(name.removeprefix(TAG_PREFIX)), strict=True))
-        for owner, its_id in tagged.items():
-            relation, values = f"tags_of_{owner}_{number}", holders[owner]
+        for owner, its_id in sources.items():
+            relation, values = f"tags_of_{owner}_{number}", tags.holders(owner, name.removeprefix(TAG_PREFIX))
             table = {"entity": pa.array(values.keys(), pa.string()), "value": pa.array(values.values(), pa.string())}
             cursor.register(relation, pa.table(table))
             joins.append(f"LEFT JOIN {relation} ON {relation}.entity = {its_id}")
-        found = ", ".join(f"tags_of_{owner}_{number}.value" for owner in tagged)
+        found = ", ".join(f"tags_of_{owner}_{number}.value" for owner in sources)
         columns.append(f"coalesce({found}, '{UNTAGGED}') AS d{number}")
     return ", ".join(columns), " ".join(joins)
 

@@ -1,7 +1,7 @@
 """Pages of a list without sorting it: rows lie in the files in the order of the list.
 
 How many rows each day contributes is known from the table's statistics, or counted in one scan where the list is
-narrowed; after that only the files of the page's own days are opened.
+filtered; after that only the files of the page's own days are opened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chargeback.store.queries.scan import SOURCE, Condition, Scan
 
 @dataclass(frozen=True)
 class Page:
-    """Which rows of a list are wanted: ``limit`` of them after the first ``offset``."""
+    """Which rows of a list are meant: ``limit`` of them after the first ``offset``."""
 
     offset: int
     limit: int
@@ -30,17 +30,15 @@ class _Cut:
     offset: int
 
 
-def page_of(
-    cursor: Cursor, scan: Scan, narrowed: Condition, columns: str, page: Page
-) -> tuple[list[tuple[Any, ...]], int]:
-    """The rows of one page, with ``columns`` (SQL), and how many rows the whole list has."""
-    counts = _counts(cursor, scan, narrowed)
+def page_of(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the rows of one page, with ``columns`` (SQL), and how many rows the whole list has."""
+    counts = _counts(cursor, scan)
     total = sum(counts.values())
     if page.offset >= total:
         return [], total
     cut = _cut(counts, page)
     part = scan.only(cut.days)
-    condition = part.condition() & narrowed
+    condition = part.condition()
     offset = cut.offset
     if not condition.clauses:
         # Whole files: the page begins at a known row of the first one, and nothing before it needs to be read.
@@ -59,11 +57,11 @@ def page_of(
     return cursor.rows(sql, condition.parameters), total
 
 
-def _counts(cursor: Cursor, scan: Scan, narrowed: Condition) -> dict[date, int]:
-    """How many rows of the list each day has, in the order of days."""
-    if narrowed.clauses:
-        return _counted(cursor, scan, narrowed)
-    counted = _counted(cursor, scan.only(scan.partial_days), narrowed)
+def _counts(cursor: Cursor, scan: Scan) -> dict[date, int]:
+    """Return how many rows of the list each day has, in the order of days."""
+    if scan.filter.clauses:
+        return _counted(cursor, scan)
+    counted = _counted(cursor, scan.only(scan.partial_days))
     counts: dict[date, int] = {}
     for file in scan.files:
         if file.day is not None:
@@ -72,10 +70,10 @@ def _counts(cursor: Cursor, scan: Scan, narrowed: Condition) -> dict[date, int]:
     return counts
 
 
-def _counted(cursor: Cursor, scan: Scan, narrowed: Condition) -> dict[date, int]:
+def _counted(cursor: Cursor, scan: Scan) -> dict[date, int]:
     if not scan.files:
         return {}
-    condition = scan.condition() & narrowed
+    condition = scan.condition()
     sql = f"SELECT date, count(*) FROM {SOURCE} WHERE {condition.sql} GROUP BY date ORDER BY date"
     return dict(cursor.rows(sql, condition.parameters))
 

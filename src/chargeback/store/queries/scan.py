@@ -1,6 +1,6 @@
-"""Which files a question reads, and which of their rows are meant.
+"""Which files a query reads, and which of their rows are meant.
 
-A question asks about a half-open range of instants. Whole UTC days of it are whole files; where the range begins or
+A query is about a half-open range of instants. Whole UTC days of it are whole files; where the range begins or
 ends inside a UTC day, because a zone's midnight lies there, the rows of that day's file are filtered by their time.
 """
 
@@ -23,18 +23,38 @@ SOURCE = "read_parquet($files, hive_partitioning = true, hive_types = {'date': D
 
 
 @dataclass(frozen=True)
+class Condition:
+    """Clauses that must all hold, and the values they name."""
+
+    clauses: tuple[str, ...] = ()
+    parameters: dict[str, object] = field(default_factory=dict)
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(self.clauses + other.clauses, self.parameters | other.parameters)
+
+    @property
+    def sql(self) -> str:
+        """A boolean expression."""
+        return " AND ".join(self.clauses) or "TRUE"
+
+
+@dataclass(frozen=True)
 class Scan:
-    """The files that hold rows of ``window``, ordered by day; days without rows have none."""
+    """The files that hold rows of ``window``, ordered by day, and the ``filter`` that a row must match as well.
+
+    Days without rows have no files.
+    """
 
     window: InstantRange
     files: tuple[DayFile, ...]
+    filter: Condition = Condition()
 
     @classmethod
-    def of(cls, snapshot: Snapshot, window: InstantRange) -> Scan:
-        """The part of a table that lies in ``window``."""
+    def of(cls, snapshot: Snapshot, window: InstantRange, filter: Condition = Condition()) -> Scan:  # noqa: A002
+        """Return the part of a table that lies in ``window``."""
         if window.start >= window.end:
-            return cls(window, ())
-        return cls(window, snapshot.within(window.days()))
+            return cls(window, (), filter)
+        return cls(window, snapshot.within(window.days()), filter)
 
     @property
     def paths(self) -> list[str]:
@@ -54,7 +74,7 @@ class Scan:
     def only(self, days: Collection[date]) -> Scan:
         """The same window, but only the files of ``days``."""
         wanted = set(days)
-        return Scan(self.window, tuple(file for file in self.files if file.day in wanted))
+        return Scan(self.window, tuple(file for file in self.files if file.day in wanted), self.filter)
 
     def days(self) -> DayRange | None:
         """The smallest range of UTC days that contains all files; none where there is no file."""
@@ -62,30 +82,15 @@ class Scan:
         return DayRange.spanning(days) if days else None
 
     def condition(self) -> Condition:
-        """The rows of the window: no condition where every file lies inside it whole."""
-        whole = Condition(parameters={"files": self.paths})
+        """Return the condition on a row of :data:`SOURCE`: none on its time where every file lies inside the window."""
+        files = Condition(parameters={"files": self.paths})
         if not self.partial_days:
-            return whole
-        return whole & Condition(
+            return files & self.filter
+        window = Condition(
             ("timestamp >= make_timestamptz($window_start)", "timestamp < make_timestamptz($window_end)"),
             {"window_start": microseconds(self.window.start), "window_end": microseconds(self.window.end)},
         )
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Clauses that must all hold, and the values they name."""
-
-    clauses: tuple[str, ...] = ()
-    parameters: dict[str, object] = field(default_factory=dict)
-
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(self.clauses + other.clauses, self.parameters | other.parameters)
-
-    @property
-    def sql(self) -> str:
-        """A boolean expression."""
-        return " AND ".join(self.clauses) or "TRUE"
+        return files & window & self.filter
 
 
 def microseconds(instant: datetime) -> int:

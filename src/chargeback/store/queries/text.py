@@ -6,15 +6,20 @@ through Python on its way to a file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from chargeback.model.money import PLACES
 
 END_OF_LINE = "\r\n"
 
-# The first characters by which a spreadsheet takes a text for a formula.
-_FORMULA = r"^[=+\-@\t\r\n]"
-_MUST_BE_QUOTED = r'[",\r\n]'
+# Where a spreadsheet may begin a cell inside a field: many read ";" or tab as the separator, depending on the country.
+_SEPARATOR = r"[;\t\r\n]"
+# What may begin a formula there. The apostrophe is among them, so that those that were added can be told from others.
+_AFTER_SEPARATOR = r"""[=+\-@'"]"""
+_AT_START = r"[=+\-@'\t\r\n]"
+_NEEDS_CARE = rf"""^{_AT_START}|[",;\t\r\n]"""
+_INNER = re.compile(rf"({_SEPARATOR})(?={_AFTER_SEPARATOR})")
 
 
 def decimal_text(column: str, places: int = PLACES) -> str:
@@ -49,12 +54,35 @@ def quoted(expression: str) -> str:
 
 
 def csv_text(expression: str) -> str:
-    """A text as a CSV field: quoted where RFC 4180 wants it, and never something a spreadsheet would execute.
+    r"""A text as a CSV field: quoted where RFC 4180 wants it, and never something a spreadsheet would execute.
 
-    What a spreadsheet would take for a formula gets an apostrophe in front, which it takes for "this is text".
+    One of ``= + - @ '`` gets an apostrophe in front at the beginning of the text (there also tab and line breaks) and
+    after each ``;``, tab and line break in it (there also ``"``). A program gets the text back by removing one
+    apostrophe in each of these places: ``re.sub(r"(^|[;\t\r\n])'", r"\1", field)``.
     """
-    harmless = f"CASE WHEN regexp_matches({expression}, '{_FORMULA}') THEN '''' || {expression} ELSE {expression} END"
+    inner = _literal(f"({_SEPARATOR})({_AFTER_SEPARATOR})")
+    guarded = f"regexp_replace({expression}, {inner}, '\\1''\\2', 'g')"
+    first = f"CASE WHEN regexp_matches({expression}, {_literal('^' + _AT_START)}) THEN '''' ELSE '' END"
     return (
-        f"CASE WHEN regexp_matches({expression}, '{_MUST_BE_QUOTED}|{_FORMULA}') "
-        f"""THEN '"' || replace({harmless}, '"', '""') || '"' ELSE {expression} END"""
+        f"CASE WHEN regexp_matches({expression}, {_literal(_NEEDS_CARE)}) "
+        f"""THEN '"' || {first} || replace({guarded}, '"', '""') || '"' ELSE {expression} END"""
     )
+
+
+def csv_json(expression: str) -> str:
+    r"""A JSON object as a CSV field. A ``;`` in it is written as JSON may, ``\u003b``, so that it separates nothing."""
+    return f"""'"' || replace(replace({expression}, ';', '\\u003b'), '"', '""') || '"'"""
+
+
+def guarded_inside(text: str) -> str:
+    """``text`` with the apostrophes that :func:`csv_text` adds after separators.
+
+    >>> guarded_inside("a;=1+1")
+    "a;'=1+1"
+    """
+    return _INNER.sub(r"\1'", text)
+
+
+def _literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

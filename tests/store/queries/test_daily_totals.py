@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from chargeback.model.chargeback import CHARGEBACKS
+from chargeback.model import chargeback
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, FactTables, read_day
-from chargeback.store.queries.daily import daily_sums, is_finer_than, stored_rows
-from tests.store.queries.conftest import Ask
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables, read_day
+from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, Dataset
+from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, write_lines, write_shares
 
 DAYS = days_from(date(2026, 1, 30), 3)
@@ -22,74 +23,74 @@ ALL = DayRange.spanning(DAYS)
 
 
 def sums(
-    ask: Ask, facts: FactTables, by: Sequence[str], most: tuple[int, str] | None = None, table: str = CHARGEBACKS_TABLE
+    read: Read, by: Sequence[str], most: tuple[int, str] | None = None, dataset: Dataset = CHARGEBACKS
 ) -> list[tuple[Any, ...]]:
     """The sums over all days, as tuples."""
-    batches = ask(lambda cursor: list(daily_sums(cursor, facts, table, ALL, by, most)))
+    batches = read(lambda reader: list(daily_totals(reader, dataset, ALL, by, most)))
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
-def test_sums_are_ordered_by_columns_then_by_day(ask: Ask, facts: FactTables) -> None:
+def test_sums_are_ordered_by_columns_then_by_day(read: Read, facts: FactTables) -> None:
     """One series after the other, each through time; what has no value is an empty text."""
     write_shares(
         facts,
         [Share(day, who, "1.5", environment=env) for day in DAYS[:2] for who, env in (("b", None), ("a", "env-1"))]
         + [Share(DAYS[0], "a", "0.000000000001", line="line-2")],
     )
-    assert sums(ask, facts, ["identity_id", "environment_id"]) == [
+    assert sums(read, ["identity_id", "environment_id"]) == [
         (DAYS[0], "a", "env-1", Decimal("1.500000000001")),
         (DAYS[1], "a", "env-1", Decimal("1.5")),
         (DAYS[0], "b", "", Decimal("1.5")),
         (DAYS[1], "b", "", Decimal("1.5")),
     ]
-    assert sums(ask, facts, []) == [(DAYS[0], Decimal("3.000000000001")), (DAYS[1], Decimal("3"))]
+    assert sums(read, []) == [(DAYS[0], Decimal("3.000000000001")), (DAYS[1], Decimal("3"))]
 
 
-def test_billing_lines_are_summed_by_what_they_cost(ask: Ask, facts: FactTables) -> None:
+def test_billing_lines_are_summed_by_what_they_cost(read: Read, facts: FactTables) -> None:
     """The same for the bill."""
     write_lines(facts, [line(DAYS[0], "2"), line(DAYS[0], "-0.5", product="SUPPORT"), line(DAYS[0], "1", hour=3)])
-    found = sums(ask, facts, ["product_type"], table=BILLING_TABLE)
+    found = sums(read, ["product_type"], dataset=BILLING_LINES)
     assert found == [(DAYS[0], "KAFKA_NUM_CKUS", Decimal(3)), (DAYS[0], "SUPPORT", Decimal("-0.5"))]
 
 
-def test_the_limit_counts_day_by_day(ask: Ask, facts: FactTables) -> None:
+def test_the_limit_counts_day_by_day(read: Read, facts: FactTables) -> None:
     """Who stands by itself is decided for each day anew; other columns keep their values, nothing is lost."""
     amounts = {DAYS[0]: ("3", "2", "1"), DAYS[1]: ("1", "2", "-3")}
     write_shares(
         facts, [Share(day, who, a, line=who) for day, of in amounts.items() for who, a in zip("abc", of, strict=True)]
     )
-    found = sums(ask, facts, ["identity_id", "product_type"], (1, "OTHER"))
+    found = sums(read, ["identity_id", "product_type"], (1, "OTHER"))
     assert [(day, who, int(amount)) for day, who, _, amount in found] == [
         (DAYS[0], "OTHER", 3),
         (DAYS[1], "OTHER", 3),
         (DAYS[0], "a", 3),
         (DAYS[1], "c", -3),
     ]
-    assert sums(ask, facts, ["product_type"], (1, "OTHER"))[0][1] == "KAFKA_NUM_CKUS"
+    assert sums(read, ["product_type"], (1, "OTHER"))[0][1] == "KAFKA_NUM_CKUS"
 
 
-def test_rows_as_they_are_stored(ask: Ask, facts: FactTables) -> None:
+def test_rows_as_they_are_stored(read: Read, facts: FactTables) -> None:
     """All columns, in the order and types of the table; none outside the range."""
     write_shares(facts, [Share(day, who, "1") for day in DAYS for who in "ba"])
-    batches = ask(lambda cursor: list(stored_rows(cursor, facts, DayRange(DAYS[0], DAYS[2]))))
+    batches = read(lambda reader: list(stored_rows(reader, CHARGEBACKS, DayRange(DAYS[0], DAYS[2]))))
     stored = pa.Table.from_batches(batches)
-    assert stored.schema == CHARGEBACKS
+    assert stored.schema == chargeback.CHARGEBACKS
     expected = pa.concat_tables([read_day(facts, CHARGEBACKS_TABLE, day) for day in DAYS[:2]])
     assert stored.to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize(("hour", "finer"), [(0, ["week", "month"]), (5, ["day", "week", "month"])])
-def test_how_fine_rows_are(ask: Ask, facts: FactTables, hour: int, finer: list[str]) -> None:
+def test_how_fine_rows_are(read: Read, facts: FactTables, hour: int, finer: list[str]) -> None:
     """A row that does not stand at the start of a unit is finer than it."""
     write_shares(facts, [Share(DAYS[0], "a", "1", hour=hour)])
     units = ("day", "week", "month")
-    found = ask(lambda cursor: [unit for unit in units if is_finer_than(cursor, facts, ALL, unit)])
+    found = read(lambda reader: [unit for unit in units if is_finer_than(reader, CHARGEBACKS, ALL, unit)])
     assert found == finer
 
 
-def test_nothing_stored_is_nothing(ask: Ask, facts: FactTables) -> None:
+def test_nothing_stored_is_nothing(read: Read, facts: FactTables) -> None:
     """Days without files have no sums, no rows, and are fine as they are."""
     empty = DayRange(DAYS[0], DAYS[0] + ONE_DAY)
-    assert sums(ask, facts, ["identity_id"]) == []
-    assert ask(lambda cursor: list(stored_rows(cursor, facts, empty))) == []
-    assert not ask(lambda cursor: is_finer_than(cursor, facts, empty, "day"))
+    assert sums(read, ["identity_id"]) == []
+    assert read(lambda reader: list(stored_rows(reader, CHARGEBACKS, empty))) == []
+    assert not read(lambda reader: is_finer_than(reader, CHARGEBACKS, empty, "day"))

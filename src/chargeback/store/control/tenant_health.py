@@ -1,4 +1,4 @@
-"""What a monitoring system wants to know of a tenant, as its control database says."""
+"""What a monitoring system shows of a tenant, as its control database says."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import date, datetime
 from sqlalchemy import Connection, func, select
 
 from chargeback.store.control.days import count_days
+from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.schema import days, tenant
-from chargeback.store.queries.pipeline_state import pipeline_state
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class TenantHealth:
     """The state of a tenant: its days, its lease, its failures, its last run.
 
     ``topics_due`` days wait for the topic overlay; ``lease_epoch`` is how often the lease was taken.
@@ -31,8 +31,8 @@ class Vitals:
     last_ended_at: datetime | None
 
 
-def read_vitals(connection: Connection) -> Vitals:
-    """The vitals of the tenant whose control database this is.
+def read_health(connection: Connection) -> TenantHealth:
+    """Return the health of the tenant whose control database this is.
 
     Raises:
         StorageError: the database cannot be read, or is not set up yet.
@@ -42,7 +42,7 @@ def read_vitals(connection: Connection) -> Vitals:
     topics_due: int = connection.execute(select(func.count()).where(days.c.topic_due)).scalar_one()
     epoch, failures = connection.execute(select(tenant.c.lease_epoch, tenant.c.gather_failures)).one()
     ended = state.last_ended
-    return Vitals(
+    return TenantHealth(
         pending=counts.pending,
         calculated=counts.calculated,
         last_calculated=counts.last_calculated,

@@ -6,15 +6,16 @@ from datetime import date
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.entities import charged_entities
-from tests.store.queries.conftest import Ask
+from chargeback.store.queries.charged_entities import charged_entities
+from chargeback.store.queries.selection import Selection
+from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
 
 DAY = date(2026, 1, 1)
 WINDOW = instants(DAY, DAY)
 
 
-def test_every_entity_once(ask: Ask, facts: FactTables) -> None:
+def test_every_entity_once(read: Read, facts: FactTables) -> None:
     """Each resource and identity of the range, UNALLOCATED included; only of one identity's rows where it is given."""
     write_shares(
         facts,
@@ -25,12 +26,14 @@ def test_every_entity_once(ask: Ask, facts: FactTables) -> None:
             Share(date(2026, 1, 2), "sa-9", "1"),
         ],
     )
-    everyone = ask(lambda cursor: charged_entities(cursor, facts, WINDOW, None))
+    everyone = read(lambda reader: charged_entities(reader, Selection(WINDOW)))
     assert sorted(everyone) == [
         ("identity", "UNALLOCATED"),
         ("identity", "sa-1"),
         ("resource", "lkc-1"),
         ("resource", "lkc-2"),
     ]
-    assert ("resource", "lkc-2") not in ask(lambda cursor: charged_entities(cursor, facts, WINDOW, "UNALLOCATED"))
-    assert ask(lambda cursor: charged_entities(cursor, facts, instants(date(2025, 1, 1), DAY), "nobody")) == []
+    unallocated = Selection(WINDOW, {"identity_id": "UNALLOCATED"})
+    assert ("resource", "lkc-2") not in read(lambda reader: charged_entities(reader, unallocated))
+    nobody = Selection(instants(date(2025, 1, 1), DAY), {"identity_id": "nobody"})
+    assert read(lambda reader: charged_entities(reader, nobody)) == []

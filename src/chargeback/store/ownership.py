@@ -1,0 +1,35 @@
+"""Whose a storage is: one tenant's, for good. Another configuration that names it is refused before it can mix two
+organizations' bills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chargeback.errors import ForeignStorage
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOwner:
+    """The tenant whose data a storage holds: its ``tenant_id``, and its ecosystem where that is known."""
+
+    tenant_id: str
+    ecosystem: str | None
+
+    def __str__(self) -> str:
+        known = "" if self.ecosystem is None else f" ({self.ecosystem})"
+        return f"tenant_id {self.tenant_id}{known}"
+
+    def check(self, recorded: StorageOwner | None, place: str) -> None:
+        """Go on only if ``place`` is recorded as ours, or as nobody's yet.
+
+        Raises:
+            ForeignStorage: it is another tenant's.
+        """
+        if recorded is None:
+            return
+        ecosystem = self.ecosystem if recorded.ecosystem is None else recorded.ecosystem
+        if (recorded.tenant_id, ecosystem) != (self.tenant_id, self.ecosystem):
+            raise ForeignStorage(
+                f"{place} belongs to {recorded}, and the configuration names it for {self}: "
+                "give this tenant a storage of its own, or put the former tenant_id and ecosystem back"
+            )

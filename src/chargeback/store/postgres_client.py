@@ -1,0 +1,74 @@
+"""PostgreSQL's own programs (``pg_dump``, ``pg_restore``), connected exactly as the service itself connects.
+
+The parameters are those that the service gives its driver, as one connection string for libpq. Secrets are left out
+of it: every user of the host can read the words of a process. They go through the environment, and those for which
+libpq has no variable through a service file that only this user can read.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from psycopg.conninfo import make_conninfo
+from sqlalchemy.engine import URL
+
+from chargeback.config.storage import POSTGRESQL_SECRETS
+from chargeback.errors import StorageError
+
+#: The variables in which libpq looks for what must not be among the words of a process.
+_VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
+_SERVICE: Final = "chargeback"
+
+
+def run_client(url: URL, program: str, *words: str) -> None:
+    """Run a program of PostgreSQL's against the database at ``url``.
+
+    Raises:
+        StorageError: the program is not installed, or failed.
+    """
+    parameters = connection_parameters(url)
+    secrets = {name: parameters.pop(name) for name in POSTGRESQL_SECRETS & parameters.keys()}
+    try:
+        with _environment(secrets, has_service="service" in parameters) as environment:
+            done = subprocess.run(  # noqa: S603 - the words are ours
+                [program, *words, f"--dbname={make_conninfo(**parameters)}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+    except FileNotFoundError:
+        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
+    if done.returncode != 0:
+        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
+
+
+def connection_parameters(url: URL) -> dict[str, str]:
+    """Return the parameters of libpq that a connection string stands for, secrets included."""
+    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
+    _, parameters = dialect.create_connect_args(url)
+    return {name: str(value) for name, value in parameters.items()}
+
+
+@contextmanager
+def _environment(secrets: Mapping[str, str], *, has_service: bool) -> Iterator[dict[str, str]]:
+    """The environment of a program that may know ``secrets``."""
+    named = {_VARIABLES[name]: value for name, value in secrets.items() if name in _VARIABLES}
+    unnamed = {name: value for name, value in secrets.items() if name not in _VARIABLES}
+    if not unnamed:
+        yield os.environ | named
+        return
+    if has_service:
+        raise StorageError(f"{', '.join(sorted(unnamed))}: put it into the service file that `service` names")
+    with tempfile.TemporaryDirectory(prefix="chargeback-") as folder:
+        file = Path(folder) / "pg_service.conf"
+        file.touch(mode=0o600)
+        lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in unnamed.items())]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        yield os.environ | named | {"PGSERVICEFILE": str(file), "PGSERVICE": _SERVICE}

@@ -1,0 +1,83 @@
+"""Sums per UTC day, and rows as they are stored: what emitters write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from chargeback.model.days import DayRange
+from chargeback.store.facts.tables import SCHEMAS
+from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.selection import Selection
+
+_BATCH: Final = 10_000
+
+
+def stored_rows(reader: TenantReader, dataset: Dataset, days: DayRange) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``days`` in the order of every list, in the schema of the dataset's table.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    schema = SCHEMAS[dataset.table]
+    scan = reader.scan(dataset, Selection.of_days(days))
+    if scan.files:
+        condition = scan.condition()
+        sql = f"SELECT {', '.join(schema.names)} FROM {SOURCE} WHERE {condition.sql}"
+        for batch in reader.cursor.batches(sql, condition.parameters, size=_BATCH):
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(field.name).cast(field.type) for field in schema], schema=schema
+            )
+
+
+def daily_totals(
+    reader: TenantReader, dataset: Dataset, days: DayRange, by: Sequence[str], most: tuple[int, str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the sums of a dataset per day and text columns ``by``, ordered by these, then by day.
+
+    Batches have the columns ``date``, ``by`` and ``amount``; a missing value is an empty text. ``most`` is (how many
+    sums of a day keep their ids, what the ``ids`` of the dataset become in the others): those of the largest amounts
+    keep them.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    scan = reader.scan(dataset, Selection.of_days(days))
+    if not scan.files:
+        return
+    condition = scan.condition()
+    texts = ["date", *(f"coalesce({name}, '') AS {name}" for name in by)]
+    grouped = (
+        f"SELECT {', '.join(texts)}, sum({dataset.amount}) AS amount FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL"
+    )
+    parameters = dict(condition.parameters)
+    ids = dataset.ids
+    if most is not None and set(by) & set(ids):
+        parameters |= {"most": most[0], "other": most[1]}
+        rank = f"row_number() OVER (PARTITION BY date ORDER BY abs(amount) DESC, {', '.join(by)})"
+        merged = ["date", *(f"CASE WHEN rank > $most THEN $other ELSE {n} END AS {n}" if n in ids else n for n in by)]
+        grouped = (
+            f"SELECT {', '.join(merged)}, sum(amount) AS amount "
+            f"FROM (SELECT *, {rank} AS rank FROM ({grouped})) GROUP BY ALL"
+        )
+    sql = f"SELECT {', '.join(['date', *by])}, amount FROM ({grouped}) ORDER BY {', '.join([*by, 'date'])}"
+    yield from reader.cursor.batches(sql, parameters, size=_BATCH)
+
+
+def is_finer_than(reader: TenantReader, dataset: Dataset, days: DayRange, unit: str) -> bool:
+    """Return whether a row of ``days`` is inside a ``unit`` (day, week, month) and not at its start."""
+    scan = reader.scan(dataset, Selection.of_days(days))
+    if not scan.files:
+        return False
+    condition = scan.condition()
+    sql = (
+        f"SELECT coalesce(bool_or(timestamp <> date_trunc('{unit}', timestamp)), FALSE) "
+        f"FROM {SOURCE} WHERE {condition.sql}"
+    )
+    return bool(reader.cursor.rows(sql, condition.parameters)[0][0])

@@ -1,0 +1,304 @@
+"""The datasets that can be queried, each declared once.
+
+Lists, CSV files, aggregates, and the names by which a request may filter and group all follow from the declarations
+at the end of this module. A file has millions of rows, so the database writes its text. A page has some hundred, and
+there the database would spend more time on parsing such expressions than on reading the rows, so Python finishes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+from chargeback.model.chargeback import USAGE_COST
+from chargeback.model.topics import TOPIC_RESOURCE_SQL
+from chargeback.store.control.tags import IDENTITY, RESOURCE
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE
+from chargeback.store.queries.text import csv_json, csv_text, decimal_text, instant_text, json_object, json_text, quoted
+
+TEXT: Final = "text"
+NUMBER: Final = "number"
+AMOUNT: Final = "amount"
+INSTANT: Final = "instant"
+
+#: The columns that a CSV file has beside those of the row, where the dataset has such things.
+TAGS: Final = "tags"
+METADATA: Final = "metadata"
+
+
+class Export(Enum):
+    """Whether a column is part of a CSV file."""
+
+    DEFAULT = "unless the request names columns without it"
+    ON_REQUEST = "if the request names it"
+    NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a dataset: its public name, its kind, the stored column (``source``) and its decimal places."""
+
+    name: str
+    kind: str = TEXT
+    source: str = ""
+    places: int = 12
+    export: Export = Export.DEFAULT
+
+    @property
+    def stored(self) -> str:
+        """The column of the table."""
+        return self.source or self.name
+
+    @property
+    def plain(self) -> str:
+        """SQL for a value that Python can finish."""
+        if self.kind == AMOUNT:
+            return f"{self.stored}::VARCHAR"
+        return f"make_timestamp(epoch_us({self.stored}))::VARCHAR" if self.kind == INSTANT else self.stored
+
+    @property
+    def csv(self) -> str:
+        """SQL for the finished CSV field; null where there is no value."""
+        return csv_text(self.stored) if self.kind == TEXT else self._text
+
+    @property
+    def json(self) -> str:
+        """SQL for the value's JSON text."""
+        if self.kind == NUMBER:
+            return self._text
+        return quoted(self._text) if self.kind == AMOUNT else json_text(self.stored)
+
+    @property
+    def _text(self) -> str:
+        if self.kind == AMOUNT:
+            return decimal_text(self.stored, self.places)
+        return instant_text(self.stored) if self.kind == INSTANT else f"{self.stored}::VARCHAR"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """The rows of one table of facts, as they can be queried.
+
+    Attributes:
+        table: the table of facts.
+        columns: what a row is made of, in the order of lists and files.
+        amount: the column that is summed.
+        metadata: columns that are shown together as the row's ``metadata``.
+        filters: columns that a selection may narrow to one value.
+        groups: columns that an aggregate may group by, beside ``tag:<key>``.
+        ids: columns that have more values the larger the organisation is.
+        sums: the sums of a group, as SQL over its rows; ``total`` is one of them.
+        amounts: what is shown of the sums, as SQL over them.
+        tag_sources: SQL for the id by which a row has the tags of an identity or of a resource; on the same key the
+            tag of the first one wins.
+        shows_tags: whether rows are shown with their tags; then the tag sources are columns.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    amount: str
+    metadata: tuple[Column, ...] = ()
+    filters: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    sums: Mapping[str, str] = field(default_factory=dict)
+    amounts: Mapping[str, str] = field(default_factory=dict)
+    tag_sources: Mapping[str, str] = field(default_factory=dict)
+    shows_tags: bool = False
+
+    @cached_property
+    def row_sql(self) -> str:
+        """SQL for the plain values that :meth:`item` finishes."""
+        return ", ".join(column.plain for column in (*self.columns, *self.metadata))
+
+    def item(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        """Return a row of :attr:`row_sql` as the API shows it; unknown metadata is left out."""
+        fields, members = self._finishers
+        item = {
+            name: value if value is None or finish is None else finish(value)
+            for (name, finish), value in zip(fields, row, strict=False)
+        }
+        if members:
+            item[METADATA] = {
+                name: value if finish is None else finish(value)
+                for (name, finish), value in zip(members, row[len(fields) :], strict=True)
+                if value is not None
+            }
+        return item
+
+    @property
+    def tag_columns(self) -> tuple[str, str]:
+        """The columns of a row's identity and resource, where rows are shown with their tags."""
+        return self.tag_sources[IDENTITY], self.tag_sources[RESOURCE]
+
+    @cached_property
+    def export_columns(self) -> Mapping[str, str]:
+        """Every column that a CSV file can have, in order, as SQL that writes its fields; those of tags are empty."""
+        fields = {column.name: column.csv for column in self.columns if column.export is not Export.NEVER}
+        if self.shows_tags:
+            fields[TAGS] = "''"
+        if self.metadata:
+            fields[METADATA] = csv_json(self.metadata_json)
+        return fields
+
+    @cached_property
+    def default_export(self) -> tuple[str, ...]:
+        """The columns of a CSV file unless the request names others."""
+        names = [column.name for column in self.columns if column.export is Export.DEFAULT]
+        return (*names, TAGS) if self.shows_tags else tuple(names)
+
+    @cached_property
+    def metadata_json(self) -> str:
+        """SQL for the metadata as a JSON object."""
+        return json_object([(column.name, column.json) for column in self.metadata])
+
+    @cached_property
+    def _finishers(self) -> tuple[list[_Finisher], list[_Finisher]]:
+        fields, members = (
+            [(column.name, _FINISH.get(column.kind)) for column in columns] for columns in (self.columns, self.metadata)
+        )
+        return fields, members
+
+
+def finish_amount(text: str) -> str:
+    """Return a DECIMAL's text without superfluous zeros beyond two decimals.
+
+    >>> finish_amount("-1.500000000000"), finish_amount("0.000000000001")
+    ('-1.50', '0.000000000001')
+    """
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction[:2]}{fraction[2:].rstrip('0')}"
+
+
+def finish_instant(text: str) -> str:
+    """Return a TIMESTAMP's text as ISO 8601 in UTC.
+
+    >>> finish_instant("2026-01-31 00:00:00")
+    '2026-01-31T00:00:00Z'
+    """
+    return f"{text.replace(' ', 'T')}Z"
+
+
+_Finisher = tuple[str, Callable[[str], str] | None]
+_FINISH: Final[Mapping[str, Callable[[str], str]]] = {AMOUNT: finish_amount, INSTANT: finish_instant}
+
+CHARGEBACKS: Final = Dataset(
+    CHARGEBACKS_TABLE,
+    columns=(
+        Column("dimension_id", NUMBER, export=Export.NEVER),
+        Column("ecosystem", export=Export.ON_REQUEST),
+        Column("tenant_id", export=Export.ON_REQUEST),
+        Column("timestamp", INSTANT),
+        Column("resource_id"),
+        Column("product_category"),
+        Column("product_type"),
+        Column("identity_id"),
+        Column("cost_type"),
+        Column("amount", AMOUNT),
+        Column("allocation_method"),
+        Column("allocation_detail", export=Export.ON_REQUEST),
+    ),
+    amount="amount",
+    metadata=(
+        Column("chain_position", NUMBER),
+        Column("environment_id"),
+        Column("identity_usage", AMOUNT, places=6),
+        Column("line_id"),
+        Column("policy", source="policy_hash"),
+        Column("portion", NUMBER),
+        Column("portion_share", AMOUNT),
+        Column("total_usage", AMOUNT, places=6),
+    ),
+    filters=("identity_id", "product_type", "resource_id", "cost_type"),
+    groups=(
+        "identity_id",
+        "resource_id",
+        "product_type",
+        "product_category",
+        "cost_type",
+        "allocation_method",
+        "environment_id",
+    ),
+    ids=("identity_id", "resource_id", "environment_id"),
+    sums={
+        "total": "sum(amount)",
+        "used": f"sum(CASE WHEN cost_type = '{USAGE_COST}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+    },
+    amounts={"total_amount": "total", "usage_amount": "used", "shared_amount": "(total - used)"},
+    # The identity is the one that pays.
+    tag_sources={IDENTITY: "identity_id", RESOURCE: "resource_id"},
+    shows_tags=True,
+)
+
+BILLING_LINES: Final = Dataset(
+    BILLING_TABLE,
+    columns=(
+        Column("ecosystem"),
+        Column("tenant_id"),
+        Column("timestamp", INSTANT),
+        Column("resource_id"),
+        Column("product_category"),
+        Column("product_type"),
+        Column("quantity", AMOUNT),
+        Column("unit_price", AMOUNT),
+        Column("total_cost", AMOUNT),
+        Column("currency"),
+        Column("granularity"),
+    ),
+    amount="total_cost",
+    metadata=(
+        Column("description"),
+        Column("discount_amount", AMOUNT),
+        Column("environment_id"),
+        Column("line_id"),
+        Column("network_access_type"),
+        Column("original_amount", AMOUNT),
+        Column("original_text"),
+        Column("provider_id"),
+        Column("resource_name"),
+        Column("tier"),
+        Column("unit"),
+    ),
+    filters=("product_type", "resource_id"),
+    groups=("resource_id", "product_type", "product_category", "environment_id"),
+    ids=("resource_id", "environment_id"),
+    sums={"total": "sum(total_cost)"},
+    amounts={"total_amount": "total"},
+    tag_sources={RESOURCE: "resource_id"},
+)
+
+TOPIC_ATTRIBUTIONS: Final = Dataset(
+    TOPICS_TABLE,
+    columns=(
+        Column("dimension_id", NUMBER, export=Export.NEVER),
+        Column("ecosystem"),
+        Column("tenant_id"),
+        Column("timestamp", INSTANT),
+        Column("env_id"),
+        Column("cluster_resource_id"),
+        Column("topic_name"),
+        Column("product_category"),
+        Column("product_type"),
+        Column("attribution_method"),
+        Column("amount", AMOUNT),
+    ),
+    amount="amount",
+    filters=("cluster_resource_id", "topic_name", "product_type", "attribution_method"),
+    groups=(
+        "topic_name",
+        "cluster_resource_id",
+        "env_id",
+        "product_type",
+        "product_category",
+        "attribution_method",
+    ),
+    ids=("topic_name", "cluster_resource_id", "env_id"),
+    sums={"total": "sum(amount)"},
+    amounts={"total_amount": "total"},
+    tag_sources={RESOURCE: TOPIC_RESOURCE_SQL},
+)
+
+DATASETS: Final = (CHARGEBACKS, BILLING_LINES, TOPIC_ATTRIBUTIONS)

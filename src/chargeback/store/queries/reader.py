@@ -1,0 +1,103 @@
+"""One tenant's stored data, as one request or use case sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import date
+from typing import Any
+
+from chargeback.store.facts.tables import FactTables, Snapshot
+from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.datasets import TAGS, Dataset
+from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.export import csv_chunks
+from chargeback.store.queries.paging import Page, page_of
+from chargeback.store.queries.scan import Scan
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache, TagIndex
+from chargeback.store.tenant import TenantStore
+
+
+class TenantReader:
+    """Reads the datasets of one tenant: list, aggregate, export, dates.
+
+    Every query of one reader sees the same version of each table and the same tags. All of them find their rows
+    through :meth:`scan` (or :meth:`snapshot`, where a table is no dataset): a condition that is added there holds for
+    everything that is read.
+
+    Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
+    """
+
+    def __init__(self, cursor: Cursor, tables: FactTables, tags: TagIndex) -> None:
+        self.cursor = cursor
+        self.tags = tags
+        self._tables = tables
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def snapshot(self, table: str) -> Snapshot:
+        """Return a table at the version at which this reader first saw it."""
+        if table not in self._snapshots:
+            self._snapshots[table] = self._tables.snapshot(table)
+        return self._snapshots[table]
+
+    def scan(self, dataset: Dataset, selection: Selection) -> Scan:
+        """Return the files and the condition by which the selected rows of a dataset are read.
+
+        Raises:
+            ValueError: the dataset cannot be filtered so.
+        """
+        return Scan.of(self.snapshot(dataset.table), selection.window, selection.condition(dataset, self.tags))
+
+    def list_rows(self, dataset: Dataset, selection: Selection, page: Page) -> tuple[list[dict[str, Any]], int]:
+        """Return one page of the selected rows by time and ids, as the API shows them, and how many rows there are."""
+        rows, total = page_of(self.cursor, self.scan(dataset, selection), dataset.row_sql, page)
+        items = [dataset.item(row) for row in rows]
+        if dataset.shows_tags:
+            identity, resource = dataset.tag_columns
+            for item in items:
+                item[TAGS] = self.tags.resolve(item[identity], item[resource])
+        return items, total
+
+    def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
+        """Return the sums of the selected rows by columns, tags and time."""
+        return aggregate(self.cursor, dataset, self.scan(dataset, selection), grouping, self.tags)
+
+    def export_csv(
+        self, dataset: Dataset, selection: Selection, columns: Sequence[str] = (), *, per: str | None = None
+    ) -> Iterator[memoryview]:
+        """Yield the selected rows as CSV, see :func:`~chargeback.store.queries.export.csv_chunks`.
+
+        Without ``columns`` the file has the dataset's ``default_export``. Nothing is read before the first piece is
+        asked for.
+        """
+        scan = self.scan(dataset, selection)
+        yield from csv_chunks(self.cursor, dataset, scan, columns or dataset.default_export, self.tags, per=per)
+
+    def dates(self, dataset: Dataset) -> list[date]:
+        """Return the UTC days that have rows, ascending; no file of facts is opened."""
+        return self.snapshot(dataset.table).days
+
+
+@contextmanager
+def open_reader(
+    engine: QueryEngine,
+    store: TenantStore,
+    token: CancellationToken,
+    tags: TagCache,
+    turn: AbstractContextManager[None] | None = None,
+) -> Iterator[TenantReader]:
+    """Open a reader of a tenant for the length of the ``with``; ``token`` cancels what it runs.
+
+    The query engine is used inside ``turn``, where there is one; the tags are read before it.
+
+    Raises:
+        QueryTimeout: the token is cancelled already.
+        StorageError: the tenant's control database cannot be read.
+    """
+    token.check()
+    with store.control.read() as connection, interruptible(token, connection):
+        index = tags.load(store.tenant_name, connection)
+    with turn or nullcontext(), engine.cursor(token) as cursor:
+        yield TenantReader(cursor, store.facts, index)

@@ -1,0 +1,100 @@
+"""A backup is of one moment, or it is an error."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from chargeback.errors import StorageError
+from chargeback.store.backup import back_up
+from chargeback.store.control.lease import Owner
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.tenant import TenantStore
+from tests.support.databases import scratch_database
+from tests.support.facts import ECOSYSTEM, TENANT_ID, line, write_lines
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """An empty database of a PostgreSQL, whose locks hold a backup in its middle."""
+    with scratch_database("postgresql", tmp_path) as connection_string:
+        yield connection_string
+
+
+@pytest.fixture
+def store(address: str, tmp_path: Path) -> Iterator[TenantStore]:
+    """The storage of a tenant with one day."""
+    opened = TenantStore.open(
+        tenant_name="acme",
+        tenant_id=TENANT_ID,
+        ecosystem=ECOSYSTEM,
+        connection_string=address,
+        facts=tmp_path / "facts",
+    )
+    opened.prepare()
+    opened.facts.create()
+    write_lines(opened.facts, [line(date(2026, 1, 1), "1.00")])
+    yield opened
+    opened.close()
+
+
+def back_up_while(store: TenantStore, address: str, folder: Path, work: Callable[[], object]) -> list[Exception]:
+    """What a backup fails with, in whose middle ``work`` is done."""
+    errors: list[Exception] = []
+
+    def copy() -> None:
+        try:
+            back_up(store, address, folder)
+        except StorageError as error:
+            errors.append(error)
+
+    with psycopg.connect(address) as blocker, psycopg.connect(address, autocommit=True) as watcher:
+        blocker.execute("LOCK TABLE tags IN ACCESS EXCLUSIVE MODE")
+        copying = threading.Thread(target=copy)
+        copying.start()
+        until = time.monotonic() + 60
+        while not watcher.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        work()
+        blocker.rollback()
+        copying.join()
+    return errors
+
+
+def test_a_backup_that_nobody_disturbs(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """What was waited for only makes it later."""
+    assert back_up_while(store, address, tmp_path / "backups", lambda: None) == []
+    (made,) = (tmp_path / "backups").iterdir()
+    assert (made / "backup.json").is_file()
+
+
+def test_a_backup_that_lost_its_lease_is_an_error(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """A process that stood still for too long, and was taken over, has no whole copy; nothing of it is left."""
+
+    def take_over() -> None:
+        with store.control.write() as connection:
+            connection.execute(text("UPDATE tenant SET lease_owner = NULL, lease_expires_at = NULL"))
+        store.acquire(Owner.this_process()).release()
+
+    (error,) = back_up_while(store, address, tmp_path / "backups", take_over)
+    assert "another process wrote while the storage was copied" in str(error)
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """A writer under an earlier lease, which stood still and woke up, is noticed as well."""
+
+    def write_late() -> None:
+        write_lines(FactTables(store.facts.root), [line(date(2026, 1, 2), "2.00")])
+
+    (error,) = back_up_while(store, address, tmp_path / "backups", write_late)
+    assert "not of one moment" in str(error)
+    assert list((tmp_path / "backups").iterdir()) == []
