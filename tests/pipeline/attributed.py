@@ -11,16 +11,16 @@ from sqlalchemy import select
 
 from chargeback.config import load_configuration
 from chargeback.ecosystems.contract import TopicEcosystem
-from chargeback.model.days import utc_today
 from chargeback.model.money import total
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.schema import topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, TOPICS_TABLE, read_day
+from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
 
 DAYS = 9
 CUTOFF = 5
-WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+WINDOW = [TODAY - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
 DAY = WINDOW[1]
 
 

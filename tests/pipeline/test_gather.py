@@ -6,21 +6,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage
+from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.guarded import GuardedGatherer
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import DayRange, utc_today
+from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory, Resource
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.events import RunRequest, StopSignal
 from chargeback.pipeline.gather import gather
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.job import Job, Tally
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.lease import Owner, acquire
+from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
+from tests.support.sources import DAY as BILLED
+from tests.support.sources import RECALCULATE, Laboratory
+from tests.support.sources import line as billed
 
 
 def line(day: date, **more: object) -> BillingLine:
@@ -70,19 +76,54 @@ def job(deployment: Deployment) -> Job:
     deployment.store.facts.create()
     lease = acquire(deployment.store.control, Owner.this_process())
     stop = StopSignal()
-    return Job(deployment.tenant, deployment.store, lease, RunRequest(), utc_today(), stop, lambda _: None)
+    return Job(deployment.tenant, deployment.store, lease, RunRequest(), TODAY, stop, lambda _: None, FixedClock())
 
 
-DAY = utc_today() - timedelta(days=7)
+DAY = TODAY - timedelta(days=7)
+
+
+def guard(gatherer: Bills, job: Job) -> GuardedGatherer:
+    """The gatherer as the pipeline is given it."""
+    settings = job.tenant.settings
+    context = TenantContext("acme", settings.tenant_id, settings.currency, job.today, job.stop, "")
+    return GuardedGatherer("plugin made_up", gatherer, context, ())
 
 
 def test_a_foreign_currency_is_an_error_of_its_day(job: Job, deployment: Deployment) -> None:
     """Lines in another currency than the tenant's are never mixed in; other days are kept."""
-    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}))
-    assert job.tally.errors == [f"{DAY}: billed in EUR, but the tenant's currency is USD"]
+    gather(job, guard(Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}), job))
+    expected = "plugin made_up: billing: line 2: currency should be USD, the tenant's, not str 'EUR'"
+    assert job.tally.described_errors() == [f"{DAY}: {expected}"]
     assert not deployment.state(DAY).billing_gathered
-    assert deployment.state(DAY).error is not None
+    assert deployment.state(DAY).error == expected
     assert deployment.state(DAY - timedelta(days=1)).resources_gathered
+
+
+def test_a_day_that_is_answered_twice_is_not_calculated(job: Job, deployment: Deployment) -> None:
+    """Neither the first answer nor an empty second one passes for the bill of the day."""
+
+    class Twice(Bills):
+        def billing(self, days: DayRange) -> Iterator[GatheredDay]:
+            yield from super().billing(days)
+            yield GatheredDay(DAY)
+
+    for _ in range(2):
+        job.tally = Tally()
+        gather(job, guard(Twice(), job))
+        (error,) = job.tally.described_errors()
+        assert error.startswith(f"{DAY}: plugin made_up: billing: the day was answered twice")
+        assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
+    gather(job, guard(Bills(), job))
+    assert deployment.state(DAY).billing_gathered
+
+
+def test_an_error_that_nobody_foresaw_is_one_of_its_day(job: Job, deployment: Deployment) -> None:
+    """The other days are gathered."""
+    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, total_cost="one")])}))
+    assert job.tally.described_errors() == [f"{DAY}: {deployment.state(DAY).error}"]
+    assert job.tally.errors[0].startswith("internal error: ")
+    assert job.tally.gathering_error is None
+    assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
 
 
 def test_a_day_with_an_error_keeps_what_is_stored(job: Job, deployment: Deployment) -> None:
@@ -103,6 +144,16 @@ def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave
     assert not any(state.resources_gathered for state in deployment.states())
 
 
+def test_listings_that_fail_for_one_reason_are_one_error(job: Job) -> None:
+    """Types that could not be listed for the same reason are named together."""
+    failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}
+    gather(job, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
+    assert job.tally.errors == [
+        "cluster, user could not be listed, the last known is used: HTTP 401",
+        "connector could not be listed, the last known is used: HTTP 500",
+    ]
+
+
 def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: Job, deployment: Deployment) -> None:
     """It gets the type that its line tells."""
     gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
@@ -118,3 +169,19 @@ def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(job: 
     with deployment.store.control.read() as connection:
         gone = {r.resource_id: r.deleted_at is not None for r in read_inventory(connection).resources}
     assert gone == {"here": False, "gone": True, "thing-1": False}
+
+
+def test_days_that_left_the_window_are_calculated_once_the_listing_succeeds(tmp_path: Path) -> None:
+    """A day that was gathered while a required listing failed waits for it, however old it is by then."""
+    with Laboratory(tmp_path) as laboratory:
+        sources = laboratory.sources
+        sources.lines[BILLED] = [billed("100")]
+        sources.unlisted, sources.required = {"service_account": "HTTP 403"}, frozenset({"service_account"})
+        laboratory.run()
+        laboratory.configure(lookback_days=5, cutoff_days=3)
+        assert laboratory.run(RECALCULATE).dates_calculated == 0
+        assert (laboratory.state(BILLED).billing_gathered, laboratory.state(BILLED).resources_gathered) == (True, False)
+        sources.unlisted = {}
+        laboratory.run()
+        assert laboratory.state(BILLED).chargeback_calculated
+        assert laboratory.charged(BILLED).keys() == {"sa-a", "sa-b", "sa-c"}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from datetime import date
 from itertools import pairwise
+
+import pytest
 
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import StageClock
+from chargeback.pipeline.job import ProgressWatch, StageClock, Tally
+from chargeback.sources.calls import CALLS
 from tests.support.deployments import Deployment
 
 
@@ -30,14 +35,32 @@ def test_the_account_of_a_run(deployment: Deployment) -> None:
     """A run tells what it did, how long each stage took, and whom it asked how often, throttled calls included."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=2))
     result = deployment.run()
-    account = result.account
-    assert (account.dates_gathered, account.dates_calculated) == (result.dates_gathered, result.dates_calculated)
-    assert (account.rows, account.lines) == (result.chargeback_rows_written, deployment.progress[-1].lines)
-    assert {Stage.GATHERING, Stage.CALCULATING} <= account.stage_seconds.keys()
-    assert account.calls["ccloud_api", "429"] == 2
-    assert account.calls["metrics", "200"] > 0
-    again = deployment.run().account
-    assert ("ccloud_api", "429") not in again.calls
+    last = deployment.progress[-1]
+    assert (last.rows, last.lines) == (result.chargeback_rows_written, result.lines)
+    assert result.dates_gathered >= result.dates_calculated > 0
+    assert {Stage.GATHERING, Stage.CALCULATING} <= result.stage_seconds.keys()
+    assert result.calls["ccloud_api", "429"] == 2
+    assert result.calls["metrics", "200"] > 0
+    assert ("ccloud_api", "429") not in deployment.run().calls
+
+
+def test_an_error_of_many_days_is_one_error(deployment: Deployment, caplog: pytest.LogCaptureFixture) -> None:
+    """A cause that many days share is one error of the run with the number of days, and one warning in the log."""
+    deployment.server.faults.add("/prometheus", Fault(status=400, times=None))
+    with caplog.at_level(logging.INFO):
+        result = deployment.run()
+    deployment.server.faults.clear()
+    about = [error for error in result.errors if "metrics unavailable" in error]
+    first, last = deployment.states()[0].tracking_date, deployment.states()[-1].tracking_date
+    assert [error.startswith(f"{len(deployment.states())} days ({first} to {last}): ") for error in about] == [True]
+    assert f"POST {deployment.server.prometheus_url}/api/v1/query: " in about[0]
+    assert sum("metrics unavailable: " in record.getMessage() for record in caplog.records) == 1
+
+
+def test_an_error_of_one_day_names_the_day() -> None:
+    """A single day is named by itself; errors that are about no day stay as they are."""
+    tally = Tally(errors=["x", "listing failed"], days_of_errors={"x": [date(2026, 11, 1)]})
+    assert tally.described_errors() == ["2026-11-01: x", "listing failed"]
 
 
 def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
@@ -45,6 +68,19 @@ def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
     deployment.run()
     accounts = [progress.account for progress in deployment.progress]
     for before, after in pairwise(accounts):
-        assert after.rows >= before.rows
+        assert after.chargeback_rows_written >= before.chargeback_rows_written
         assert all(after.stage_seconds[stage] >= spent for stage, spent in before.stage_seconds.items())
         assert all(after.calls[key] >= count for key, count in before.calls.items())
+
+
+def test_progress_is_seen_for_a_while() -> None:
+    """A step or an answer of a source is progress; without any the run counts as hanging."""
+    watch = ProgressWatch()
+    assert watch.is_recent(60)
+    time.sleep(0.02)
+    assert not watch.is_recent(0.01)
+    watch.step()
+    assert watch.is_recent(0.01)
+    time.sleep(0.02)
+    CALLS.count("metrics", "200")
+    assert watch.is_recent(0.01)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, R
 from chargeback.pipeline.meters import RunMeters
 from tests.pipeline.test_engine import configuration, eventually, start
 from tests.support.deployments import Deployment
+from tests.support.executors import HeldRuns
 
 __all__ = ["configuration", "start"]
 
@@ -25,9 +27,15 @@ def value(meters: RunMeters | Engine, name: str, **labels: str) -> float | None:
     return meters.registry.get_sample_value(name, {"tenant": "acme", **labels})
 
 
+def counted(rows: int, calls: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+    """What a run has done, as the fields of an account."""
+    seconds = {Stage.CALCULATING: rows / 100}
+    return {"dates_calculated": rows // 10, "chargeback_rows_written": rows, "stage_seconds": seconds, "calls": calls}
+
+
 def account(rows: int, calls: Mapping[tuple[str, str], int]) -> Account:
     """What a run has told."""
-    return Account(dates_calculated=rows // 10, rows=rows, stage_seconds={Stage.CALCULATING: rows / 100}, calls=calls)
+    return Account(**counted(rows, calls))
 
 
 def progress(now: Account) -> Progress:
@@ -55,9 +63,7 @@ def test_numbers_grow_while_a_run_is_under_way(meters: RunMeters) -> None:
     meters.hear(progress(account(100, {("metrics", "200"): 1})))
     assert value(meters, "chargeback_rows_written_total") == 100
     meters.hear(progress(account(250, {("metrics", "200"): 4, ("metrics", "429"): 1})))
-    meters.end(
-        RunResult("acme", Outcome.COMPLETED, account=account(300, {("metrics", "200"): 5, ("metrics", "429"): 1}))
-    )
+    meters.end(RunResult("acme", Outcome.COMPLETED, **counted(300, {("metrics", "200"): 5, ("metrics", "429"): 1})))
     assert value(meters, "chargeback_rows_written_total") == 300
     assert value(meters, "chargeback_days_calculated_total") == 30
     assert value(meters, "chargeback_stage_seconds_total", stage="calculating") == 3
@@ -71,7 +77,7 @@ def test_a_second_run_adds_to_the_first(meters: RunMeters) -> None:
     for _ in range(2):
         meters.begin("acme")
         meters.hear(progress(account(100, {})))
-        meters.end(RunResult("acme", Outcome.FAILED, account=account(100, {})))
+        meters.end(RunResult("acme", Outcome.FAILED, **counted(100, {})))
     assert value(meters, "chargeback_rows_written_total") == 200
     assert value(meters, "chargeback_runs_total", outcome="failed") == 2
 
@@ -106,24 +112,21 @@ def test_runs_that_wait_for_others_are_counted(
     other = Deployment.within(deployment.server, tmp_path / "beta")
     tenants = {"acme": deployment.tenant, "beta": replace(other.tenant, name="beta")}
     features = configuration.features.model_copy(update={"max_parallel_tenants": 1})
-    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=5, times=1))
-    engine = Engine(replace(configuration, tenants=tenants, features=features), None)
+    executor = HeldRuns()
+    engine = Engine(replace(configuration, tenants=tenants, features=features), None, executor, deployment.clock)
 
-    def count(name: str) -> float | None:
-        return engine.registry.get_sample_value(name)
+    def counts() -> list[float | None]:
+        names = ("chargeback_runs_in_progress", "chargeback_runs_queued")
+        return [engine.registry.get_sample_value(name) for name in names]
 
-    def ended(tenant: str) -> bool:
-        labels = {"tenant": tenant, "outcome": "completed"}
-        return engine.registry.get_sample_value("chargeback_runs_total", labels) == 1
-
-    assert count("chargeback_runs_queued") == 0
+    assert counts() == [0, 0]
     engine.start()
     try:
-        eventually(lambda: count("chargeback_runs_queued") == 1)
-        eventually(lambda: deployment.server.faults.hits("/billing/v1/costs") == 1)
-        assert (count("chargeback_runs_in_progress"), count("chargeback_runs_queued")) == (1, 1)
-        eventually(lambda: ended("acme") and ended("beta"))
-        assert count("chargeback_runs_queued") == 0
+        eventually(lambda: counts() == [1, 1])
+        executor.started[0].end()
+        eventually(lambda: len(executor.started) == 2 and counts() == [1, 0])
+        executor.started[1].end()
+        eventually(lambda: counts() == [0, 0])
     finally:
         engine.stop()
 
@@ -145,7 +148,7 @@ def test_every_line_about_a_run_names_it(
     handlers, level = root.handlers[:], root.level
     settings = LoggingSettings(level="DEBUG", format="json")
     engine = start()
-    engine._configuration = replace(engine._configuration, logging=settings)
+    engine._supervisor._configuration = replace(engine._configuration, logging=settings)
     configure_logging(settings)
     try:
         engine.run_once(["acme"], RunRequest())

@@ -13,12 +13,16 @@ from sqlalchemy import select
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.model.days import utc_today
+from chargeback.errors import SourceUnavailable
 from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
 from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.store.control.days import TOPIC_METRICS
 from chargeback.store.control.schema import resources
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE
 from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+from tests.support.clock import TODAY
+from tests.support.sources import DAY as BILLED
+from tests.support.sources import Laboratory, line
 
 QUERY = "/prometheus/api/v1/query"
 RECALCULATE = RunRequest(recalculate=True)
@@ -27,7 +31,7 @@ RECALCULATE = RunRequest(recalculate=True)
 @pytest.fixture(scope="module")
 def organisation() -> Organisation:
     """A small organisation of fewer days than elsewhere."""
-    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture
@@ -88,14 +92,14 @@ def test_progress_of_the_stage(attributed: Attributed) -> None:
 
 
 def test_one_query_per_measure_and_day(deployment: Attributed) -> None:
-    """The three measures, and the number of samples to average the gauge, are asked for once for all clusters."""
+    """The three measures are asked for once for all clusters."""
     deployment.reload(enabled=False)
     deployment.run()
     before = deployment.server.requests[QUERY]
     deployment.reload(enabled=True)
     deployment.run(RunRequest(DAY, DAY, recalculate=True))
     asked_for_usage = before // len(WINDOW)
-    assert deployment.server.requests[QUERY] - before == asked_for_usage + 4
+    assert deployment.server.requests[QUERY] - before == asked_for_usage + 3
 
 
 def test_a_second_run_changes_nothing(attributed: Attributed) -> None:
@@ -158,8 +162,8 @@ def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> N
     assert deployment.flags() == (True, True)
 
 
-def test_sentinels_of_a_calculated_day_wait_for_a_recalculation(deployment: Attributed) -> None:
-    """Where only the topics failed, a recalculation starts the count again and replaces the sentinel."""
+def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attributed) -> None:
+    """Where only the topics failed, the day says so, and is attributed as soon as the metrics answer."""
     deployment.reload(enabled=False)
     deployment.run()
     deployment.reload(enabled=True)
@@ -171,12 +175,44 @@ def test_sentinels_of_a_calculated_day_wait_for_a_recalculation(deployment: Attr
     assert deployment.failures() == {1}
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
-    deployment.server.start_prometheus()
+    assert TOPIC_METRICS in deployment.state(DAY).incomplete
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
-    assert deployment.run(RECALCULATE).outcome is Outcome.COMPLETED
+    deployment.server.start_prometheus()
+    assert deployment.run().outcome is Outcome.COMPLETED
     assert deployment.sums() == deployment.lines()
     assert ATTRIBUTION_FAILED not in deployment.methods()
+    assert deployment.state(DAY).incomplete == {}
+
+
+def test_a_cluster_that_is_billed_late_is_measured(tmp_path: Path) -> None:
+    """Topics of a cluster that was not known when the day was attributed are measured when it is billed; without
+    metrics, those of the other clusters stay as they were measured, and the day is done again."""
+    with Laboratory(tmp_path) as laboratory:
+        sources = laboratory.sources
+        sources.lines[BILLED] = [line("100")]
+        sources.topic_totals = {"topic_bytes_in": {("lkc-1", "a"): 3, ("lkc-1", "b"): 1, ("lkc-2", "c"): 1}}
+        laboratory.run()
+        sources.lines[BILLED].append(line("10", resource="lkc-2"))
+        sources.fault = SourceUnavailable("HTTP 503")
+        laboratory.run()
+        assert shares(laboratory)["lkc-1"] == {"a": 75, "b": 25}
+        assert TOPIC_METRICS in laboratory.state().incomplete
+        sources.fault = None
+        laboratory.run()
+        assert shares(laboratory) == {"lkc-1": {"a": 75, "b": 25}, "lkc-2": {"c": 10}}
+        assert laboratory.state().incomplete == {}
+        sources.topic_totals = {}
+        assert laboratory.run(RECALCULATE).outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert shares(laboratory) == {"lkc-1": {"a": 75, "b": 25}, "lkc-2": {"c": 10}}
+
+
+def shares(laboratory: Laboratory) -> dict[str, dict[str, int]]:
+    """Cluster → topic → what it accounts for."""
+    found: dict[str, dict[str, int]] = {}
+    for row in laboratory.stored(TOPICS_TABLE).to_pylist():
+        found.setdefault(row["cluster_resource_id"], {})[row["topic_name"]] = int(row["amount"])
+    return found
 
 
 def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
@@ -229,7 +265,7 @@ def test_a_bill_that_changed_while_the_overlay_was_off(attributed: Attributed) -
 def test_retention_empties_old_days_and_attributes_none(attributed: Attributed) -> None:
     """Rows and measurements past the overlay's own retention are removed; a recalculation does not bring them back."""
     oldest = WINDOW[-2]
-    attributed.reload(retention_days=(utc_today() - oldest).days)
+    attributed.reload(retention_days=(TODAY - oldest).days)
     for request in (RunRequest(), RECALCULATE):
         attributed.run(request)
         for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):

@@ -11,9 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.model.days import utc_today
 from chargeback.pipeline.events import Outcome, RunRequest, RunResult
-from chargeback.pipeline.verify import DAMAGED, verify
+from chargeback.recompute.verify import DAMAGED, verify
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -27,10 +26,11 @@ from chargeback.store.facts.tables import (
     read_day,
 )
 from chargeback.store.facts.upkeep import STAMP
+from tests.support.clock import TODAY
 from tests.support.damage import DAMAGES, file_of, flip_a_bit
 from tests.support.deployments import Deployment
 
-DAY = utc_today() - timedelta(days=8)
+DAY = TODAY - timedelta(days=8)
 EVIDENCE = (USAGE_TABLE, MEMBERS_TABLE, TOPIC_USAGE_TABLE)
 
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
-from chargeback.model.days import utc_now, utc_today
 from chargeback.pipeline.events import Outcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.pipeline.retain import oldest_kept
-from chargeback.pipeline.verify import PAST_RETENTION, verify
+from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.retention import forget_days
 from chargeback.store.control.schema import grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
 KEPT_DAYS = 8
-OLDEST = utc_today() - timedelta(days=KEPT_DAYS)
-WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+OLDEST = TODAY - timedelta(days=KEPT_DAYS)
+WINDOW = [TODAY - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
 KEPT = [day for day in WINDOW if day >= OLDEST]
 
 
@@ -74,7 +74,7 @@ def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
 
 def test_whatever_is_kept_by_day_is_forgotten(calculated: Deployment) -> None:
     """Failures of days that are gone go with them, and accesses that had ended before."""
-    now = utc_now()
+    now = NOW
     ended = {"grant_id": "g-old", "resource_id": "r", "identity_id": "i", "last_seen_at": now}
     with calculated.store.control.write() as connection:
         for day in (WINDOW[0], KEPT[0]):
@@ -99,12 +99,11 @@ def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
 def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
     """The first run sees to the tables; the next ones do when the last time was a day ago."""
     root = calculated.store.facts.root
-    first = (root / STAMP).read_text()
-    calculated.run()
-    assert (root / STAMP).read_text() == first
-    (root / STAMP).write_text((utc_now() - timedelta(hours=25)).isoformat())
-    calculated.run()
-    assert (root / STAMP).read_text() > first
+    first = datetime.fromisoformat((root / STAMP).read_text().strip())
+    for hours, seen_to in ((23, first), (25, first + timedelta(hours=25))):
+        calculated.clock = FixedClock(first + timedelta(hours=hours))
+        calculated.run()
+        assert datetime.fromisoformat((root / STAMP).read_text().strip()) == seen_to
 
 
 def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> None:
@@ -140,4 +139,4 @@ def test_retention_can_be_stopped(calculated: Deployment) -> None:
 
 def test_the_oldest_kept_day() -> None:
     """With a retention of n days, the day n days ago is the oldest that is kept."""
-    assert oldest_kept(utc_today(), KEPT_DAYS) == OLDEST
+    assert oldest_kept(TODAY, KEPT_DAYS) == OLDEST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,19 +10,21 @@ from sqlalchemy import select
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
-from chargeback.model.days import utc_today
+from chargeback.model.days import ONE_DAY
 from chargeback.model.money import total
 from chargeback.pipeline.events import Outcome, Progress, RunRequest, Stage, StopReason, StopSignal
-from chargeback.pipeline.verify import verify
+from chargeback.recompute.verify import verify
 from chargeback.store.control import schema
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.runs import suspended_because
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, read_day
+from tests.support.clock import TODAY
 from tests.support.deployments import DAYS, Deployment
 
 CUTOFF = 5
-WINDOW = [utc_today() - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
+WINDOW = [TODAY - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
 DAY = WINDOW[3]
+TOMORROW = TODAY + ONE_DAY
 
 
 @pytest.fixture
@@ -263,6 +265,27 @@ def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deploymen
     second = deployment.run()
     assert first.dates_gathered == 60 - CUTOFF
     assert second.dates_gathered == 35
+
+
+def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
+    """The day on which a run begins is its day to the end: for what is gathered, for what the provider is asked, and
+    for what is past retention. What is recorded is recorded at its time."""
+    before, after = (
+        datetime.combine(day, hour, UTC) for day, hour in ((TODAY, time(23, 59, 59)), (TOMORROW, time(0, 5)))
+    )
+    present = [before]
+    deployment.clock = lambda: present[-1]
+    deployment.configure(retention_days=DAYS)
+    result = deployment.run(listener=lambda told: present.append(after) if told.stage is Stage.GATHERING else None)
+    assert (result.outcome, result.errors, result.completed_at) == (Outcome.COMPLETED, (), after)
+    assert [state.tracking_date for state in deployment.states()] == WINDOW
+    assert all(state.chargeback_calculated and state.gathered_at == after for state in deployment.states())
+    assert deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days == WINDOW
+    with deployment.store.control.read() as connection:
+        run = connection.execute(select(schema.runs)).one()
+    assert (run.started_at, run.ended_at) == (before, after)
+    deployment.run()
+    assert deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days == [*WINDOW[1:], WINDOW[-1] + ONE_DAY]
 
 
 def test_days_are_utc(calculated: Deployment) -> None:

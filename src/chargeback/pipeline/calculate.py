@@ -1,33 +1,38 @@
-"""Calculate: every day that is gathered and not calculated, oldest first. One bad day is its own error."""
+"""Calculate: every day that is gathered and not calculated, oldest first. One bad day is its own error.
+
+Days that were calculated from incomplete evidence are calculated again by themselves as soon as what was missing can be
+had; until then they stay as they are.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
 
-from chargeback.allocation.day import DayCalculator, Evidence
-from chargeback.allocation.members import Membership
+from chargeback.allocation.day import CalculatedDay
 from chargeback.ecosystems.contract import Gatherer
-from chargeback.errors import AllocationError, SourceError, StorageError
+from chargeback.errors import AllocationError, DamagedFacts, StorageError
 from chargeback.logs import log_context
-from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.events import Stage
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, members_of
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted, kept
+from chargeback.pipeline.job import EVERYTHING, Job, on_days
+from chargeback.recompute.days import DayRecomputer, is_stored
 from chargeback.store.control import days as states
 from chargeback.store.control import inventory as shelves
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayState, listing
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
     MEMBERS_TABLE,
     USAGE_TABLE,
+    FactTables,
     read_day,
 )
 
@@ -36,32 +41,61 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A day to calculate. An *optional* one is calculated already, without metrics: it is only worth doing again if
-    they answer now. ``use_stored`` tells that its evidence is kept and still good."""
+    """A day to calculate.
+
+    Attributes:
+        is_requested: somebody wants it calculated again.
+        is_covered: its stored evidence, if any, was taken for all that is billed.
+        is_listed: what could not be listed when it was calculated can be listed now.
+        is_outdated: its evidence was taken by the rules of an earlier version.
+    """
 
     state: DayState
-    is_optional: bool
-    use_stored: bool
+    is_requested: bool = False
+    is_covered: bool = True
+    is_listed: bool = False
+    is_outdated: bool = False
 
     @property
     def day(self) -> date:
         return self.state.tracking_date
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether the day is calculated already, and only worth doing again if it can be done better."""
+        return not (self.state.is_due or self.is_requested)
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether what is stored is enough to calculate the day from."""
+        return self.state.has_evidence and self.is_covered
+
+    @property
+    def use_stored(self) -> bool:
+        """Whether the metrics source need not be asked."""
+        return self.has_evidence and not (self.is_requested or self.is_outdated)
+
+    @property
+    def use_stored_members(self) -> bool:
+        """Whether who belonged to what is stored as completely as it can be told."""
+        return self.use_stored and not self.state.missing_listings
+
 
 def calculate(job: Job, gatherer: Gatherer) -> None:
-    """Calculate what is due, or what the request names."""
+    """Calculate what is due, or what the request names, and what can be done better than it was."""
     tasks = _tasks(job)
     job.tally.dates_pending = sum(not task.is_optional for task in tasks)
     if not tasks:
         return
     job.enter(Stage.CALCULATING, tasks[0].day, total=len(tasks))
     calculation = _Calculation(job, gatherer)
-    wanted = [(task.day, task.use_stored) for task in tasks]
+    replace = job.request.recalculate and job.request.accept_less
+    wanted = [Wanted(task.day, task.use_stored, replace and task.is_requested) for task in tasks]
     try:
         with calculation.fetcher.fetching(wanted) as usages:
             for number, (task, usage) in enumerate(zip(tasks, usages, strict=True), start=1):
                 job.check()
-                with log_context(date=task.day):
+                with log_context(date=task.day), job.surviving(task.day):
                     calculation.attempt(task, usage)
                 job.enter(Stage.CALCULATING, task.day, number, len(tasks))
     finally:
@@ -69,25 +103,45 @@ def calculate(job: Job, gatherer: Gatherer) -> None:
 
 
 def _tasks(job: Job) -> list[_Task]:
-    request = job.request
-    if request.recalculate:
-        with job.store.control.read() as connection:
-            named = [s.tracking_date for s in states.read_days(connection) if s.billing_gathered]
-        with job.lease.write() as connection:
-            states.require_calculation(connection, [day for day in named if job.wants(day)])
     with job.store.control.read() as connection:
-        due = states.due_days(connection)
-        without_metrics = set(states.days_without_metrics(connection, job.window))
-        optional = [s for s in states.read_days(connection, job.window) if s.tracking_date in without_metrics]
+        known = states.read_days(connection)
     tasks = [
-        _Task(state, is_optional=False, use_stored=_has_evidence(state) and not request.recalculate) for state in due
+        _Task(
+            state,
+            is_requested=job.request.recalculate,
+            is_covered=not state.is_due or _is_covered(job.store.facts, state),
+            is_listed=_can_be_listed(job, state),
+            is_outdated=state.evidence_version < EVIDENCE_VERSION and state.has_evidence,
+        )
+        for state in known
+        if state.billing_gathered and state.resources_gathered and job.wants(state.tracking_date)
     ]
-    tasks += [_Task(state, is_optional=True, use_stored=False) for state in optional]
-    return sorted((task for task in tasks if job.wants(task.day)), key=lambda task: task.day)
+    return [task for task in tasks if not task.is_optional or _may_get_better(job, task)]
 
 
-def _has_evidence(state: DayState) -> bool:
-    return state.calculated_fingerprint is not None and not state.metrics_unavailable
+def _may_get_better(job: Job, task: _Task) -> bool:
+    is_asked_for = task.is_outdated and task.day in job.window
+    return METRICS in task.state.incomplete or task.is_listed or is_asked_for
+
+
+def _can_be_listed(job: Job, state: DayState) -> bool:
+    """Whether nothing that could not be listed when the day was calculated is still missing."""
+    unlisted, missing = job.tally.unlisted, state.missing_listings
+    return bool(missing) and EVERYTHING not in unlisted and unlisted.keys().isdisjoint(missing)
+
+
+def _is_covered(facts: FactTables, state: DayState) -> bool:
+    """Whether the day was measured for every resource that is billed now: one that was charged before was."""
+    if not state.has_evidence or state.gathered_fingerprint == state.calculated_fingerprint:
+        return True
+    try:
+        billed, charged = (
+            set(read_day(facts, name, state.tracking_date)["resource_id"].to_pylist())
+            for name in (BILLING_TABLE, CHARGEBACKS_TABLE)
+        )
+    except DamagedFacts:
+        return False
+    return billed <= charged
 
 
 class _Calculation:
@@ -98,88 +152,140 @@ class _Calculation:
         tenant = job.tenant
         with job.store.control.read() as connection:
             inventory = shelves.read_inventory(connection)
-        capabilities = tenant.ecosystem.capabilities
-        self._membership = Membership(inventory, capabilities.payer_tiers)
+        catalogue = tenant.ecosystem.tenant_catalogue(tenant.plugin_settings)
+        self._recomputer = DayRecomputer(job.store.facts, tenant.ecosystem, catalogue, inventory)
         self._identities = {identity.identity_id for identity in inventory.identities}
-        self._identity_type = capabilities.metrics_identity_type
+        self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
         self._dimensions = DimensionRegister(job.store.facts, epoch=job.lease.epoch)
-        self._calculator = DayCalculator(tenant.ecosystem.tenant_catalogue(tenant.plugin_settings))
         self._warned: set[str] = set()
+        self._unproven: list[date] = []
         self.fetcher = UsageFetcher(
-            gatherer, inventory, job.store.facts, workers=tenant.settings.metrics_prefetch_workers
+            gatherer,
+            inventory,
+            job.store.facts,
+            workers=tenant.settings.metrics_prefetch_workers,
+            resolve=self._recomputer.resolve,
         )
 
     def close(self) -> None:
-        self._calculator.close()
+        """Give the engine's memory back, and name the days that could not be measured again."""
+        self._recomputer.close()
+        if self._unproven:
+            why = "measured by an earlier version, and not proven: the metrics source has less by now"
+            log.warning("tenant %s: %s", self._job.tenant.name, on_days(self._unproven, why))
 
     def attempt(self, task: _Task, usage: DayUsage) -> None:
         """Calculate one day, or record why it cannot be."""
-        if usage.table is None and task.is_optional:
-            return
         try:
             if usage.table is None:
-                self._without_metrics(task, usage.error)
-            else:
-                self._calculate(task, usage.table, is_new=usage.is_new, metrics_available=True)
+                self._without_metrics(task, usage)
+                return
+            if usage.poorer and task.is_requested:
+                what = ", ".join(usage.poorer)
+                self._job.trouble(
+                    f"the metrics source has less {what} than before; the stored measurements are kept", task.day
+                )
+            elif usage.poorer and task.is_outdated:
+                self._unproven.append(task.day)
+            self._calculate(task, usage, usage.table, {METRICS: None})
         except (AllocationError, StorageError) as error:
             if not isinstance(error, AllocationError) and error.retryable:
                 raise
             self._record_error(task.day, str(error))
 
-    def _without_metrics(self, task: _Task, error: SourceError | None) -> None:
-        """One more run in which the metrics did not answer; in the last one the day goes on without them."""
+    def _without_metrics(self, task: _Task, usage: DayUsage) -> None:
+        """The metrics did not answer: what is stored is used, if it is enough. A day without waits for some runs and
+        then goes on with what there is."""
+        stored = usage.stored if usage.stored is not None else USAGE.empty_table()
+        if task.has_evidence and usage.stored is not None:
+            if task.is_requested:
+                self._job.trouble(
+                    f"measured before, and not anew: {usage.error}; the stored measurements are kept", task.day
+                )
+            if not task.is_optional or task.is_listed:
+                self._calculate(task, usage, stored, {})
+        elif task.state.is_due:
+            self._wait(task, usage, stored)
+        elif task.is_listed:
+            self._calculate(task, usage, stored, {METRICS: task.state.incomplete.get(METRICS, str(usage.error))})
+        elif task.is_requested:
+            self._job.trouble(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
+
+    def _wait(self, task: _Task, usage: DayUsage, stored: pa.Table) -> None:
+        """One more run in which the metrics did not answer; the last one ends with a day that is marked."""
         attempts = task.state.failed_attempts + 1
-        if attempts >= self._job.tenant.settings.allocation_retry_limit:
-            self._job.trouble(f"{task.day}: calculated without metrics after {attempts} failed attempts: {error}")
-            self._calculate(task, USAGE.empty_table(), is_new=True, metrics_available=False)
+        if attempts < self._job.tenant.settings.allocation_retry_limit:
+            self._record_error(task.day, f"metrics unavailable: {usage.error}", failed_attempts=attempts)
             return
-        self._record_error(task.day, f"metrics unavailable: {error}", failed_attempts=attempts)
+        self._job.trouble(f"calculated without metrics after {attempts} failed attempts: {usage.error}", task.day)
+        self._calculate(task, usage, stored, {METRICS: str(usage.error)})
 
     def _record_error(self, day: date, error: str, **changes: int) -> None:
-        self._job.trouble(f"{day}: {error}")
+        self._job.trouble(error, day)
         with self._job.lease.write() as connection:
             states.save_day(connection, day, error=error, **changes)
 
-    def _calculate(self, task: _Task, usage: pa.Table, *, is_new: bool, metrics_available: bool) -> None:
+    def _calculate(self, task: _Task, usage: DayUsage, measured: pa.Table, lacks: Mapping[str, str | None]) -> None:
+        """Calculate a day from ``measured``; ``lacks`` is what the day now has to do without, or has got."""
         job, day = self._job, task.day
         facts, epoch = job.store.facts, job.lease.epoch
-        billing = read_day(facts, BILLING_TABLE, day)
-        if billing.num_rows != task.state.billing_lines:
-            raise StorageError(f"{task.state.billing_lines} billing lines were stored, {billing.num_rows} are there")
-        members, are_new = members_of(facts, self._membership, day, usage, billing, use_stored=task.use_stored)
-        calculated = self._calculator.calculate(Evidence(day, billing, usage, members, metrics_available))
+        use_stored = task.use_stored_members and not usage.is_new
+        members = kept(facts, MEMBERS_TABLE, day) if use_stored else None
+        available = {**task.state.incomplete, **lacks}.get(METRICS) is None
+        evidence = self._recomputer.evidence(task.state, measured, members, metrics_available=available)
+        if members is None:
+            lacks = {**lacks, **self._missing_listings(task)}
+        calculated = self._recomputer.calculate(evidence)
         self._warn_of_unknown(calculated.unknown_types)
-        if task.state.chargeback_calculated:
+        is_same = task.is_optional and is_stored(facts, CHARGEBACKS_TABLE, day, calculated.rows)
+        if task.state.chargeback_calculated and not is_same:
             with job.lease.write() as connection:
                 states.save_day(connection, day, chargeback_calculated=False)
-        if is_new:
-            facts.replace_day(USAGE_TABLE, day, usage, epoch=epoch)
-        if are_new:
-            facts.replace_day(MEMBERS_TABLE, day, members, epoch=epoch)
-        self._dimensions.register(calculated.dimensions)
-        facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)
-        self._record(task, calculated.rows, metrics_available=metrics_available)
+        if usage.is_new:
+            facts.replace_day(USAGE_TABLE, day, measured, epoch=epoch)
+        if members is None:
+            facts.replace_day(MEMBERS_TABLE, day, evidence.members, epoch=epoch)
+        if not is_same:
+            self._write(day, calculated)
+        self._record(task, calculated.rows.num_rows, lacks, is_fetched=usage.is_fetched)
 
-    def _record(self, task: _Task, rows: pa.Table, *, metrics_available: bool) -> None:
-        job = self._job
+    def _missing_listings(self, task: _Task) -> dict[str, str | None]:
+        """What could not be listed in this run: whose something was may have been guessed."""
+        missing: dict[str, str | None] = {listing(kind): None for kind in task.state.missing_listings}
+        for kind, reason in self._job.tally.unlisted.items():
+            missing[listing(kind)] = reason
+            self._job.trouble(f"calculated with the last known of {kind}; done again once it can be listed", task.day)
+        return missing
+
+    def _write(self, day: date, calculated: CalculatedDay) -> None:
+        """The rows of a day. Whom they charge is in the inventory before anybody can see them."""
+        job, rows = self._job, calculated.rows
         charged = set(rows["identity_id"].unique().to_pylist()) - self._identities
-        with job.lease.write() as connection:
-            if charged:
-                found = [Identity(identity_id, self._identity_type) for identity_id in sorted(charged)]
-                shelves.ensure_known(connection, utc_now(), charged=found)
+        if charged:
+            found = [Identity(identity_id, self._identity_type) for identity_id in sorted(charged)]
+            with job.lease.write() as connection:
+                shelves.ensure_known(connection, job.now(), charged=found)
+            self._identities |= charged
+        self._dimensions.register(calculated.dimensions)
+        job.store.facts.replace_day(CHARGEBACKS_TABLE, day, rows, epoch=job.lease.epoch)
+        job.tally.dates_calculated += 1
+        job.tally.chargeback_rows_written += rows.num_rows
+
+    def _record(self, task: _Task, rows: int, lacks: Mapping[str, str | None], *, is_fetched: bool) -> None:
+        state = task.state
+        is_current = is_fetched or not state.has_evidence
+        with self._job.lease.write() as connection:
             states.save_day(
                 connection,
                 task.day,
                 chargeback_calculated=True,
-                calculated_fingerprint=task.state.gathered_fingerprint,
-                metrics_unavailable=not metrics_available,
+                calculated_fingerprint=state.gathered_fingerprint,
+                evidence_version=EVIDENCE_VERSION if is_current else state.evidence_version,
                 failed_attempts=0,
-                chargeback_rows=rows.num_rows,
+                chargeback_rows=rows,
                 error=None,
             )
-        self._identities |= charged
-        job.tally.dates_calculated += 1
-        job.tally.chargeback_rows_written += rows.num_rows
+            states.mark_incomplete(connection, task.day, lacks)
 
     def _warn_of_unknown(self, product_types: tuple[str, ...]) -> None:
         for product_type in product_types:

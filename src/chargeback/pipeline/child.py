@@ -1,8 +1,9 @@
 """A run as a child process: it can be stopped at its time limit, and gives its memory back.
 
-The parent takes the lease, starts the child and hears its progress and its result over a pipe; over the same pipe it
-can ask the child to stop. A child whose parent is gone ends at once: whatever it was doing is crash-safe, and nobody
-else may be kept from going on.
+The parent takes the lease, starts the child and receives its progress and its result over a pipe; over the same pipe it
+can ask the child to stop. The child depends on its parent for nothing else: it keeps its own time limit, and a parent
+that reads nothing does not hold it up. A child whose parent is gone ends at once: whatever it was doing is crash-safe,
+and nobody else may be kept from going on.
 """
 
 from __future__ import annotations
@@ -15,38 +16,43 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from chargeback.config import Tenant
-from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
-from chargeback.model.days import utc_now
-from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult, StopReason, StopSignal
+from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunResult, StopReason, StopSignal
+from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run import run_tenant
+from chargeback.store.control import runs
 from chargeback.store.control.database import Patience
-from chargeback.store.control.lease import EXPIRY, Owner, resume
+from chargeback.store.control.lease import EXPIRY, Lease, Owner, resume
 from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
+#: How long a run that was asked to stop may take to reach a safe place.
 _GRACE_SECONDS = 7
+#: How long a child that is done waits for a parent that does not read its result. The run is recorded by then.
+_DELIVERY_SECONDS = 60
+#: How long a run that has to be ended by force may take to record that.
+_LAST_WORDS_SECONDS = 3
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """What a child needs to know: the tenant, the request, and the epoch of the lease its parent took."""
+class ChildProcesses:
+    """Executes each run in a child process of its own."""
 
-    tenant: Tenant
-    request: RunRequest
-    epoch: int
-    logging: LoggingSettings
-    secrets: frozenset[str]
+    def start(self, assignment: Assignment) -> RunningChild:
+        """Start the process of a run.
+
+        Raises:
+            OSError: the system has no room for it.
+        """
+        return RunningChild(assignment)
 
 
 class RunningChild:
@@ -54,6 +60,7 @@ class RunningChild:
 
     def __init__(self, assignment: Assignment) -> None:
         self._tenant = assignment.tenant
+        self._clock = assignment.clock
         self._pipe, theirs = _SPAWN.Pipe()
         self._process: BaseProcess = _SPAWN.Process(
             target=_main, args=(assignment, theirs), name=f"chargeback run {self._tenant.name}", daemon=False
@@ -71,13 +78,14 @@ class RunningChild:
             with suppress(OSError):
                 self._pipe.send(reason)
 
-    def wait(self, listener: Callable[[Progress], None], timeout_seconds: int) -> RunResult:
-        """Hear the child out; ``timeout_seconds`` of 0 means no limit. Never raises for what happens to the child."""
-        limit = time.monotonic() + timeout_seconds if timeout_seconds else None
+    def wait(self, listener: Callable[[Progress], None]) -> RunResult:
+        """Wait for the end of the child. Never raises for what happens to it."""
+        seconds = self._tenant.settings.tenant_execution_timeout_seconds
+        limit = time.monotonic() + seconds if seconds else None
         result = None
         while result is None:
             if limit is not None and time.monotonic() >= limit:
-                self.stop(StopReason(Outcome.TIMED_OUT, f"Execution timed out after {timeout_seconds}s"))
+                self.stop(_timed_out(self._tenant))
             if self._stop_deadline is not None and time.monotonic() >= self._stop_deadline:
                 self._process.kill()
             try:
@@ -94,17 +102,57 @@ class RunningChild:
             self._process.kill()
             self._process.join()
         self._pipe.close()
-        return result or self._end_of_the_silent()
+        return result or self._result_without_message()
 
-    def _end_of_the_silent(self) -> RunResult:
-        """The result of a child that ended without telling one."""
+    def _result_without_message(self) -> RunResult:
         unexpected = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
         reason = self._stop_reason or StopReason(Outcome.FAILED, unexpected)
-        return RunResult(self._tenant.name, reason.outcome, errors=(reason.error,), completed_at=utc_now())
+        return RunResult(self._tenant.name, reason.outcome, errors=(reason.error,), completed_at=self._clock())
+
+
+class Messenger:
+    """Sends progress and the result to the parent from a thread of its own.
+
+    A parent that reads nothing, because it is paused, never holds up the run: of the progress that cannot be sent only
+    the newest is kept.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._changed = threading.Condition()
+        self._progress: Progress | None = None
+        self._result: RunResult | None = None
+        self._thread = threading.Thread(target=self._send, name="messenger", daemon=True)
+        self._thread.start()
+
+    def show(self, progress: Progress) -> None:
+        """Send this soon, unless there is something newer by then; returns at once."""
+        with self._changed:
+            self._progress = progress
+            self._changed.notify()
+
+    def finish(self, result: RunResult, seconds: float) -> None:
+        """Send the last progress and the result; wait no longer than this until the parent has taken them."""
+        with self._changed:
+            self._result = result
+            self._changed.notify()
+        self._thread.join(seconds)
+
+    def _send(self) -> None:
+        with suppress(OSError):
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._progress or self._result)
+                    progress, self._progress, result = self._progress, None, self._result
+                if progress is not None:
+                    self._pipe.send(progress)
+                if result is not None:
+                    self._pipe.send(result)
+                    return
 
 
 def _main(assignment: Assignment, pipe: Connection) -> None:
-    """The child."""
+    """Run the child process."""
     # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM asks this process alone.
     stop = StopSignal()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -112,30 +160,60 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     tenant = assignment.tenant
     about = {"tenant": tenant.name, "run": assignment.epoch}
     configure_logging(assignment.logging, assignment.secrets, about)
-    threading.Thread(target=_hear, args=(pipe, stop), name="parent", daemon=True).start()
+    threading.Thread(target=_obey_parent, args=(pipe, stop), name="parent", daemon=True).start()
+    threading.Thread(target=_keep_limit, args=(assignment, stop), name="time limit", daemon=True).start()
+    messenger = Messenger(pipe)
     # A database server that is started again is back before anybody else may take the lease.
     store = open_store(tenant, Patience(EXPIRY.total_seconds(), stop))
     try:
         lease = resume(store.control, Owner.this_process(), assignment.epoch)
-        result = run_tenant(tenant, store, lease, assignment.request, stop=stop, listener=pipe.send)
+        result = run_tenant(
+            tenant, store, lease, assignment.request, stop=stop, listener=messenger.show, clock=assignment.clock
+        )
     except LeaseLost as error:
         log.warning("tenant %s: %s; nothing more is written", tenant.name, error)
-        result = _failed(tenant, error)
+        result = _failed(assignment, error)
     except ChargebackError as error:
         log.error("tenant %s: %s", tenant.name, error)
-        result = _failed(tenant, error)
+        result = _failed(assignment, error)
     finally:
         store.close()
-    with suppress(OSError):
-        pipe.send(result)
+    messenger.finish(result, _DELIVERY_SECONDS)
 
 
-def _failed(tenant: Tenant, error: ChargebackError) -> RunResult:
-    return RunResult(tenant.name, Outcome.FAILED, errors=(str(error),), completed_at=utc_now())
+def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
+    name, now = assignment.tenant.name, assignment.clock()
+    return RunResult(name, Outcome.FAILED, errors=(str(error),), completed_at=now)
 
 
-def _hear(pipe: Connection, stop: StopSignal) -> None:
-    """Wait for the parent's wish to stop, or for its end."""
+def _timed_out(tenant: Tenant) -> StopReason:
+    seconds = tenant.settings.tenant_execution_timeout_seconds
+    return StopReason(Outcome.TIMED_OUT, f"Execution timed out after {seconds}s")
+
+
+def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:
+    """Stop the run at its time limit, and end the process when it does not come to a safe place soon: the parent may
+    be paused, and others wait for the lease."""
+    tenant = assignment.tenant
+    if not (seconds := tenant.settings.tenant_execution_timeout_seconds):
+        return
+    never = threading.Event()
+    never.wait(seconds)
+    stop.ask(_timed_out(tenant))
+    never.wait(_GRACE_SECONDS)
+    threading.Timer(_LAST_WORDS_SECONDS, os._exit, (1,)).start()
+    with suppress(ChargebackError), open_store(tenant).control as control:
+        with control.write() as connection:
+            reason = _timed_out(tenant)
+            runs.close_open_run(
+                connection, assignment.epoch, outcome=reason.outcome, error=reason.error, clock=assignment.clock
+            )
+        Lease(control, Owner.this_process(), assignment.epoch).release()
+    os._exit(1)
+
+
+def _obey_parent(pipe: Connection, stop: StopSignal) -> None:
+    """Wait for the parent's request to stop, or for its end."""
     while True:
         try:
             stop.ask(pipe.recv())

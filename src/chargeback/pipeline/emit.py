@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.emitters.contract import Emitter
-from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.errors import ChargebackError, LeaseLost, PluginError, Stopped
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.emit_plan import Due, Wishes, plan
 from chargeback.pipeline.events import Stage
@@ -86,7 +86,7 @@ class _Stage:
             settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
             oldest=self.oldest(emitter),
             kept_from=job.today - timedelta(days=job.tenant.settings.retention_days),
-            newest_only=emitter.kind.wants_newest_only(emitter.params),
+            newest_only=self._newest_only(emitter),
         )
         with job.store.control.read() as connection:
             known = read_emissions(connection, emitter.name)
@@ -96,6 +96,14 @@ class _Stage:
                 for emission in planned.skipped:
                     save_emission(connection, emission)
         return [due for due in planned.due if any(job.wants(day) for day in due.period.days)]
+
+    def _newest_only(self, emitter: ConfiguredEmitter) -> bool:
+        """Whether the emitter wants the newest period alone; not where it cannot tell."""
+        try:
+            return emitter.kind.wants_newest_only(emitter.params)
+        except PluginError as error:
+            self.job.trouble(f"emitter {emitter.name}: {error}")
+            return False
 
     def work(self, emitter: ConfiguredEmitter, due: Sequence[Due], facts: StoredFacts) -> None:
         """Let one emitter write its periods, as many at once as it wants."""
@@ -117,9 +125,11 @@ class _Stage:
         context = emitter.context(self.job.tenant.name, self.job.tenant.settings)
         try:
             return emitter.kind.open(context, emitter.params, self.job.stop)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+        except Stopped:
+            raise
+        except ChargebackError as error:
             self.job.check()
-            return _reason(error)
+            return str(error)
 
     def _attempt(self, emitter: Emitter, due: Sequence[Due], facts: StoredFacts) -> str | None:
         """Why the periods could not be written, if they could not."""
@@ -127,9 +137,9 @@ class _Stage:
             emitter.emit([each.period for each in due], facts)
         except (Stopped, LeaseLost):
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+        except ChargebackError as error:
             self.job.check()  # who is asked to stop may fail in any way
-            return _reason(error)
+            return str(error)
         return None
 
     def _record(self, emitter: ConfiguredEmitter, due: Sequence[Due], error: str | None) -> None:
@@ -150,15 +160,5 @@ class _Stage:
 def _close(emitter: Emitter, name: str) -> None:
     try:
         emitter.close()
-    except (Exception, SystemExit):  # the edge of a plugin
-        log.exception("emitter %s could not be closed", name)
-
-
-def _reason(error: BaseException) -> str:
-    """What went wrong, in words that may be shown; the log has the rest of what nobody foresaw."""
-    if isinstance(error, ChargebackError):
-        return str(error)
-    log.error("an emitter failed", exc_info=error)
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return f"internal error: {type(error).__name__}"
+    except ChargebackError as error:
+        log.warning("emitter %s could not be closed: %s", name, error)

@@ -16,12 +16,13 @@ from chargeback.model.days import DayRange
 from chargeback.pipeline.job import Job
 from chargeback.store.control.emissions import existing_on
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE
-from chargeback.store.queries.daily import daily_sums, instants_of, is_finer_than, stored_rows
-from chargeback.store.queries.engine import Cursor, QueryEngine, Question
-from chargeback.store.queries.export import DEFAULT_COLUMNS, csv_chunks
-from chargeback.store.queries.filters import Filters
-from chargeback.store.queries.tags import TagBooks
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.tenant import TenantStore
 
 _T = TypeVar("_T")
@@ -32,7 +33,7 @@ _LOOK_SECONDS = 0.1
 
 
 def sums_of(batches: Iterator[pa.RecordBatch], by: Sequence[str]) -> Iterator[Sum]:
-    """The rows of :func:`chargeback.store.queries.daily.daily_sums`, one by one."""
+    """Yield the rows of :func:`chargeback.store.queries.daily_totals.daily_totals`, one by one."""
     for batch in batches:
         days, amounts = batch.column("date").to_pylist(), batch.column("amount").to_pylist()
         values = zip(*(batch.column(name).to_pylist() for name in by), strict=True) if by else [()] * len(days)
@@ -41,20 +42,20 @@ def sums_of(batches: Iterator[pa.RecordBatch], by: Sequence[str]) -> Iterator[Su
 
 
 class StoredSums:
-    """Sums and inventory of one tenant, asked through one cursor; what a single scrape needs."""
+    """Sums and inventory of one tenant, through one reader; what a single scrape needs."""
 
-    def __init__(self, store: TenantStore, cursor: Cursor) -> None:
+    def __init__(self, store: TenantStore, reader: TenantReader) -> None:
         self._store = store
-        self._cursor = cursor
+        self._reader = reader
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Sums of chargebacks, see :class:`chargeback.emitters.contract.Facts`."""
         limit = None if most is None else (most, OTHER)
-        return sums_of(daily_sums(self._cursor, self._store.facts, CHARGEBACKS_TABLE, days, by, limit), by)
+        return sums_of(daily_totals(self._reader, CHARGEBACKS, days, by, limit), by)
 
     def billed(self, days: DayRange, by: Sequence[str]) -> Iterator[Sum]:
         """Sums of billing lines."""
-        return sums_of(daily_sums(self._cursor, self._store.facts, BILLING_TABLE, days, by), by)
+        return sums_of(daily_totals(self._reader, BILLING_LINES, days, by), by)
 
     def existing(self, days: Sequence[date]) -> Mapping[date, Existing]:
         """The inventory of each of these days."""
@@ -66,55 +67,56 @@ class StoredSums:
 class StoredFacts:
     """The facts of one tenant, for its emitters; see :class:`chargeback.emitters.contract.Facts`.
 
-    ``check`` raises when the work is to end; what is being asked is then interrupted through the ``question``.
-    ``days`` are those that the present emitter may see.
+    ``check`` raises when the run is to end; queries that run then are interrupted through ``token``. ``days`` are those
+    that the present emitter may see. Tags are those at the beginning of the stage.
     """
 
-    def __init__(self, store: TenantStore, engine: QueryEngine, question: Question, check: Callable[[], None]) -> None:
+    def __init__(
+        self, store: TenantStore, engine: QueryEngine, token: CancellationToken, check: Callable[[], None]
+    ) -> None:
         self._store = store
         self._engine = engine
-        self._question = question
+        self._token = token
         self._check = check
         self.days: Sequence[date] = ()
         with store.control.read() as connection:
-            self._book = TagBooks().of(store.tenant_name, connection)
+            self._tags = TagCache().load(store.tenant_name, connection)
 
     def rows(self, period: Period) -> Iterator[pa.RecordBatch]:
         """The rows of a period as they are stored."""
-        return self._ask(lambda cursor: stored_rows(cursor, self._store.facts, period.days))
+        return self._query(lambda reader: stored_rows(reader, CHARGEBACKS, period.days))
 
     def csv(self, period: Period) -> Iterator[memoryview]:
         """The rows of a period as CSV."""
-        return self._ask(lambda cursor: self._csv(cursor, period))
+        return self._query(lambda reader: self._csv(reader, period))
 
-    def _csv(self, cursor: Cursor, period: Period) -> Iterator[memoryview]:
-        facts, unit = self._store.facts, _UNITS.get(period.aggregation)
-        per = unit if unit and is_finer_than(cursor, facts, period.days, unit) else None
-        window = instants_of(period.days)
-        return csv_chunks(cursor, facts, window, Filters(), DEFAULT_COLUMNS, self._book, per=per)
+    def _csv(self, reader: TenantReader, period: Period) -> Iterator[memoryview]:
+        unit = _UNITS.get(period.aggregation)
+        per = unit if unit and is_finer_than(reader, CHARGEBACKS, period.days, unit) else None
+        return reader.export_csv(CHARGEBACKS, Selection.of_days(period.days), per=per)
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Sums of chargebacks."""
-        return self._ask(lambda cursor: StoredSums(self._store, cursor).charged(days, by, most))
+        return self._query(lambda reader: StoredSums(self._store, reader).charged(days, by, most))
 
     def billed(self, days: DayRange, by: Sequence[str]) -> Iterator[Sum]:
         """Sums of billing lines."""
-        return self._ask(lambda cursor: StoredSums(self._store, cursor).billed(days, by))
+        return self._query(lambda reader: StoredSums(self._store, reader).billed(days, by))
 
     def existing(self, days: Sequence[date]) -> Mapping[date, Existing]:
         """The inventory of each of these days."""
-        (found,) = self._ask(lambda cursor: iter([StoredSums(self._store, cursor).existing(days)]))
+        (found,) = self._query(lambda reader: iter([StoredSums(self._store, reader).existing(days)]))
         return found
 
     def check(self) -> None:
         """Go on only if nobody asked the run to end."""
         self._check()
 
-    def _ask(self, ask: Callable[[Cursor], Iterator[_T]]) -> Iterator[_T]:
+    def _query(self, query: Callable[[TenantReader], Iterator[_T]]) -> Iterator[_T]:
         self.check()
         try:
-            with self._engine.asking(self._question) as cursor:
-                yield from ask(cursor)
+            with self._engine.cursor(self._token) as cursor:
+                yield from query(TenantReader(cursor, self._store.facts, self._tags))
         except QueryTimeout:
             self.check()
             raise
@@ -122,19 +124,19 @@ class StoredFacts:
 
 @contextmanager
 def facts_for(job: Job) -> Iterator[StoredFacts]:
-    """The facts for the emitters of one run; whatever they ask is interrupted when the run is asked to end."""
-    question, ended = Question(), threading.Event()
+    """Open the facts for the emitters of one run; their queries are interrupted when the run is asked to end."""
+    token, ended = CancellationToken(), threading.Event()
 
     def _watch() -> None:
         while not ended.wait(_LOOK_SECONDS):  # again and again: an interrupt between two statements is lost
             if job.stop.is_set() or job.lease.lost.is_set():
-                question.cancel()
+                token.cancel()
 
     engine = QueryEngine()
     watcher = threading.Thread(target=_watch, name="emitters' watcher", daemon=True)
     watcher.start()
     try:
-        yield StoredFacts(job.store, engine, question, job.check)
+        yield StoredFacts(job.store, engine, token, job.check)
     finally:
         ended.set()
         watcher.join()

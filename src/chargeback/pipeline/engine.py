@@ -1,115 +1,110 @@
-"""The engine: runs of many tenants, periodically and on demand, each in a child process under the tenant's lease."""
+"""The engine: when tenants are run. Periodically, on demand, or once; the supervisor has the runs done."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from apscheduler.executors.pool import ThreadPoolExecutor as JobExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
 from prometheus_client import CollectorRegistry
 
-from chargeback.config import Configuration, Tenant
-from chargeback.errors import ChargebackError, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
-from chargeback.logs import log_context
-from chargeback.model.days import has_passed, utc_now
-from chargeback.pipeline.child import Assignment, RunningChild
-from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
-from chargeback.pipeline.meters import RunMeters
+from chargeback.config import Configuration
+from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
+from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.pipeline.child import ChildProcesses
+from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.executor import RunExecutor
+from chargeback.pipeline.places import Places
+from chargeback.pipeline.schedule import NextTurn, Schedule
+from chargeback.pipeline.supervisor import Supervisor
+from chargeback.pipeline.suspensions import Suspensions
 from chargeback.store.control import runs
-from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire
-from chargeback.store.tenant import TenantStore, open_store
+from chargeback.store.control.lease import EXPIRY, Lease
+from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 
+#: How long to wait before a database that could not be used is tried again: longer and longer, in seconds.
+_FIRST_RETRY, _LONGEST_RETRY = 1.0, 30.0
+#: How long :meth:`Engine.stop` waits for what is under way, in seconds; runs are killed before that.
+_STOP_SECONDS = 8.0
+_COMPLETED = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_ERRORS})
+
 
 class Engine:
-    """Runs the tenants of a configuration.
+    """Runs the tenants of a configuration, as many at the same time as ``features.max_parallel_tenants`` allows.
 
-    ``listener`` hears the progress of every run, from the thread that waits for it. Safe for use by several threads.
+    ``listener`` is called with the progress of every run, in the thread that waits for it. ``clock`` tells the time to
+    the engine and to every run; it has to survive pickling, because a run may be a process. Safe for use by several
+    threads.
+
+    Attributes:
+        failure: why the service cannot go on: a tenant's database is of a newer version, found at start.
     """
 
-    def __init__(self, configuration: Configuration, listener: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        listener: Callable[[Progress], None] | None,
+        executor: RunExecutor | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.failure: SchemaError | None = None
         self._configuration = configuration
-        self._listener = listener or (lambda _: None)
+        self._clock = clock
         self._stores = {name: open_store(tenant) for name, tenant in configuration.tenants.items()}
-        self._lock = threading.Lock()
-        self._children: set[RunningChild] = set()
         self._stopping = threading.Event()
-        self._triggered = ThreadPoolExecutor(len(self._stores) or 1, thread_name_prefix="trigger")
-        self._refreshing = JobExecutor(configuration.features.max_parallel_tenants)
-        self._scheduler: BackgroundScheduler | None = None
-        self._suspensions = Suspensions(self._stores, configuration)
-        self._meters = RunMeters(
+        self._places = Places(configuration.features.max_parallel_tenants)
+        self._suspensions = Suspensions(self._stores)
+        self._supervisor = Supervisor(
+            configuration,
             self._stores,
-            in_progress=lambda: len(self._children),
-            queued=self._refreshing._pool._work_queue.qsize,
+            executor or ChildProcesses(),
+            self._suspensions,
+            listener=listener or (lambda _: None),
+            queued=lambda: self._places.waiting,
+            clock=clock,
         )
+        self._schedule = Schedule(self._take_turn, clock)
+        self._on_failure: Callable[[], None] = lambda: None
+        self._is_worker = False
+        self._lock = threading.Lock()
+        self._triggered: set[threading.Thread] = set()
+        self._tried: set[str] = set()
+        self._attempts: dict[str, int] = {}
+        self._last_news: dict[str, str] = {}
 
     @property
     def registry(self) -> CollectorRegistry:
         """The metrics of the runs of this process."""
-        return self._meters.registry
+        return self._supervisor.meters.registry
 
-    def prepare(self, tenants: Sequence[str] | None = None) -> None:
-        """Bring the control databases to this version's schema.
+    def start(self, on_failure: Callable[[], None] = lambda: None) -> None:
+        """Prepare every tenant, and run it now and then periodically where the configuration says so; returns at once.
 
-        Raises:
-            SchemaError: one of them is ahead of this version, or its history is broken.
-            StorageError: one of them cannot be used.
+        Each tenant is prepared as soon as its database answers: its schema is brought to this version and its
+        suspension is cleared. ``on_failure`` is called when the service cannot go on; :attr:`failure` says why.
         """
-        for name in tenants if tenants is not None else self._stores:
-            self._stores[name].control.upgrade()
-
-    def start(self) -> None:
-        """Forget suspensions, and run every tenant now and then periodically, where the configuration says so.
-
-        A tenant whose database cannot be reached now is tried again with every run.
-
-        Raises:
-            SchemaError: a control database is ahead of this version, or its history is broken.
-        """
-        for name in self._stores:
-            try:
-                self.prepare([name])
-                self._suspensions.forget(name)
-            except SchemaError:
-                raise
-            except StorageError as error:
-                log.error("tenant %s: %s", name, error)
-        features = self._configuration.features
-        if not features.enable_periodic_refresh:
-            return
-        self._scheduler = BackgroundScheduler(
-            executors={"default": self._refreshing},
-            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
-        )
-        for name in self._stores:
-            self._scheduler.add_job(
-                self._refresh,
-                "interval",
-                args=[name],
-                id=name,
-                seconds=features.refresh_interval,
-                next_run_time=utc_now(),
-            )
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a skipped run is no news: one is in progress
-        self._scheduler.start()
+        self._is_worker = True
+        self._on_failure = on_failure
+        if not self._stopping.is_set():
+            self._schedule.start(self._stores)
 
     def stop(self) -> None:
         """Stop every run at its next safe place, and wait for their end."""
         self._stopping.set()
+        self._schedule.stop()
+        self._places.close()
+        self._supervisor.stop()
+        deadline = time.monotonic() + _STOP_SECONDS
         with self._lock:
-            children = list(self._children)
-        for child in children:
-            child.stop()
-        if self._scheduler is not None:
-            self._scheduler.shutdown(wait=True)
-            self._scheduler = None
-        self._triggered.shutdown(wait=True)
+            triggered = list(self._triggered)
+        for thread in triggered:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._schedule.join(max(0.0, deadline - time.monotonic()))
         for store in self._stores.values():
             store.close()
 
@@ -117,190 +112,147 @@ class Engine:
         """Start a run; returns when the lease is taken and the run is under way.
 
         Raises:
-            TenantSuspended: the tenant was suspended.
+            TenantSuspended: the tenant is suspended.
             LeaseHeld: a run is in progress.
+            EngineBusy: as many runs are under way as may be.
             NoRunner: the engine is stopping.
             StorageError: the tenant's storage cannot be used.
         """
         if self._stopping.is_set():
             raise NoRunner("the service is stopping")
+        self._open(tenant_name)
         if reason := self._suspensions.reason(tenant_name):
             raise TenantSuspended(f"Tenant {tenant_name} is suspended: {reason}", tenant=tenant_name)
-        self.prepare([tenant_name])
-        lease = self._acquire(tenant_name)
-        self._triggered.submit(self._run_logged, self._configuration.tenants[tenant_name], lease, request)
+        lease = self._supervisor.acquire(tenant_name)
+        if not self._places.try_take():
+            lease.release()
+            raise EngineBusy(
+                f"As many runs are under way as features.max_parallel_tenants allows "
+                f"({self._configuration.features.max_parallel_tenants}); try again when one of them has ended"
+            )
+        thread = threading.Thread(
+            target=self._run_triggered, args=(tenant_name, lease, request), name=f"trigger {tenant_name}", daemon=True
+        )
+        with self._lock:
+            self._triggered.add(thread)
+        thread.start()
 
     def run_once(self, tenants: Sequence[str], request: RunRequest) -> list[RunResult]:
-        """One run of each of the tenants, several at the same time; their results in the same order.
+        """Run each of the tenants to its end, several at the same time; return their results in the same order.
 
         Raises:
             SchemaError: a control database is ahead of this version, or its history is broken.
         """
-        with ThreadPoolExecutor(self._configuration.features.max_parallel_tenants) as pool:
-            return list(pool.map(lambda name: self._run_now(name, request), tenants))
+        with ThreadPoolExecutor(len(tenants) or 1) as pool:
+            return list(pool.map(lambda name: self._run_to_end(name, request), tenants))
 
-    def _run_now(self, name: str, request: RunRequest) -> RunResult:
+    def _run_to_end(self, name: str, request: RunRequest) -> RunResult:
         try:
-            self.prepare([name])
-            lease = self._acquire(name)
+            self._open(name)
+            if not self._places.take():
+                return RunResult(name, STOPPED.outcome, errors=(STOPPED.error,), completed_at=self._clock())
+            try:
+                return self._supervisor.run(name, self._supervisor.acquire(name), request)
+            finally:
+                self._places.give_back()
         except SchemaError:
             raise
         except StorageError as error:
-            return RunResult(name, Outcome.FAILED, errors=(str(error),), completed_at=utc_now())
-        return self._run(self._configuration.tenants[name], lease, request)
+            return RunResult(name, Outcome.FAILED, errors=(str(error),), completed_at=self._clock())
 
-    def _refresh(self, name: str) -> None:
-        """One periodic run, unless there is a reason not to."""
-        if self._stopping.is_set() or self._suspensions.reason(name):
-            return
-        tenant, store = self._configuration.tenants[name], self._stores[name]
+    def _run_triggered(self, name: str, lease: Lease, request: RunRequest) -> None:
         try:
-            store.control.upgrade()
-            if _ran_lately(tenant, store):
-                return
-            lease = self._acquire(name)
-        except LeaseHeld:
-            self._try_again_soon(name)
-            return
-        except StorageError as error:
-            log.error("tenant %s: %s", name, error)
-            self._suspensions.count_storage_failure(name, str(error))
-            return
-        self._run_logged(tenant, lease, RunRequest())
-
-    def _try_again_soon(self, name: str) -> None:
-        """Another process works on the tenant. Should it die, its work is taken up when its lease has expired."""
-        if self._scheduler is not None:
-            self._scheduler.add_job(
-                self._refresh,
-                "date",
-                args=[name],
-                id=f"{name} again",
-                run_date=utc_now() + EXPIRY,
-                replace_existing=True,
-            )
-
-    def _acquire(self, name: str) -> Lease:
-        try:
-            return acquire(self._stores[name].control, Owner.this_process())
-        except LeaseHeld:
-            raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
-
-    def _run_logged(self, tenant: Tenant, lease: Lease, request: RunRequest) -> None:
-        """A run of which nobody awaits the result: at the edge of its thread, every failure is logged."""
-        try:
-            self._run(tenant, lease, request)
-        except Exception:
-            log.exception("tenant %s: the run could not be done", tenant.name)
-
-    def _run(self, tenant: Tenant, lease: Lease, request: RunRequest) -> RunResult:
-        with log_context(tenant=tenant.name, run=lease.epoch):
-            return self._run_in_child(tenant, lease, request)
-
-    def _run_in_child(self, tenant: Tenant, lease: Lease, request: RunRequest) -> RunResult:
-        configuration = self._configuration
-        assignment = Assignment(tenant, request, lease.epoch, configuration.logging, configuration.secrets())
-        self._meters.begin(tenant.name)
-        child = RunningChild(assignment)
-        with self._lock:
-            self._children.add(child)
-        try:
-            if self._stopping.is_set():
-                child.stop()
-            result = child.wait(self._hear, tenant.settings.tenant_execution_timeout_seconds)
+            self._supervisor.run(name, lease, request)
+        except Exception:  # the outermost edge of a thread whose result no one awaits
+            log.exception("tenant %s: the run could not be done", name)
         finally:
+            self._places.give_back()
             with self._lock:
-                self._children.discard(child)
-        self._meters.end(result)
-        self._settle(tenant.name, lease, result)
-        _log_result(result)
-        self._suspensions.announce(tenant.name)
-        return result
+                self._triggered.discard(threading.current_thread())
 
-    def _hear(self, progress: Progress) -> None:
-        self._meters.hear(progress)
-        self._listener(progress)
+    def _open(self, name: str) -> None:
+        """Bring the storage to this version's schema, as this tenant's; a worker also clears an earlier suspension."""
+        self._stores[name].prepare()
+        if self._is_worker:
+            self._suspensions.clear_at_start(name)
 
-    def _settle(self, name: str, lease: Lease, result: RunResult) -> None:
-        """Record the end of a run whose process could not do so itself, and free the tenant."""
+    def _take_turn(self, name: str) -> NextTurn | None:
+        """Prepare the tenant, and run it unless there is a reason not to; return when to look at it again."""
         try:
-            with self._stores[name].control.write() as connection:
-                error = result.errors[0] if result.errors else ""
-                runs.close_open_run(connection, lease.epoch, outcome=result.outcome, error=error)
-            lease.release()
-        except ChargebackError as error:
-            log.error("tenant %s: the end of the run could not be recorded: %s", name, error)
+            self._open(name)
+            turn = self._reason_to_wait(name)
+            self._log_recovery(name)
+            if not self._configuration.features.enable_periodic_refresh:
+                return None
+            return turn or self._refresh(name)
+        except SchemaError as error:
+            if name not in self._tried:
+                self.failure = error
+                self._on_failure()
+                return None
+            return self._after_storage_error(name, error)
+        except StorageError as error:
+            return self._after_storage_error(name, error)
+        finally:
+            self._tried.add(name)
 
-
-class Suspensions:
-    """Which tenants are suspended: by their control database, or, when that is the cause, by memory."""
-
-    def __init__(self, stores: dict[str, TenantStore], configuration: Configuration) -> None:
-        self._stores = stores
-        self._configuration = configuration
-        self._lock = threading.Lock()
-        self._storage_failures: dict[str, int] = {}
-        self._in_memory: dict[str, str] = {}
-        self._announced: set[str] = set()
-
-    def forget(self, name: str) -> None:
-        """A worker starts: the tenant is active again."""
-        with self._stores[name].control.write() as connection:
-            runs.clear_suspension(connection)
-
-    def reason(self, name: str) -> str | None:
-        """Why the tenant is suspended, or none."""
-        if name in self._in_memory:
-            return self._in_memory[name]
+    def _refresh(self, name: str) -> NextTurn | None:
+        """Run the tenant when there is a place, unless another process does so already."""
+        if not self._places.take():
+            return None
+        began = time.monotonic()
         try:
-            with self._stores[name].control.read() as connection:
-                return runs.suspended_because(connection)
-        except StorageError:
-            return None  # not known to be suspended; the run itself will meet the same trouble and count it
+            lease = self._supervisor.acquire(name)
+            self._last_news.pop(name, None)
+            result = self._supervisor.run(name, lease, RunRequest())
+        except LeaseHeld:
+            # Should that process die, its work is taken up when its lease has expired.
+            return self._news(name, EXPIRY.total_seconds(), "a run is in progress")
+        finally:
+            self._places.give_back()
+        return self._turn_after(name, result, time.monotonic() - began)
 
-    def count_storage_failure(self, name: str, reason: str) -> None:
-        """One more run that could not even begin because of the tenant's storage."""
-        with self._lock:
-            failures = self._storage_failures[name] = self._storage_failures.get(name, 0) + 1
-            if failures >= self._configuration.tenants[name].settings.gather_failure_threshold:
-                self._in_memory[name] = reason
-        if name in self._in_memory:
-            self.announce(name)
+    def _turn_after(self, name: str, result: RunResult, took: float) -> NextTurn:
+        interval = self._configuration.features.refresh_interval
+        gap = self._configuration.tenants[name].plugin_settings.min_refresh_gap_seconds
+        how = result.outcome.replace("_", " ")
+        seconds = interval - took % interval  # what fell due during the run is skipped
+        if result.outcome in _COMPLETED and gap - took > seconds:
+            return NextTurn(gap - took, f"the last run {how}; min_refresh_gap_seconds is {gap}")
+        return NextTurn(seconds, f"the last run {how}; refresh_interval is {interval}")
 
-    def announce(self, name: str) -> None:
-        """After a run: log the alert of a tenant that has just been suspended, and of the engine that has nobody
-        left."""
-        if self.reason(name) is None:
-            self._storage_failures.pop(name, None)  # the run could begin
-            return
-        with self._lock:
-            if name in self._announced:
-                return
-            self._announced.add(name)
-            log.critical("ALERT: Tenant %s has been permanently suspended", name)
-            if self._announced == self._stores.keys():
-                log.critical("ALERT: All %d tenant(s) have been permanently suspended", len(self._stores))
+    def _reason_to_wait(self, name: str) -> NextTurn | None:
+        """Return the turn to wait for when the tenant is suspended or was run just now, else None."""
+        if reason := self._suspensions.reason(name):
+            return self._news(name, self._configuration.features.refresh_interval, f"it is suspended: {reason}")
+        gap = timedelta(seconds=self._configuration.tenants[name].plugin_settings.min_refresh_gap_seconds)
+        with self._stores[name].control.read() as connection:
+            started = runs.start_of_last_completed(connection)
+        if started is None:
+            return None
+        # A start far ahead was written under a clock that has been put back since: no one waits until then.
+        left = (gap - abs(self._clock() - started)).total_seconds()
+        if left <= 0:
+            return None
+        began = render_instant(started.replace(microsecond=0))
+        why = f"the last run began at {began} and completed; min_refresh_gap_seconds is {gap.total_seconds():.0f}"
+        return self._news(name, left, why)
 
+    def _after_storage_error(self, name: str, error: StorageError) -> NextTurn:
+        """Try again, later and later; never give up: a database that is away comes back."""
+        attempts = self._attempts[name] = self._attempts.get(name, 0) + 1
+        seconds = min(_FIRST_RETRY * 2.0 ** min(attempts - 1, 10), _LONGEST_RETRY)
+        if self._news(name, seconds, str(error)).is_news:
+            log.error("tenant %s: its storage cannot be used; trying again until it can: %s", name, error)
+        return NextTurn(seconds, str(error), is_news=False)
 
-def _ran_lately(tenant: Tenant, store: TenantStore) -> bool:
-    """Whether a run ended by itself less than ``min_refresh_gap_seconds`` ago."""
-    gap = timedelta(seconds=tenant.plugin_settings.min_refresh_gap_seconds)
-    with store.control.read() as connection:
-        ended = runs.last_finished(connection)
-    return not has_passed(gap, ended)
+    def _log_recovery(self, name: str) -> None:
+        if self._attempts.pop(name, 0):
+            self._last_news.pop(name, None)
+            log.info("tenant %s: its storage can be used again", name)
 
-
-def _log_result(result: RunResult) -> None:
-    if result.outcome is Outcome.COMPLETED:
-        log.info(
-            "Tenant %s: gathered=%d, pending=%d, calculated=%d, rows=%d",
-            result.tenant,
-            result.dates_gathered,
-            result.dates_pending,
-            result.dates_calculated,
-            result.chargeback_rows_written,
-        )
-    elif result.outcome is Outcome.COMPLETED_WITH_ERRORS:
-        log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
-    else:
-        log.error("Tenant %s: the run %s: %s", result.tenant, result.outcome.replace("_", " "), list(result.errors))
+    def _news(self, name: str, seconds: float, why: str) -> NextTurn:
+        """Return a turn that is logged unless the same was the last that was said of the tenant."""
+        is_news = self._last_news.get(name) != why
+        self._last_news[name] = why
+        return NextTurn(seconds, why, is_news=is_news)

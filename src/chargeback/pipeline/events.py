@@ -59,54 +59,66 @@ class RunRequest:
     """What a run shall do: by default everything that is due.
 
     ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
-    ``recalculate`` those days are calculated again although their inputs have not changed, with usage fetched anew.
+    ``recalculate`` those days are calculated again although their inputs have not changed, with usage fetched anew, and
+    with ``accept_less`` also from answers that are less than what is stored.
     """
 
     start: date | None = None
     end: date | None = None
     recalculate: bool = False
+    accept_less: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What a run has done and needed so far, for the metrics of the service; no number of it ever falls.
+@dataclass(slots=True, kw_only=True)
+class RunCounts:
+    """What a run has done. The only place where its counters are listed: progress, result and metrics share them."""
+
+    dates_gathered: int = 0
+    dates_pending: int = 0
+    dates_calculated: int = 0
+    chargeback_rows_written: int = 0
+    lines: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Account(RunCounts):
+    """What a run has done and needed so far, for the metrics of the service.
 
     ``stage_seconds`` is the time spent in each stage; ``calls`` counts requests by source and HTTP status (``none``
     where no answer came).
     """
 
-    dates_gathered: int = 0
-    dates_calculated: int = 0
-    lines: int = 0
-    rows: int = 0
     stage_seconds: Mapping[Stage, float] = field(default_factory=dict)
     calls: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: ``done`` of ``total`` days of its stage, and what it has handled so far in all."""
+    """How far a run is: ``done`` of ``total`` days of its stage, and what it has done so far in all."""
 
     tenant: str
     stage: Stage
     day: date | None = None
     done: int = 0
     total: int = 0
-    lines: int = 0
-    rows: int = 0
-    account: Account = Account()
+    account: Account = field(default_factory=Account)
+
+    @property
+    def lines(self) -> int:
+        """How many billing lines were gathered."""
+        return self.account.lines
+
+    @property
+    def rows(self) -> int:
+        """How many chargeback rows were written."""
+        return self.account.chargeback_rows_written
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+@dataclass(slots=True)
+class RunResult(Account):
     """What a run did. ``errors`` are sentences; a run with errors is not lost, only partial."""
 
     tenant: str
     outcome: Outcome
-    dates_gathered: int = 0
-    dates_pending: int = 0
-    dates_calculated: int = 0
-    chargeback_rows_written: int = 0
-    errors: tuple[str, ...] = field(default=())
+    errors: tuple[str, ...] = ()
     completed_at: datetime | None = None
-    account: Account = Account()

@@ -1,93 +1,156 @@
-"""Evidence: usage and members of a day, fetched or kept.
+"""Evidence: usage and members of a day, fetched or kept. Nothing poorer ever replaces something richer.
 
 Usage is fetched ahead of the calculation by a few threads. When the metrics source turns out to be unreachable it is
-not asked again in the same run. What a day was once calculated from is kept and used again; only a request to
-recalculate fetches anew, and a poorer answer never replaces a stored one without being logged.
+not asked again in the same run. What a day was once calculated from is kept and used again. Where it is fetched anew,
+each resource keeps, measure by measure, the richer of both answers; a smaller one is only taken by a request that
+says so.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from threading import Event
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.members import Membership
-from chargeback.ecosystems.contract import Gatherer
-from chargeback.errors import DamagedFacts, SourceError, SourceUnavailable
+from chargeback.ecosystems.contract import Gatherer, MeasuredUsage
+from chargeback.errors import DamagedFacts, SourceError, SourcePartial, SourceUnavailable
 from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
-from chargeback.store.facts.tables import MEMBERS_TABLE, USAGE_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import ORDER, USAGE_TABLE, FactTables, read_day
 
 log = logging.getLogger(__name__)
+
+#: What one source answers twice may differ in the last digits of a double; that is not less.
+_NOISE: Final = 1e-9
+_KEYS: Final = ["measure", "resource_id", "subject"]
+
+Resolve = Callable[[date, pa.Table], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A day whose usage is wanted. ``use_stored``: stored evidence is enough. ``replace``: what is fetched replaces
+    it even where it is less."""
+
+    day: date
+    use_stored: bool
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """The usage of a day, or why there is none. ``is_new`` tells that it is not stored yet."""
+    """The usage of a day, or why there is none.
+
+    Attributes:
+        table: what is known of the day after the source was asked, or stored evidence that is enough.
+        is_new: it is not stored yet as it is.
+        is_fetched: the source was asked, and has answered.
+        stored: what is stored of the day; none where that is lost.
+        poorer: the measures of which the source has less than is stored.
+        error: why there is no ``table``.
+    """
 
     table: pa.Table | None
-    is_new: bool
+    is_new: bool = False
+    is_fetched: bool = False
+    stored: pa.Table | None = None
+    poorer: tuple[str, ...] = ()
     error: SourceError | None = None
 
 
 class UsageFetcher:
-    """Fetches usage ahead, in the order in which the days will be asked for."""
+    """Fetches usage ahead, in the order in which the days will be asked for. ``resolve`` tells whose kept usage is."""
 
-    def __init__(self, gatherer: Gatherer, inventory: Inventory, facts: FactTables, *, workers: int) -> None:
+    table_name = USAGE_TABLE
+
+    def __init__(
+        self,
+        gatherer: Gatherer,
+        inventory: Inventory,
+        facts: FactTables,
+        *,
+        workers: int,
+        resolve: Resolve = lambda _, usage: usage,
+    ) -> None:
         self._gatherer = gatherer
         self._inventory = inventory
         self._facts = facts
         self._workers = workers
+        self._resolve = resolve
         self._unreachable: SourceUnavailable | None = None
 
     @contextmanager
-    def fetching(self, days: Sequence[tuple[date, bool]]) -> Iterator[Iterator[DayUsage]]:
-        """The usage of each of ``days``, given as (day, whether stored evidence is used)."""
+    def fetching(self, wanted: Sequence[Wanted]) -> Iterator[Iterator[DayUsage]]:
+        """The usage of each of these days."""
         abandoned = Event()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="usage") as pool:
             try:
-                yield self._in_order(pool, days, abandoned)
+                yield self._in_order(pool, wanted, abandoned)
             finally:
                 abandoned.set()
 
-    def _in_order(
-        self, pool: ThreadPoolExecutor, days: Sequence[tuple[date, bool]], abandoned: Event
-    ) -> Iterator[DayUsage]:
+    def _in_order(self, pool: ThreadPoolExecutor, wanted: Sequence[Wanted], abandoned: Event) -> Iterator[DayUsage]:
         ahead: list[Future[DayUsage]] = []
         position = 0
-        for _ in days:
-            while position < len(days) and len(ahead) < 2 * self._workers:
-                ahead.append(pool.submit(self._day_logged, *days[position], abandoned))
+        for _ in wanted:
+            while position < len(wanted) and len(ahead) < 2 * self._workers:
+                ahead.append(pool.submit(self._day_logged, wanted[position], abandoned))
                 position += 1
             yield ahead.pop(0).result()
 
-    def _day_logged(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
-        with log_context(date=day):
-            return self._day(day, use_stored, abandoned)
+    def _day_logged(self, wanted: Wanted, abandoned: Event) -> DayUsage:
+        with log_context(date=wanted.day):
+            return self._day(wanted, abandoned)
 
-    def _day(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
-        stored = kept(self._facts, USAGE_TABLE, day)
-        if use_stored and stored is not None:
-            return DayUsage(stored, is_new=False)
+    def _day(self, wanted: Wanted, abandoned: Event) -> DayUsage:
+        day, stored = wanted.day, kept(self._facts, self.table_name, wanted.day)
+        if wanted.use_stored and stored is not None:
+            return DayUsage(stored, stored=stored)
         if self._unreachable is not None or abandoned.is_set():
-            return DayUsage(None, is_new=False, error=self._unreachable)
+            return DayUsage(None, stored=stored, error=self._unreachable)
         try:
-            measured = self._gatherer.usage(day, self._inventory)
+            measured = self._measure(day)
         except SourceError as error:
-            if isinstance(error, SourceUnavailable):
+            # An incomplete answer tells nothing of other days.
+            if isinstance(error, SourceUnavailable) and not isinstance(error, SourcePartial):
                 self._unreachable = error
-            return DayUsage(None, is_new=False, error=error)
+            return DayUsage(None, stored=stored, error=error)
         if measured.dropped:
             log.warning("%s: %d samples were NaN, infinite or negative and do not count", day, measured.dropped)
-        table = measured.table if stored is None else without_loss(day, stored, measured.table)
-        return DayUsage(table, is_new=True)
+        before = None if stored is None else self._comparable(stored)
+        if before is None or wanted.replace:
+            return DayUsage(measured.table, is_new=True, is_fetched=True, stored=stored)
+        table = richer_of(before, measured.table)
+        poorer = self._poorer(day, before, table, measured.table)
+        return DayUsage(table, table is not before, is_fetched=True, stored=stored, poorer=poorer)
+
+    def _measure(self, day: date) -> MeasuredUsage:
+        return self._gatherer.usage(day, self._inventory)
+
+    def _comparable(self, stored: pa.Table) -> pa.Table:
+        """Of what is stored, what the source can be asked for."""
+        return stored
+
+    def _poorer(self, day: date, stored: pa.Table, merged: pa.Table, fetched: pa.Table) -> tuple[str, ...]:
+        """The measures of ``stored`` of which more is known than was fetched."""
+        if merged is fetched or stored.num_rows == 0 or stored.equals(fetched):
+            return ()
+        known, now = (_sums(self._resolve(day, usage)) for usage in (merged, fetched))
+        measures = set(self._resolve(day, stored)["measure"].to_pylist())
+        return tuple(
+            measure
+            for measure in sorted(measures & known.keys())
+            if measure not in now or abs(known[measure] - now[measure]) > _NOISE * known[measure]
+        )
 
 
 def kept(facts: FactTables, name: str, day: date) -> pa.Table | None:
@@ -99,35 +162,39 @@ def kept(facts: FactTables, name: str, day: date) -> pa.Table | None:
         return None
 
 
-def without_loss(day: date, stored: pa.Table, fetched: pa.Table) -> pa.Table:
-    """What was fetched, and of the measures that are not answered for any more what was stored.
-
-    Logs every measure of which less is known now than before.
-    """
-    kept = [fetched]
-    for measure in sorted(set(stored["measure"].to_pylist())):
-        before, now = _of_measure(stored, measure), _of_measure(fetched, measure)
-        if now.num_rows == 0:
-            log.warning("%s: the metrics source has no %s any more; the stored measurements are kept", day, measure)
-            kept.append(before)
-        elif now.num_rows < before.num_rows or pc.sum(now["value"]).as_py() < pc.sum(before["value"]).as_py():
-            log.warning(
-                "%s: %s is measured anew with less than before: %d series adding up to %s, formerly %d with %s",
-                *(day, measure, now.num_rows, pc.sum(now["value"]).as_py()),
-                *(before.num_rows, pc.sum(before["value"]).as_py()),
-            )
-    return pa.concat_tables(kept)
+def richer_of(stored: pa.Table, fetched: pa.Table) -> pa.Table:
+    """For each measure of each resource, what was fetched if it is all that was stored and more, else what was stored;
+    ``stored`` itself where nothing is to be gained."""
+    if stored.num_rows == 0:
+        return fetched if fetched.num_rows else stored
+    gained = _where_less(fetched, stored) - _where_less(stored, fetched)
+    if not gained:
+        return stored
+    parts = pa.concat_tables([_only(stored, gained, invert=True), _only(fetched, gained)])
+    return parts.sort_by([(name, "ascending") for name in ORDER[USAGE_TABLE]])
 
 
-def _of_measure(usage: pa.Table, measure: str) -> pa.Table:
-    return usage.filter(pc.equal(usage["measure"], measure))
+def _where_less(there: pa.Table, other: pa.Table) -> set[str]:
+    """The groups of ``there`` of which ``other`` has less: a subject is missing, or has a smaller value."""
+    values = other.select([*_KEYS, "value"]).rename_columns([*_KEYS, "other"])
+    joined = there.select([*_KEYS, "value"]).join(values, _KEYS, join_type="left outer")
+    enough = pc.multiply(pc.cast(joined["value"], pa.float64()), 1 - _NOISE)
+    less = pc.fill_null(pc.less(pc.cast(joined["other"], pa.float64()), enough), True)
+    return set(_groups(joined.filter(less)).to_pylist())
 
 
-def members_of(
-    facts: FactTables, membership: Membership, day: date, usage: pa.Table, billing: pa.Table, *, use_stored: bool
-) -> tuple[pa.Table, bool]:
-    """Who belonged to what on a day: as stored, else as the inventory tells; and whether that is not stored yet."""
-    stored = kept(facts, MEMBERS_TABLE, day) if use_stored else None
-    if stored is not None:
-        return stored, False
-    return membership.on(day, usage, set(billing["resource_id"].to_pylist())), True
+def _groups(usage: pa.Table) -> pa.ChunkedArray:
+    """Of each row, measure and resource in one text."""
+    return pc.binary_join_element_wise(usage["measure"], usage["resource_id"], "\x1f")
+
+
+def _only(usage: pa.Table, groups: set[str], *, invert: bool = False) -> pa.Table:
+    among = pc.is_in(_groups(usage), value_set=pa.array(sorted(groups), pa.string()))
+    return usage.filter(pc.invert(among) if invert else among)
+
+
+def _sums(usage: pa.Table) -> dict[str, float]:
+    sums: defaultdict[str, float] = defaultdict(float)
+    for measure, value in zip(usage["measure"].to_pylist(), usage["value"].to_pylist(), strict=True):
+        sums[measure] += float(value)
+    return dict(sums)

@@ -1,7 +1,8 @@
 """Gather: the inventory, and every day's bill of the window.
 
 A day is written only when its fingerprint differs from what is stored. An answer without lines does not erase a day
-that had some until the provider has said so in three runs.
+that had some until the provider has said so in three runs. A bill that is made from measurements is measured once;
+where a part of the day was not seen it is measured again, and the richer measurement stays.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from chargeback.ecosystems.contract import GatheredDay, Gatherer
 from chargeback.errors import SourceError
 from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
-from chargeback.model.days import ONE_DAY, DayRange, has_passed, utc_now
+from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
 from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.job import EVERYTHING, Job
+from chargeback.pipeline.remeasure import richer_bill, unseen_of
 from chargeback.store.control import days as states
 from chargeback.store.control import inventory as shelves
 from chargeback.store.control import runs
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import BILL, EVIDENCE_VERSION, DayState
 from chargeback.store.facts.tables import BILLING_TABLE
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ def gather(job: Job, gatherer: Gatherer) -> None:
     cannot be had, the gathering has failed: that counts towards suspension.
     """
     job.enter(Stage.GATHERING, total=len(job.window))
+    job.tally.unlisted = {EVERYTHING: "it was not had in this run"}
     try:
         listed = _gather_inventory(job, gatherer)
         _gather_billing(job, gatherer, listed.complete)
@@ -51,7 +54,7 @@ def gather(job: Job, gatherer: Gatherer) -> None:
         job.tally.gathering_error = f"{missing[0]}: {listed.failures[missing[0]]}"
         return
     with job.lease.write() as connection:
-        states.mark_resources_gathered(connection, job.window)
+        states.mark_resources_gathered(connection)
         runs.reset_gather_failures(connection)
 
 
@@ -59,12 +62,14 @@ def _gather_inventory(job: Job, gatherer: Gatherer) -> ListedInventory:
     """Merge what is listed."""
     listed = gatherer.inventory()
     job.check()
-    for name, reason in sorted(listed.failures.items()):
-        job.trouble(f"{name} could not be listed, the last known is used: {reason}")
+    job.tally.unlisted = dict(listed.failures)
+    for reason in sorted(set(listed.failures.values())):
+        names = sorted(name for name, why in listed.failures.items() if why == reason)
+        job.trouble(f"{', '.join(names)} could not be listed, the last known is used: {reason}")
     with job.lease.write() as connection:
         threshold = job.tenant.settings.zero_gather_deletion_threshold
-        shelves.merge_listing(connection, listed, utc_now(), empty_listings_to_delete=threshold)
-        shelves.ensure_known(connection, utc_now())
+        shelves.merge_listing(connection, listed, job.now(), empty_listings_to_delete=threshold)
+        shelves.ensure_known(connection, job.now())
     return listed
 
 
@@ -75,7 +80,7 @@ def _gather_billing(job: Job, gatherer: Gatherer, complete: frozenset[str]) -> N
     shelf = _Shelf(job, known, inventory, complete)
     wanted = [day for day in job.window if _is_asked_for(job, known.get(day))]
     for number, gathered in enumerate(_answers(gatherer, wanted), start=1):
-        with log_context(date=gathered.day):
+        with log_context(date=gathered.day), job.surviving(gathered.day):
             shelf.keep(gathered)
         job.report(Stage.GATHERING, gathered.day, number, len(wanted))
         job.check()
@@ -83,13 +88,17 @@ def _gather_billing(job: Job, gatherer: Gatherer, complete: frozenset[str]) -> N
 
 def _is_asked_for(job: Job, state: DayState | None) -> bool:
     """Recent days are asked for in every run, old ones once in 24 hours. A bill that is made from measurements is made
-    once: the metrics source only forgets."""
+    once, if all of its day was seen: the metrics source only forgets."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
         return True
     if job.tenant.ecosystem.capabilities.constructs_costs:
-        return job.request.recalculate and job.wants(state.tracking_date)
+        if job.recalculates(state.tracking_date):
+            return True
+        is_outdated = state.evidence_version < EVIDENCE_VERSION and state.calculated_fingerprint is not None
+        if BILL not in state.incomplete and not is_outdated:
+            return False
     settled = job.today - timedelta(days=job.tenant.settings.cutoff_days) - _OLD_DAYS
-    return state.tracking_date >= settled or has_passed(_OLD_DAYS_REST, state.gathered_at)
+    return state.tracking_date >= settled or has_passed(_OLD_DAYS_REST, state.gathered_at, job.now())
 
 
 def _answers(gatherer: Gatherer, wanted: list[date]) -> Iterator[GatheredDay]:
@@ -113,15 +122,18 @@ class _Shelf:
         self._environments = environments(inventory.resources)
         self._resources = {resource.resource_id for resource in inventory.resources}
         self._complete = complete & {resource.resource_type for resource in inventory.resources}
+        self._replaced: set[date] = set()
 
     def keep(self, gathered: GatheredDay) -> None:
         """Store the day if it is new or has changed, and say so in its state."""
         job, day = self._job, gathered.day
         state = self._known.get(day) or DayState(day)
-        problem = gathered.error or _foreign_currency(gathered.lines, job.tenant.settings.currency)
-        if problem is not None:
-            self._refuse(day, problem)
+        is_again = state.billing_gathered and job.tenant.ecosystem.capabilities.constructs_costs
+        if gathered.error is not None:
+            self._refuse(day, gathered.error, is_again=is_again)
             return
+        if is_again:
+            gathered = self._richer(gathered)
         job.tally.dates_gathered += 1
         job.tally.lines += len(gathered.lines)
         if not gathered.lines and state.billing_lines:
@@ -130,18 +142,37 @@ class _Shelf:
                 self._doubt(state, empty_answers)
                 return
         seen = fingerprint(gathered.lines)
-        now = utc_now()
-        if state.billing_gathered and seen == state.gathered_fingerprint:
+        now = job.now()
+        unseen, unseen_before = unseen_of(gathered.lines), state.incomplete.get(BILL)
+        is_seen_better = unseen_before is not None and unseen != unseen_before
+        if state.billing_gathered and seen == state.gathered_fingerprint and not is_seen_better:
             with job.lease.write() as connection:
                 states.save_day(connection, day, gathered_at=now, empty_answers=0)
+                states.mark_incomplete(connection, day, {BILL: unseen})
             return
         self._replace(state, gathered, seen, now)
 
+    def _richer(self, gathered: GatheredDay) -> GatheredDay:
+        """A bill that was measured once more, of which nothing is less than before, unless the request accepts that."""
+        job, day = self._job, gathered.day
+        if job.recalculates(day) and job.request.accept_less:
+            return gathered
+        found = richer_bill(job.store.facts, day, gathered.lines)
+        if found.poorer:
+            less = f"measured again with less than is stored ({'; '.join(found.poorer)}): the stored bill is kept"
+            if job.recalculates(day):
+                job.trouble(f"{less}; `--accept-less` takes what there is now", day)
+            else:
+                log.info("tenant %s: %s: %s", job.tenant.name, day, less)
+        return GatheredDay(day, found.lines)
+
     def _replace(self, state: DayState, gathered: GatheredDay, seen: str, now: datetime) -> None:
         job, day = self._job, gathered.day
+        constructs = job.tenant.ecosystem.capabilities.constructs_costs
         with job.lease.write() as connection:
             states.save_day(connection, day, billing_gathered=False, chargeback_calculated=False)
             self._add_billed_resources(gathered.lines, now, connection)
+        self._replaced.add(day)
         table = billing_table(
             gathered.lines,
             ecosystem=job.store.ecosystem,
@@ -160,7 +191,10 @@ class _Shelf:
                 failed_attempts=0,
                 billing_lines=len(gathered.lines),
                 error=None,
+                # What a bill was measured with was measured with it: usage is asked for once more, too.
+                **({"evidence_version": 0} if constructs else {}),
             )
+            states.mark_incomplete(connection, day, {BILL: unseen_of(gathered.lines)})
         if state.calculated_fingerprint is not None:
             log.info("tenant %s: the bill of %s has changed and is calculated again", job.tenant.name, day)
 
@@ -185,18 +219,22 @@ class _Shelf:
     def _doubt(self, state: DayState, empty_answers: int) -> None:
         day = state.tracking_date
         self._job.trouble(
-            f"{day}: the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_TO_BELIEVE} times), "
-            f"the {state.billing_lines} lines known are kept"
+            f"the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_TO_BELIEVE} times), "
+            "the lines known are kept",
+            day,
         )
         with self._job.lease.write() as connection:
-            states.save_day(connection, day, gathered_at=utc_now(), empty_answers=empty_answers)
+            states.save_day(connection, day, gathered_at=self._job.now(), empty_answers=empty_answers)
 
-    def _refuse(self, day: date, problem: str) -> None:
-        self._job.trouble(f"{day}: {problem}")
+    def _refuse(self, day: date, problem: str, *, is_again: bool) -> None:
+        """Note that a day cannot be trusted: what was stored of it stays. What this very run has stored of it is not to
+        be trusted either, and is not calculated. That a day cannot be measured again by itself is no trouble."""
+        if is_again and day not in self._replaced and not self._job.recalculates(day):
+            log.info("tenant %s: %s is not measured again: %s", self._job.tenant.name, day, problem)
+            with self._job.lease.write() as connection:
+                states.save_day(connection, day, gathered_at=self._job.now())
+            return
+        self._job.trouble(problem, day)
+        withdrawn = {"billing_gathered": False} if day in self._replaced else {}
         with self._job.lease.write() as connection:
-            states.save_day(connection, day, error=problem)
-
-
-def _foreign_currency(lines: Sequence[BillingLine], currency: str) -> str | None:
-    foreign = sorted({line.currency for line in lines} - {currency})
-    return f"billed in {', '.join(foreign)}, but the tenant's currency is {currency}" if foreign else None
+            states.save_day(connection, day, error=problem, **withdrawn)

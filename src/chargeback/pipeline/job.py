@@ -4,32 +4,47 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from datetime import date, timedelta
+from typing import Any, Final
 
 from chargeback.config import Tenant
-from chargeback.errors import LeaseLost, Stopped
-from chargeback.model.days import DayRange
-from chargeback.pipeline.events import Account, Progress, RunRequest, Stage, StopSignal
+from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.model.days import Clock, DayRange, utc_now
+from chargeback.pipeline.events import Account, Progress, RunCounts, RunRequest, Stage, StopSignal
 from chargeback.sources.calls import CALLS, Calls
+from chargeback.store.control import days as states
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
+#: A run without any progress for so long hangs: its lease is renewed no more, so that others may take over. No wait for
+#: a provider, and no single step of a calculation, takes as long.
+STILL_SECONDS = 1800
+
+
+#: Among what could not be listed: no listing was had at all.
+EVERYTHING: Final = "the inventory"
+
 
 @dataclass
-class Tally:
-    """What a run has done so far."""
+class Tally(RunCounts):
+    """What a run has done so far, and what went wrong. ``unlisted`` are the types that could not be listed, and why;
+    ``days_of_errors`` has the days of each error that is about days."""
 
-    dates_gathered: int = 0
-    dates_pending: int = 0
-    dates_calculated: int = 0
-    chargeback_rows_written: int = 0
-    lines: int = 0
     gathering_error: str | None = None
+    unlisted: Mapping[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    days_of_errors: dict[str, list[date]] = field(default_factory=dict)
+
+    def described_errors(self) -> list[str]:
+        """Each error once, in the order of its first appearance, with the days that it is about."""
+        return [
+            on_days(self.days_of_errors[each], each) if each in self.days_of_errors else each for each in self.errors
+        ]
 
 
 class StageClock:
@@ -53,9 +68,32 @@ class StageClock:
         return self._spent | {self._stage: before + time.monotonic() - self._since}
 
 
+class ProgressWatch:
+    """When a run last made progress: reached a safe place, began a stage, ended a day, or had an answer."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._seen: object = None
+        self._seen_at = time.monotonic()
+
+    def step(self) -> None:
+        """Note progress."""
+        self._steps += 1
+
+    def is_recent(self, seconds: float) -> bool:
+        """Return whether there was progress within the last ``seconds``."""
+        now = (self._steps, sum(CALLS.read().values()))
+        if now != self._seen:
+            self._seen, self._seen_at = now, time.monotonic()
+        return time.monotonic() - self._seen_at < seconds
+
+
 @dataclass
 class Job:
-    """Everything that the stages of one run share."""
+    """Everything that the stages of one run share.
+
+    ``today`` is the UTC day on which the run began, and stays so when midnight passes; ``now`` tells the present.
+    """
 
     tenant: Tenant
     store: TenantStore
@@ -64,9 +102,11 @@ class Job:
     today: date
     stop: StopSignal
     listener: Callable[[Progress], None]
+    now: Clock = utc_now
     tally: Tally = field(default_factory=Tally)
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)
+    progress: ProgressWatch = field(default_factory=ProgressWatch)
 
     def check(self) -> None:
         """A safe place to end.
@@ -75,6 +115,7 @@ class Job:
             Stopped: the run was asked to stop.
             LeaseLost: somebody else has taken over.
         """
+        self.progress.step()
         if self.lease.lost.is_set():
             raise LeaseLost("the lease was taken over", tenant=self.tenant.name)
         if self.stop.is_set():
@@ -88,26 +129,48 @@ class Job:
 
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener where the run is."""
-        account = self.account()
-        self.listener(Progress(self.tenant.name, stage, day, done, total, account.lines, account.rows, account))
+        self.progress.step()
+        self.listener(Progress(self.tenant.name, stage, day, done, total, Account(**self.account())))
 
-    def account(self) -> Account:
-        """What the run has done and needed so far."""
-        tally = self.tally
+    def account(self) -> dict[str, Any]:
+        """Return what the run has done and needed so far, as the fields of an :class:`Account`."""
         calls = {key: count - self.calls_before.get(key, 0) for key, count in CALLS.read().items()}
-        return Account(
-            tally.dates_gathered,
-            tally.dates_calculated,
-            tally.lines,
-            tally.chargeback_rows_written,
-            self.clock.read(),
-            {key: count for key, count in calls.items() if count},
-        )
+        return {
+            **{counter.name: getattr(self.tally, counter.name) for counter in fields(RunCounts)},
+            "stage_seconds": self.clock.read(),
+            "calls": {key: count for key, count in calls.items() if count},
+        }
 
-    def trouble(self, error: str) -> None:
-        """An error that the run survives."""
-        log.warning("tenant %s: %s", self.tenant.name, error)
-        self.tally.errors.append(error)
+    def is_moving(self) -> bool:
+        """Return whether the run made progress lately; one that hangs gives up its lease."""
+        return self.progress.is_recent(STILL_SECONDS)
+
+    def trouble(self, error: str, day: date | None = None) -> None:
+        """Record an error that the run survives. The same error of several days is one error, logged once; the days
+        after the first are logged at DEBUG."""
+        if day is None:
+            log.warning("tenant %s: %s", self.tenant.name, error)
+            self.tally.errors.append(error)
+            return
+        days = self.tally.days_of_errors.setdefault(error, [])
+        log.log(logging.DEBUG if days else logging.WARNING, "tenant %s: %s: %s", self.tenant.name, day, error)
+        if not days:
+            self.tally.errors.append(error)
+        days.append(day)
+
+    @contextmanager
+    def surviving(self, day: date) -> Iterator[None]:
+        """Make an error that nobody foresaw, in the work on one day, that day's error: the other days go on."""
+        try:
+            yield
+        except ChargebackError:
+            raise
+        except Exception as error:
+            log.exception("tenant %s: the work on %s failed", self.tenant.name, day)
+            problem = f"internal error: {type(error).__name__}"
+            self.trouble(problem, day)
+            with self.lease.write() as connection:
+                states.save_day(connection, day, error=problem)
 
     @property
     def window(self) -> DayRange:
@@ -123,3 +186,14 @@ class Job:
         """Whether the request's range covers a day."""
         start, end = self.request.start, self.request.end
         return (start is None or day >= start) and (end is None or day <= end)
+
+    def recalculates(self, day: date) -> bool:
+        """Whether the request names a day that is to be calculated again."""
+        return self.request.recalculate and self.wants(day)
+
+
+def on_days(days: Sequence[date], error: str) -> str:
+    """Return an error with the days that it is about: the day, or how many and from when to when."""
+    if len(days) == 1:
+        return f"{days[0]}: {error}"
+    return f"{len(days)} days ({min(days)} to {max(days)}): {error}"

@@ -19,7 +19,7 @@ _COUNTS: Final = {
     "dates_gathered": ("chargeback_days_gathered", "Days whose bill was gathered."),
     "dates_calculated": ("chargeback_days_calculated", "Days whose chargebacks were calculated."),
     "lines": ("chargeback_billing_lines_gathered", "Billing lines that were gathered."),
-    "rows": ("chargeback_rows_written", "Chargeback rows that were written."),
+    "chargeback_rows_written": ("chargeback_rows_written", "Chargeback rows that were written."),
 }
 
 
@@ -92,7 +92,7 @@ class RunMeters:
 
     def end(self, result: RunResult) -> None:
         """A run has ended; one that could tell nothing at its end counts with what was heard before."""
-        self._add(result.tenant, result.account)
+        self._add(result.tenant, result)
         self._runs.labels(result.tenant, result.outcome).inc()
         with self._lock:
             began = self._began.pop(result.tenant, None)
@@ -103,8 +103,6 @@ class RunMeters:
         """Add what is more than was heard before."""
         with self._lock:
             before = self._heard.get(tenant, Account())
-            if now == Account():
-                return
             self._heard[tenant] = now
             for field, counter in self._counts.items():
                 counter.labels(tenant).inc(max(0, getattr(now, field) - getattr(before, field)))

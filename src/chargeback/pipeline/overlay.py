@@ -8,8 +8,8 @@ time days come that the metrics have forgotten.
 from __future__ import annotations
 
 import logging
-from datetime import date, timedelta
-from threading import Event
+from collections.abc import Collection
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,19 +17,20 @@ import pyarrow.compute as pc
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
 from chargeback.config import Tenant
 from chargeback.config.configuration import TopicStatus
-from chargeback.ecosystems.contract import Gatherer, TopicEcosystem
-from chargeback.errors import AllocationError, LeaseLost, SourceError, SourceUnavailable, StorageError
+from chargeback.ecosystems.contract import Gatherer, MeasuredUsage, TopicEcosystem
+from chargeback.errors import AllocationError, LeaseLost, StorageError
 from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.events import Stage
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, kept, without_loss
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted
 from chargeback.pipeline.job import Job
+from chargeback.recompute.days import billed_lines, is_stored
 from chargeback.store.control import days as states
 from chargeback.store.control import topics as shelf
-from chargeback.store.control.days import DayState
-from chargeback.store.facts.tables import BILLING_TABLE, TOPIC_USAGE_TABLE, TOPICS_TABLE, read_day
+from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
+from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
 
 log = logging.getLogger(__name__)
 
@@ -42,17 +43,12 @@ def topic_plan(tenant: Tenant) -> TopicPlan | None:
     return ecosystem.topic_plan(tenant.plugin_settings)
 
 
-def oldest_day(today: date, plan: TopicPlan) -> date:
-    """The oldest UTC day of which topic rows are kept."""
-    return today - timedelta(days=plan.retention_days)
-
-
 def queue_topics(job: Job) -> None:
     """Queue the days that are about to be calculated, before they are.
 
     A day is queued when its bill is new or has changed since it was attributed, or when the request recalculates it. A
-    day that could not be attributed is looked at again once its chargeback has metrics. While the overlay is off, only
-    days that it has attributed before are queued: their rows are of an old bill.
+    day that was attributed without its metrics is looked at again in every run, once its chargeback has metrics. While
+    the overlay is off, only days that it has attributed before are queued: their rows are of an old bill.
     """
     plan = topic_plan(job.tenant)
     with job.store.control.read() as connection:
@@ -60,7 +56,7 @@ def queue_topics(job: Job) -> None:
     queued = [state.tracking_date for state in known if _is_outdated(job, state, is_on=plan is not None)]
     waiting = [state.tracking_date for state in known if plan is not None and _may_get_better(state)]
     if plan is not None:
-        oldest = oldest_day(job.today, plan)
+        oldest = plan.oldest_day(job.today)
         queued, waiting = ([day for day in listed if day >= oldest] for listed in (queued, waiting))
     if queued or waiting:
         with job.lease.write() as connection:
@@ -78,16 +74,17 @@ def _is_outdated(job: Job, state: DayState, *, is_on: bool) -> bool:
 
 
 def _may_get_better(state: DayState) -> bool:
-    """Whether the day has sentinel rows while its chargeback, too, is without metrics."""
-    is_failed = state.topic_attribution_calculated and not state.topic_overlay_gathered
-    return is_failed and not state.topic_due and (state.metrics_unavailable or state.is_due)
+    """Whether the day was attributed without all of its metrics, or from those that an earlier version took."""
+    is_without = not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete
+    is_worth_asking = is_without or state.evidence_version < EVIDENCE_VERSION
+    return state.topic_attribution_calculated and is_worth_asking and not state.topic_due
 
 
 def _is_worth_doing(state: DayState) -> bool:
     """A queued day; one that counts as calculated only once its chargeback has metrics."""
     if not (state.topic_due and state.billing_gathered and state.resources_gathered):
         return False
-    return not state.topic_attribution_calculated or (state.chargeback_calculated and not state.metrics_unavailable)
+    return not state.topic_attribution_calculated or (state.chargeback_calculated and METRICS not in state.incomplete)
 
 
 def overlay(job: Job, gatherer: Gatherer) -> None:
@@ -95,7 +92,7 @@ def overlay(job: Job, gatherer: Gatherer) -> None:
     plan = topic_plan(job.tenant)
     if plan is None:
         return
-    oldest = oldest_day(job.today, plan)
+    oldest = plan.oldest_day(job.today)
     if job.tally.gathering_error is None:  # else the clock may be what is wrong
         _retain(job, oldest)
     with job.store.control.read() as connection:
@@ -114,12 +111,12 @@ def overlay(job: Job, gatherer: Gatherer) -> None:
     )
     job.enter(Stage.TOPIC_OVERLAY, due[0].tracking_date, total=len(due))
     stage = _Overlay(job, gatherer, plan)
-    wanted = [(state.tracking_date, state.topic_overlay_gathered and not job.request.recalculate) for state in due]
+    wanted = [stage.wanted(state) for state in due]
     try:
         with stage.fetcher.fetching(wanted) as measured:
             for number, (state, usage) in enumerate(zip(due, measured, strict=True), start=1):
                 job.check()
-                with log_context(date=state.tracking_date):
+                with log_context(date=state.tracking_date), job.surviving(state.tracking_date):
                     stage.attempt(state, usage)
                 job.enter(Stage.TOPIC_OVERLAY, state.tracking_date, number, len(due))
         stage.finish()
@@ -142,26 +139,21 @@ def _retain(job: Job, oldest: date) -> None:
 
 
 class TopicFetcher(UsageFetcher):
-    """Fetches topic measures ahead; kept ones are read."""
+    """Fetches topic measures of the tenant's clusters ahead; kept ones are read."""
 
-    def _day(self, day: date, use_stored: bool, abandoned: Event) -> DayUsage:
-        stored = kept(self._facts, TOPIC_USAGE_TABLE, day)
-        if use_stored and stored is not None:
-            return DayUsage(stored, is_new=False)
-        if self._unreachable is not None or abandoned.is_set():
-            return DayUsage(None, is_new=False, error=self._unreachable)
-        try:
-            measured = self._gatherer.topics(day)
-        except SourceError as error:
-            if isinstance(error, SourceUnavailable):
-                self._unreachable = error
-            return DayUsage(None, is_new=False, error=error)
-        if measured.dropped:
-            log.warning("%s: %d topic samples were NaN, infinite or negative and do not count", day, measured.dropped)
-        if stored is None:
-            return DayUsage(measured.table, is_new=True)
-        before = stored.filter(pc.not_equal(stored["measure"], EXISTED))
-        return DayUsage(without_loss(day, before, measured.table), is_new=True)
+    table_name = TOPIC_USAGE_TABLE
+
+    def __init__(self, gatherer: Gatherer, clusters: Collection[str], facts: FactTables, *, workers: int) -> None:
+        super().__init__(gatherer, Inventory(), facts, workers=workers)
+        self._clusters = pa.array(sorted(clusters), pa.string())
+
+    def _measure(self, day: date) -> MeasuredUsage:
+        measured = self._gatherer.topics(day)
+        ours = pc.is_in(measured.table["resource_id"], value_set=self._clusters)
+        return MeasuredUsage(measured.table.filter(ours), measured.dropped)
+
+    def _comparable(self, stored: pa.Table) -> pa.Table:
+        return stored.filter(pc.not_equal(stored["measure"], EXISTED))
 
 
 class _Overlay:
@@ -175,7 +167,7 @@ class _Overlay:
         self._discovery = TopicDiscovery(job, plan, self._clusters)
         self._attributor = TopicAttributor(plan)
         workers = job.tenant.settings.metrics_prefetch_workers
-        self.fetcher = TopicFetcher(gatherer, Inventory(), job.store.facts, workers=workers)
+        self.fetcher = TopicFetcher(gatherer, self._clusters, job.store.facts, workers=workers)
 
     def finish(self) -> None:
         self._discovery.finish()
@@ -183,64 +175,99 @@ class _Overlay:
     def close(self) -> None:
         self._attributor.close()
 
+    def wanted(self, state: DayState) -> Wanted:
+        """What is wanted of a day: one that is attributed already is only done again with what the metrics say now."""
+        request = self._job.request
+        is_enough = self._has_evidence(state) and not state.topic_attribution_calculated
+        return Wanted(
+            state.tracking_date, is_enough and not request.recalculate, request.recalculate and request.accept_less
+        )
+
+    def _has_evidence(self, state: DayState) -> bool:
+        """Whether measurements are stored, and were taken for every cluster that is billed now."""
+        if not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete:
+            return False
+        if state.topic_fingerprint == state.gathered_fingerprint:
+            return True
+        try:
+            attributed = read_day(self._job.store.facts, TOPICS_TABLE, state.tracking_date)["cluster_resource_id"]
+            return set(self._lines(state)["resource_id"].to_pylist()) <= set(attributed.to_pylist())
+        except StorageError:
+            return False
+
     def attempt(self, state: DayState, usage: DayUsage) -> None:
         """Attribute one day, or record why it cannot be."""
         try:
             if usage.table is None:
-                self._without_metrics(state, usage.error)
-            else:
-                self._with_metrics(state, usage.table, is_new=usage.is_new)
+                self._without_metrics(state, usage)
+                return
+            if usage.poorer and self._job.request.recalculate:
+                what = ", ".join(usage.poorer)
+                self._job.trouble(
+                    f"the metrics source has less {what} than before; the stored measurements are kept",
+                    state.tracking_date,
+                )
+            self._with_metrics(state, usage, usage.table)
         except LeaseLost:
             raise
         except (AllocationError, StorageError) as error:
             if not isinstance(error, AllocationError) and error.retryable:
                 raise
-            self._job.trouble(f"{state.tracking_date}: topics are not attributed: {error}")
+            self._job.trouble(f"topics are not attributed: {error}", state.tracking_date)
 
     def _lines(self, state: DayState) -> pa.Table:
-        billing = read_day(self._job.store.facts, BILLING_TABLE, state.tracking_date)
-        if billing.num_rows != state.billing_lines:
-            raise StorageError(f"{state.billing_lines} billing lines were stored, {billing.num_rows} are there")
-        return lines_of_clusters(billing, self._clusters, self._plan)
+        return lines_of_clusters(billed_lines(self._job.store.facts, state), self._clusters, self._plan)
 
-    def _with_metrics(self, state: DayState, measured: pa.Table, *, is_new: bool) -> None:
+    def _with_metrics(self, state: DayState, usage: DayUsage, measured: pa.Table) -> None:
         job, day = self._job, state.tracking_date
-        evidence = self._discovery.complete(day, measured) if is_new else measured
+        evidence = self._discovery.complete(day, measured) if usage.is_fetched else measured
         rows = self._attributor.attribute(day, self._lines(state), evidence)
-        self._clear(state)
-        if is_new:
-            job.store.facts.replace_day(TOPIC_USAGE_TABLE, day, evidence, epoch=job.lease.epoch)
-        self._write(state, rows, gathered=True)
+        if usage.is_fetched:
+            if not is_stored(job.store.facts, TOPICS_TABLE, day, rows):
+                self._clear(state)
+            if not is_stored(job.store.facts, TOPIC_USAGE_TABLE, day, evidence):
+                job.store.facts.replace_day(TOPIC_USAGE_TABLE, day, evidence, epoch=job.lease.epoch)
+        self._write(state, rows, gathered=True, lacks=None)
 
-    def _without_metrics(self, state: DayState, error: SourceError | None) -> None:
-        """One more run without topic metrics. In the last one the day goes on: with what is kept from an earlier
-        time, else with rows that say that it failed."""
+    def _without_metrics(self, state: DayState, usage: DayUsage) -> None:
+        """The topic metrics did not answer: what is stored is used, if it is enough. A day without waits for some runs
+        and then goes on with what there is, or with rows that say that it failed."""
         job, day = self._job, state.tracking_date
+        if state.topic_attribution_calculated:
+            return
+        stored = usage.stored if state.topic_overlay_gathered else None
         lines = self._lines(state)
+        if stored is not None and self._has_evidence(state):
+            if job.request.recalculate:
+                job.trouble(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
+            self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=None)
+            return
         with job.lease.write() as connection:
             failures = shelf.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
         limit = job.tenant.settings.topic_attribution_retry_limit
         if any(count < limit for count in failures.values()):
-            job.trouble(f"{day}: topics are not attributed, their metrics are unavailable: {error}")
+            job.trouble(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
             return
         if failures:
-            job.trouble(f"{day}: the metrics of its topics were unavailable in {limit} runs: {error}")
-        self._clear(state)
-        stored = kept(job.store.facts, TOPIC_USAGE_TABLE, day) if state.topic_overlay_gathered else None
+            job.trouble(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
+        why = str(usage.error) if failures else None
         if stored is not None:
-            self._write(state, self._attributor.attribute(day, lines, stored), gathered=True)
+            self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=why)
         else:
-            self._write(state, self._attributor.failed(day, lines), gathered=False)
+            self._write(state, self._attributor.failed(day, lines), gathered=False, lacks=why)
 
     def _clear(self, state: DayState) -> None:
         if state.topic_attribution_calculated:
             with self._job.lease.write() as connection:
                 states.save_day(connection, state.tracking_date, topic_attribution_calculated=False)
 
-    def _write(self, state: DayState, rows: pa.Table, *, gathered: bool) -> None:
+    def _write(self, state: DayState, rows: pa.Table, *, gathered: bool, lacks: str | None) -> None:
+        """The rows of a day; ``lacks`` says why it has to do without its topics' metrics, if so."""
         job, day = self._job, state.tracking_date
-        job.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=job.lease.epoch)
+        if not is_stored(job.store.facts, TOPICS_TABLE, day, rows):
+            job.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=job.lease.epoch)
         with job.lease.write() as connection:
             shelf.finish_topics(
                 connection, day, fingerprint=state.gathered_fingerprint, rows=rows.num_rows, gathered=gathered
             )
+            states.mark_incomplete(connection, day, {TOPIC_METRICS: lacks})

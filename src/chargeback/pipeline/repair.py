@@ -20,6 +20,7 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.files import check_file
 from chargeback.store.facts.log import mend_log
+from chargeback.store.facts.owner import claim
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -54,6 +55,7 @@ def repair(job: Job) -> None:
     _mend_logs(job)
     _refuse_a_missing_disk(job)
     job.store.facts.create()
+    claim(job.store.facts, job.store.owner)
     losses = _losses(job)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
@@ -126,7 +128,7 @@ def _miscounted(job: Job, known: list[DayState]) -> Iterator[tuple[str, date, st
 
 def _damaged(job: Job) -> Iterator[tuple[str, date, str]]:
     facts = job.store.facts
-    thorough = job.request.recalculate or upkeep_is_due(facts.root)
+    thorough = job.request.recalculate or upkeep_is_due(facts.root, job.now())
     for name in DAY_TABLES:
         job.check()
         for file in facts.snapshot(name).files:

@@ -63,7 +63,7 @@ def _forget(job: Job, oldest: date) -> None:
 
 def _upkeep(job: Job) -> None:
     facts, epoch = job.store.facts, job.lease.epoch
-    if not upkeep_is_due(facts.root):
+    if not upkeep_is_due(facts.root, job.now()):
         return
     job.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)
@@ -72,7 +72,7 @@ def _upkeep(job: Job) -> None:
         job.check()
         removed += tidy_table(facts, name, epoch=epoch)
         job.report(Stage.RETENTION, None, number, len(SCHEMAS))
-    note_upkeep(facts.root)
+    note_upkeep(facts.root, job.now())
     if removed:
         log.info(
             "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",

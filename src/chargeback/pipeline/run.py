@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import fields
 
 from sqlalchemy import Connection
 
@@ -11,10 +12,10 @@ from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
-from chargeback.model.days import utc_now, utc_today
+from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.calculate import calculate
 from chargeback.pipeline.emit import emit
-from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.events import Outcome, Progress, RunCounts, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.job import Job
 from chargeback.pipeline.overlay import overlay, queue_topics
@@ -27,6 +28,8 @@ from chargeback.store.tenant import TenantStore
 log = logging.getLogger(__name__)
 
 _MOST_ERRORS = 1000
+#: The counters that are columns of the table of runs.
+_RECORDED = [each.name for each in fields(RunCounts) if each.name in runs.COLUMNS]
 
 
 def run_tenant(
@@ -37,17 +40,20 @@ def run_tenant(
     *,
     stop: StopSignal,
     listener: Callable[[Progress], None],
+    clock: Clock = utc_now,
 ) -> RunResult:
     """Do the run and record it; the lease is released at the end. Never raises for what a run can survive: where its
     end cannot be recorded, that is its failure.
 
+    The run asks ``clock`` for the time; its ``today`` is the day on which it begins, also when it ends on another.
+
     Raises:
         LeaseLost: somebody else has taken over; nothing more was written.
     """
-    job = Job(tenant, store, lease, request, utc_today(), stop, listener)
-    with lease.kept_alive():
+    job = Job(tenant, store, lease, request, clock().date(), stop, listener, clock)
+    with lease.kept_alive(job.is_moving):
         with lease.write() as connection:
-            run_id = runs.start_run(connection, lease.epoch)
+            run_id = runs.start_run(connection, lease.epoch, clock)
         result = _result(job, _work(job))
         try:
             _record(job, run_id, result)
@@ -69,27 +75,24 @@ def _record(job: Job, run_id: int, result: RunResult) -> None:
             run_id,
             outcome=result.outcome,
             errors=list(result.errors),
-            counts={
-                "dates_gathered": result.dates_gathered,
-                "dates_pending": result.dates_pending,
-                "dates_calculated": result.dates_calculated,
-                "chargeback_rows_written": result.chargeback_rows_written,
-            },
+            counts={name: getattr(result, name) for name in _RECORDED},
+            clock=job.now,
         )
 
 
 def _work(job: Job) -> Outcome:
     """The stages, one after the other; what ended them."""
     tenant = job.tenant
-    context = TenantContext(
-        tenant_name=tenant.name,
-        tenant_id=tenant.settings.tenant_id,
-        currency=tenant.settings.currency,
-        today=job.today,
-        stop=job.stop,
-        state_dir=str(state_dir()),
-    )
     try:
+        context = TenantContext(
+            tenant_name=tenant.name,
+            tenant_id=tenant.settings.tenant_id,
+            currency=tenant.settings.currency,
+            today=job.today,
+            stop=job.stop,
+            state_dir=str(state_dir()),
+            now=job.now,
+        )
         repair(job)
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
             gather(job, gatherer)
@@ -123,21 +126,16 @@ def _count_failure(job: Job, connection: Connection) -> None:
     """One more consecutive failure to gather; at the threshold the tenant is suspended."""
     failures = runs.count_gather_failure(connection)
     if failures >= job.tenant.settings.gather_failure_threshold:
-        runs.suspend(connection, f"gathering failed {failures} times in a row, last: {job.tally.gathering_error}")
+        reason = (
+            f"gathering failed {failures} times in a row, last: {job.tally.gathering_error}; "
+            "find the cause, then restart the worker"
+        )
+        runs.suspend(connection, reason)
 
 
 def _result(job: Job, outcome: Outcome) -> RunResult:
-    tally = job.tally
     return RunResult(
-        tenant=job.tenant.name,
-        outcome=outcome,
-        dates_gathered=tally.dates_gathered,
-        dates_pending=tally.dates_pending,
-        dates_calculated=tally.dates_calculated,
-        chargeback_rows_written=tally.chargeback_rows_written,
-        errors=_bounded(tally.errors),
-        completed_at=utc_now(),
-        account=job.account(),
+        job.tenant.name, outcome, errors=_bounded(job.tally.described_errors()), completed_at=job.now(), **job.account()
     )
 
 

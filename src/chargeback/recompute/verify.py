@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,6 @@ from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import total
 from chargeback.model.topics import TopicPlan
-from chargeback.pipeline.overlay import oldest_day
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
 from chargeback.store.facts.files import check_file, read_file
@@ -41,17 +41,22 @@ ATTRIBUTED = "attributed"
 NOT_ATTRIBUTED = "not attributed"
 DAMAGED = "damaged"
 
+# Arrow's sums stay in the type of what is summed, and go wrong without a word where they do not fit.
+_WIDE: Final = pa.decimal256(76, 12)
+
 
 @dataclass(frozen=True, slots=True)
 class DayCheck:
     """One day: what was billed, what was charged, and whether the day is ``calculated``, ``pending``,
-    ``past retention`` or ``damaged``; ``damage`` names the files of it and of its evidence that are lost."""
+    ``past retention`` or ``damaged``; ``damage`` names the files of it and of its evidence that are lost,
+    ``incomplete`` what it had to do without."""
 
     day: date
     billing: Decimal
     chargebacks: Decimal
     state: str
     damage: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     @property
     def difference(self) -> Decimal:
@@ -83,7 +88,8 @@ def _check_day(facts: FactTables, state: DayState, oldest: date | None) -> DayCh
     chargebacks = look.total(CHARGEBACKS_TABLE, "amount")
     look.at(USAGE_TABLE)
     look.at(MEMBERS_TABLE)
-    return DayCheck(day, billing, chargebacks, _state(state, oldest, look.damage), tuple(look.damage))
+    found = _state(state, oldest, look.damage)
+    return DayCheck(day, billing, chargebacks, found, tuple(look.damage), tuple(state.shortcomings))
 
 
 def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
@@ -126,7 +132,7 @@ class _Look:
 
     def total(self, name: str, column: str) -> Decimal:
         """The exact sum of a column."""
-        return total([pc.sum(self.columns(name, [column])[column], min_count=0).as_py()])
+        return total([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
 
     @contextmanager
     def _noting_damage(self) -> Iterator[None]:
@@ -174,7 +180,7 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
     Raises:
         StorageError: the tenant's storage cannot be read.
     """
-    oldest = oldest_day(today, plan)
+    oldest = plan.oldest_day(today)
     with store.control.read() as connection:
         states = [state for state in read_days(connection) if state.billing_gathered]
         clusters = resource_ids(connection, plan.cluster_type)
@@ -189,7 +195,8 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
 def _check_topics(
     state: DayState, lines: pa.Table, rows: pa.Table, oldest: date, damage: tuple[str, ...]
 ) -> TopicCheck:
-    sums = rows.group_by("line_id").aggregate([("amount", "sum")])
+    wide = rows.set_column(1, "amount", rows["amount"].cast(_WIDE))
+    sums = wide.group_by("line_id").aggregate([("amount", "sum")])
     attributed = dict(zip(sums["line_id"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True))
     costs = dict(zip(lines["line_id"].to_pylist(), lines["total_cost"].to_pylist(), strict=True))
     standing = _topic_state(state, oldest)

@@ -10,14 +10,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from chargeback.cli.display import aligned
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.billing import MONEY
-from chargeback.model.days import utc_today
 from chargeback.pipeline.events import RunRequest
-from chargeback.pipeline.verify import ATTRIBUTED, NOT_ATTRIBUTED, PAST_RETENTION, PENDING, TopicCheck, verify_topics
+from chargeback.recompute.verify import (
+    ATTRIBUTED,
+    NOT_ATTRIBUTED,
+    PAST_RETENTION,
+    PENDING,
+    TopicCheck,
+    verify,
+    verify_topics,
+)
+from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import TOPICS_TABLE
 from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+from tests.support.clock import TODAY
+from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 
 EPOCH = 10**6
 
@@ -25,7 +36,7 @@ EPOCH = 10**6
 @pytest.fixture(scope="module")
 def organisation() -> Organisation:
     """A small organisation of a few days."""
-    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture
@@ -45,7 +56,7 @@ def attributed(deployment: Attributed) -> Attributed:
 
 def checks(deployment: Attributed) -> dict[date, TopicCheck]:
     """What verification says of each day."""
-    return {check.day: check for check in verify_topics(deployment.store, deployment.plan, utc_today())}
+    return {check.day: check for check in verify_topics(deployment.store, deployment.plan, TODAY)}
 
 
 def test_what_is_attributed_is_right(attributed: Attributed) -> None:
@@ -69,6 +80,22 @@ def test_a_line_that_differs(attributed: Attributed) -> None:
     found = checks(attributed)
     assert (found[DAY].is_wrong, found[DAY].wrong_lines) == (True, 1)
     assert not any(check.is_wrong for day, check in found.items() if day != DAY)
+
+
+def test_sums_beyond_every_amount_are_exact(tmp_path: Path) -> None:
+    """A bill whose sum has more digits than an amount may have is compared to the last of them."""
+    large = Decimal(9).scaleb(25)
+    with tenant_store(tmp_path) as store:
+        with store.control.write() as connection:
+            save_day(connection, DAY, billing_gathered=True, chargeback_calculated=True)
+        write_lines(store.facts, [line(DAY, str(large), resource=f"lkc-{number}") for number in range(5)])
+        for last, difference in ((large, Decimal(0)), (large - 1, Decimal(-1))):
+            write_shares(store.facts, [Share(DAY, f"sa-{n}", str(large if n else last)) for n in range(5)])
+            (check,) = verify(store)
+            assert check.billing == 5 * large
+            assert check.difference == difference
+            assert check.is_wrong == bool(difference)
+            assert aligned([check.billing, check.chargebacks])[0].strip() == "450000000000000000000000000.00"
 
 
 def test_rows_that_are_gone(attributed: Attributed) -> None:
@@ -110,7 +137,7 @@ def test_pending_earlier_and_expired_days_are_no_failures(deployment: Attributed
     assert {check.state for check in checks(deployment).values()} == {NOT_ATTRIBUTED}
     deployment.server.stop_prometheus()
     deployment.configure(allocation_retry_limit=1)
-    deployment.reload(retention_days=(utc_today() - WINDOW[-1]).days)
+    deployment.reload(retention_days=(TODAY - WINDOW[-1]).days)
     deployment.run(RunRequest(recalculate=True))
     found = checks(deployment)
     assert [found[day].state for day in WINDOW[-2:]] == [PAST_RETENTION, PENDING]

@@ -1,0 +1,135 @@
+"""The supervisor: each run under the lease of its tenant, from taking the lease to recording how the run ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from chargeback.config import Configuration
+from chargeback.errors import ChargebackError, LeaseHeld, StorageError
+from chargeback.logs import log_context
+from chargeback.model.days import Clock, utc_now
+from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.executor import Assignment, Execution, RunExecutor
+from chargeback.pipeline.meters import RunMeters
+from chargeback.pipeline.suspensions import Suspensions
+from chargeback.store.control import runs
+from chargeback.store.control.lease import Lease, Owner
+from chargeback.store.tenant import TenantStore
+
+log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Has runs done by an executor, one at a time for each tenant. Safe for use by several threads.
+
+    ``listener`` is called with the progress of every run, in the thread that waits for it.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        stores: Mapping[str, TenantStore],
+        executor: RunExecutor,
+        suspensions: Suspensions,
+        *,
+        listener: Callable[[Progress], None],
+        queued: Callable[[], float],
+        clock: Clock = utc_now,
+    ) -> None:
+        self._configuration = configuration
+        self._stores = stores
+        self._executor = executor
+        self._suspensions = suspensions
+        self._listener = listener
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._executions: set[Execution] = set()
+        self._stopping = False
+        self.meters = RunMeters(stores, in_progress=lambda: len(self._executions), queued=queued)
+
+    def acquire(self, name: str) -> Lease:
+        """Take the lease of a tenant.
+
+        Raises:
+            LeaseHeld: a run is in progress.
+            StorageError: the tenant's storage cannot be used.
+        """
+        try:
+            return self._stores[name].acquire(Owner.this_process())
+        except LeaseHeld:
+            raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
+
+    def run(self, name: str, lease: Lease, request: RunRequest) -> RunResult:
+        """Have a run done under its lease, to its end; free the tenant, record and log what it did."""
+        with log_context(tenant=name, run=lease.epoch):
+            self.meters.begin(name)
+            result = self._execute(name, lease, request)
+            self.meters.end(result)
+            self._close(name, lease, result)
+            _log_result(result)
+            try:
+                self._suspensions.log_news(name)
+            except StorageError as error:
+                log.warning("tenant %s: not known whether it is suspended: %s", name, error)
+            return result
+
+    def stop(self) -> None:
+        """Ask every run, also those that are just being started, to end at its next safe place."""
+        with self._lock:
+            self._stopping = True
+            executions = list(self._executions)
+        for execution in executions:
+            execution.stop()
+
+    def _execute(self, name: str, lease: Lease, request: RunRequest) -> RunResult:
+        configuration = self._configuration
+        tenant = configuration.tenants[name]
+        secrets = configuration.secrets()
+        assignment = Assignment(tenant, request, lease.epoch, configuration.logging, secrets, self._clock)
+        try:
+            execution = self._executor.start(assignment)
+        except OSError as error:
+            reason = f"the run could not be started: {error.strerror}"
+            return RunResult(name, Outcome.FAILED, errors=(reason,), completed_at=self._clock())
+        with self._lock:
+            self._executions.add(execution)
+            stopping = self._stopping
+        try:
+            if stopping:
+                execution.stop()
+            return execution.wait(self._on_progress)
+        finally:
+            with self._lock:
+                self._executions.discard(execution)
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.meters.hear(progress)
+        self._listener(progress)
+
+    def _close(self, name: str, lease: Lease, result: RunResult) -> None:
+        """Record the end of a run that could not do so itself, and free the tenant."""
+        try:
+            with self._stores[name].control.write() as connection:
+                error = result.errors[0] if result.errors else ""
+                runs.close_open_run(connection, lease.epoch, outcome=result.outcome, error=error, clock=self._clock)
+            lease.release()
+        except ChargebackError as error:
+            log.error("tenant %s: the end of the run could not be recorded: %s", name, error)
+
+
+def _log_result(result: RunResult) -> None:
+    if result.outcome is Outcome.COMPLETED:
+        log.info(
+            "Tenant %s: gathered=%d, pending=%d, calculated=%d, rows=%d",
+            result.tenant,
+            result.dates_gathered,
+            result.dates_pending,
+            result.dates_calculated,
+            result.chargeback_rows_written,
+        )
+    elif result.outcome is Outcome.COMPLETED_WITH_ERRORS:
+        log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
+    else:
+        log.error("Tenant %s: the run %s: %s", result.tenant, result.outcome.replace("_", " "), list(result.errors))

@@ -1,0 +1,98 @@
+"""One day of a tenant from its evidence: the bill, the measurements, who belonged to what, and the policies.
+
+The pipeline stores what comes out. Whoever wants to know why a row is as it is, or what other policies would give,
+calls the same.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+
+from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
+from chargeback.allocation.members import Membership
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.ecosystems.contract import Ecosystem, UsageResolver
+from chargeback.errors import DamagedFacts, StorageError
+from chargeback.model.inventory import Inventory
+from chargeback.store.control.days import METRICS, DayState
+from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE, FactTables, read_day
+
+
+def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
+    """Return the bill of a day.
+
+    Raises:
+        StorageError: it is lost, or not all of it is there.
+    """
+    billing = read_day(facts, BILLING_TABLE, state.tracking_date)
+    if billing.num_rows != state.billing_lines:
+        raise StorageError(f"{state.billing_lines} billing lines were stored, {billing.num_rows} are there")
+    return billing
+
+
+def is_stored(facts: FactTables, name: str, day: date, rows: pa.Table) -> bool:
+    """Return whether a table has these very rows of a day already."""
+    try:
+        return bool(read_day(facts, name, day).equals(rows.cast(SCHEMAS[name])))
+    except DamagedFacts:
+        return False
+
+
+class DayRecomputer:
+    """Calculates days of one tenant from evidence, one after the other. Writes nothing.
+
+    ``catalogue`` has the policies: the tenant's own, or those that are to be tried. ``inventory`` is everything that is
+    known, the deleted included. Only :meth:`resolve` may be called from several threads.
+    """
+
+    def __init__(
+        self, facts: FactTables, ecosystem: Ecosystem, catalogue: PolicyCatalogue, inventory: Inventory
+    ) -> None:
+        self._facts = facts
+        self._ecosystem = ecosystem
+        self._inventory = inventory
+        self._membership = Membership(inventory, ecosystem.capabilities.payer_tiers)
+        self._calculator = DayCalculator(catalogue)
+
+    def close(self) -> None:
+        """Release the engine's memory."""
+        self._calculator.close()
+
+    def resolve(self, day: date, usage: pa.Table) -> pa.Table:
+        """Return kept usage with identities as its subjects, as far as the inventory tells whose it is."""
+        ecosystem = self._ecosystem
+        return ecosystem.resolve_usage(day, usage, self._inventory) if isinstance(ecosystem, UsageResolver) else usage
+
+    def stored_evidence(self, state: DayState) -> Evidence:
+        """Return what a calculated day was calculated from.
+
+        Raises:
+            StorageError: a part of it is lost.
+        """
+        usage, members = (read_day(self._facts, name, state.tracking_date) for name in (USAGE_TABLE, MEMBERS_TABLE))
+        return self.evidence(state, usage, members, metrics_available=METRICS not in state.incomplete)
+
+    def evidence(
+        self, state: DayState, usage: pa.Table, members: pa.Table | None, *, metrics_available: bool
+    ) -> Evidence:
+        """Return a day's evidence: the stored bill, kept ``usage``, and ``members``, which the inventory tells where
+        they are not given.
+
+        Raises:
+            StorageError: the bill is lost.
+        """
+        day, billing = state.tracking_date, billed_lines(self._facts, state)
+        owned = self.resolve(day, usage)
+        if members is None:
+            members = self._membership.members_on(day, owned, set(billing["resource_id"].to_pylist()))
+        return Evidence(day, billing, owned, members, metrics_available)
+
+    def calculate(self, evidence: Evidence) -> CalculatedDay:
+        """Return the rows of a day: the same for the same evidence and policies.
+
+        Raises:
+            AllocationError: the amounts of the day do not fit 38 digits.
+        """
+        return self._calculator.calculate(evidence)

@@ -1,0 +1,105 @@
+"""A run as a child process: it depends on its parent for nothing but the wish to stop."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import Any
+
+from chargeback.config import load_configuration
+from chargeback.config.settings import LoggingSettings
+from chargeback.demo.faults import Fault
+from chargeback.pipeline.child import ChildProcesses, Messenger, RunningChild
+from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, RunResult, Stage, StopReason
+from chargeback.pipeline.executor import Assignment
+from chargeback.store.control.lease import Owner, acquire
+from tests.support.clock import TODAY
+from tests.support.deployments import Deployment
+from tests.support.runs import Recorded, recorded_runs
+
+
+def progress(rows: int) -> Progress:
+    """A message of a run on its way."""
+    return Progress("acme", Stage.CALCULATING, TODAY, rows, rows, Account(chargeback_rows_written=rows))
+
+
+def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:
+    """Far more progress than a pipe holds is taken at once; the newest of it and the result arrive when the parent
+    reads again."""
+    mine, theirs = multiprocessing.Pipe()
+    messenger = Messenger(theirs)
+    began = time.monotonic()
+    for rows in range(20_000):
+        messenger.show(progress(rows))
+    assert time.monotonic() - began < 30
+    messenger.finish(RunResult("acme", Outcome.COMPLETED, lines=7), 0.01)
+    messages: list[Any] = []
+    while not (messages and isinstance(messages[-1], RunResult)):
+        messages.append(mine.recv())
+    assert messages[-2] == progress(19_999)
+    assert messages[-1].lines == 7
+
+
+def test_a_parent_that_is_gone_is_no_error() -> None:
+    """Nobody is there to be told: the child has its end all the same."""
+    mine, theirs = multiprocessing.Pipe()
+    mine.close()
+    messenger = Messenger(theirs)
+    messenger.show(progress(1))
+    messenger.finish(RunResult("acme", Outcome.COMPLETED), 30)
+
+
+def started(deployment: Deployment, *, epochs_ago: int = 0) -> RunningChild:
+    """A run of the tenant under its lease, or under one of earlier."""
+    lease = acquire(deployment.store.control, Owner.this_process())
+    secrets = load_configuration(deployment.config_file).secrets()
+    assignment = Assignment(
+        deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), secrets, deployment.clock
+    )
+    return ChildProcesses().start(assignment)
+
+
+def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
+    """The parent hears where the run is, and has its result; the run is recorded and the lease is free."""
+    heard: list[Progress] = []
+    result = started(deployment).wait(heard.append)
+    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    assert heard[-1].rows == result.chargeback_rows_written == deployment.all_rows().num_rows > 0
+    assert recorded_runs(deployment.store) == [Recorded("completed", ())]
+    acquire(deployment.store.control, Owner.this_process())
+
+
+def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
+    """The parent is told how the process ended, and does not wait for more."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
+    running = started(deployment)
+    (process,) = multiprocessing.active_children()
+    assert process.name == "chargeback run acme"
+    process.kill()
+    result = running.wait(lambda _: None)
+    assert result.outcome is Outcome.FAILED
+    assert result.errors == ("the process of the run ended unexpectedly (exit code -9)",)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
+    """A run that is asked to stop records that itself; only the first reason counts."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
+    running = started(deployment)
+
+    def stop(_: Progress) -> None:
+        running.stop(StopReason(Outcome.INTERRUPTED, "the worker is going down"))
+        running.stop()
+
+    result = running.wait(stop)
+    assert (result.outcome, result.errors) == (Outcome.INTERRUPTED, ("the worker is going down",))
+    assert recorded_runs(deployment.store) == [Recorded("interrupted", ("the worker is going down",))]
+
+
+def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deployment) -> None:
+    """The run fails before it begins, and leaves no record."""
+    result = started(deployment, epochs_ago=1).wait(lambda _: None)
+    assert result.outcome is Outcome.FAILED
+    assert "lease" in result.errors[0]
+    assert recorded_runs(deployment.store) == []
+    assert not deployment.store.facts.exist()
