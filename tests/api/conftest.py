@@ -9,17 +9,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chargeback.model.days import utc_now, utc_today
 from chargeback.model.inventory import Identity, Resource
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import TenantStore
+from tests.support.clock import NOW, TODAY
 from tests.support.databases import KINDS
 from tests.support.facts import Share, days_from, line, tenant_store, write_lines, write_shares
 from tests.support.serving import client_of, services_for
 
 #: The last of the days that have facts.
-LAST = utc_today() - timedelta(days=6)
+LAST = TODAY - timedelta(days=6)
 DAYS = days_from(LAST - timedelta(days=4), 5)
 ACME = "/api/v1/tenants/acme"
 
@@ -42,7 +42,7 @@ def known(store: TenantStore, *, resources: Iterable[str] = (), identities: Iter
     with store.control.write() as connection:
         ensure_known(
             connection,
-            utc_now(),
+            NOW,
             billed=[Resource(resource_id, "thing") for resource_id in resources],
             charged=[Identity(identity_id, "service_account") for identity_id in identities],
         )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.api.conftest import ACME, parameters_of
 
+JSON = {"content-type": "application/json"}
 GETS = [
     "/api/v1/readiness",
     "/api/v1/tenants",
@@ -159,7 +160,7 @@ def test_extremes_are_no_accidents(client: httpx.Client, query: str) -> None:
 )
 def test_bodies_that_are_refused(client: httpx.Client, path: str, content: bytes, wrong: list[str]) -> None:
     """Malformed JSON and every wrong field are the client's mistakes."""
-    assert parameters_of(client.post(f"{ACME}/{path}", content=content)) == wrong
+    assert parameters_of(client.post(f"{ACME}/{path}", content=content, headers=JSON)) == wrong
 
 
 def test_query_and_body_are_reported_together(client: httpx.Client) -> None:
@@ -168,7 +169,23 @@ def test_query_and_body_are_reported_together(client: httpx.Client) -> None:
     assert parameters_of(response) == ["columns", "page"]
 
 
-def test_the_type_of_a_body_does_not_matter(client: httpx.Client) -> None:
-    """JSON sent as something else is read all the same."""
-    response = client.post(f"{ACME}/export", content=b'{"columns": ["amount"]}', headers={"content-type": "text/plain"})
+@pytest.mark.parametrize("declared", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_body_must_be_declared_as_json(client: httpx.Client, declared: str | None) -> None:
+    """A browser sends other types, and none at all, for any web page without asking: they are refused."""
+    headers = {"content-type": declared} if declared else {}
+    response = client.post(f"{ACME}/export?page=1", content=b'{"columns": ["amount"]}', headers=headers)
+    assert parameters_of(response) == ["Content-Type", "page"]
+
+
+@pytest.mark.parametrize("declared", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
+def test_spellings_of_json(client: httpx.Client, declared: str) -> None:
+    """The type has parameters and capitals as a client likes."""
+    headers = {"content-type": declared}
+    response = client.post(f"{ACME}/export", content=b'{"columns": ["amount"]}', headers=headers)
     assert response.status_code == 200
+
+
+def test_no_body_needs_no_type(client: httpx.Client) -> None:
+    """Where a body may be left out, its type may be left out or wrong."""
+    for headers in ({}, {"content-type": "text/plain"}):
+        assert client.post(f"{ACME}/export", headers=headers).status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
 from tests.support.damage import DAMAGES, file_of
-from tests.support.facts import tenant_store
+from tests.support.facts import Share, tenant_store, write_shares
 from tests.support.serving import client_of, services_for
 
 
@@ -64,8 +65,8 @@ def test_malformed_path_parts(client: httpx.Client, path: str) -> None:
 def test_wrong_methods(client: httpx.Client) -> None:
     """405 says which methods are possible."""
     for path, allowed in (
-        ("billing", "GET"),
-        ("entities/resource/a/b/tags", "GET, POST"),
+        ("billing", "GET, HEAD"),
+        ("entities/resource/a/b/tags", "GET, HEAD, POST"),
         ("entities/resource/a/tags/team", "DELETE, PATCH, PUT"),
     ):
         response = client.request("OPTIONS", f"{ACME}/{path}")
@@ -94,6 +95,30 @@ def test_storage_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFi
             assert client.get(f"{ACME}/status").status_code == 200
             summaries = {each["tenant_name"]: each["dates_pending"] for each in client.get("/api/v1/tenants").json()}
             assert summaries == {"acme": 0, "broken": None}
+
+
+def test_a_schema_that_is_not_this_versions(own_store: TenantStore, own_client: httpx.Client) -> None:
+    """503 says why nothing is read and nothing written; no tag is made."""
+    with own_store.control.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    time.sleep(1.1)  # readers trust their last look for a second
+    tag = {"tag_key": "team", "tag_value": "a"}
+    for answer in (
+        own_client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag),
+        own_client.get(f"{ACME}/tags"),
+        own_client.get(f"{ACME}/chargebacks"),
+    ):
+        assert "written by a newer version" in _problem(answer, 503, "storage-unavailable")
+
+
+def test_sums_that_are_too_large(own_store: TenantStore, own_client: httpx.Client) -> None:
+    """503 says that an amount must be wrong; the lists show it."""
+    day = own_store.facts.snapshot(CHARGEBACKS_TABLE).days[-1]
+    write_shares(own_store.facts, [Share(day, f"sa-{number}", str(9 * 10**25)) for number in range(2)])
+    asked = {"start_date": str(day), "end_date": str(day)}
+    answer = own_client.get(f"{ACME}/chargebacks/aggregate", params=asked)
+    assert "one of the amounts must be wrong" in _problem(answer, 503, "sum-too-large")
+    assert own_client.get(f"{ACME}/chargebacks", params=asked).json()["total"] == 2
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short"])

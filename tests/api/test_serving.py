@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 
 from chargeback.api.serving import create_app_from
 from chargeback.config import load_configuration
+from chargeback.store.queries.cancellation import CancellationToken
 from tests.support.serving import served
 
 CONFIGURATION = """
-api: {request_timeout_seconds: 7, enable_cors: true, cors_origins: ["https://finops.example"]}
+api: {request_timeout_seconds: 7, enable_cors: true, cors_origins: ["https://finops.example"], query_memory: 300MiB,
+      query_threads: 3}
 tenants:
   acme:
     ecosystem: confluent_cloud
@@ -36,3 +39,27 @@ def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
         assert (summary["tenant_id"], summary["ecosystem"]) == ("acme-id", "confluent_cloud")
         assert client.get("/api/v1/tenants/acme/chargebacks").status_code == 503
         assert "top-secret" not in client.get("/openapi.json").text
+
+
+def test_the_query_engine_has_the_configured_limits(tmp_path: Path) -> None:
+    """``api.query_memory`` and ``api.query_threads`` bound the engine that answers requests."""
+    file = tmp_path / "chargeback.yaml"
+    file.write_text(CONFIGURATION)
+    app = create_app_from(load_configuration(file), "api", None)
+    with served(app), app.state.executor.engine.cursor(CancellationToken()) as cursor:
+        found = cursor.rows("SELECT current_setting('memory_limit'), current_setting('threads')")
+    assert found == [("300.0 MiB", 3)]
+
+
+def test_an_address_beyond_the_loopback_asks_for_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Without `api.allowed_hosts` the log says what is answered and what to set; with it, those names are answered."""
+    file = tmp_path / "chargeback.yaml"
+    for hosts, warned in (("", 1), (', allowed_hosts: ["costs.example.com"]', 0)):
+        file.write_text(CONFIGURATION.replace("\napi: {", f'\napi: {{host: "0.0.0.0"{hosts}, '))
+        caplog.clear()
+        app = create_app_from(load_configuration(file), "api", None)
+        assert sum("set api.allowed_hosts to the names" in record.getMessage() for record in caplog.records) == warned
+        with served(app) as address, httpx.Client(base_url=address) as client:
+            assert client.get("/api/v1/tenants").status_code == 200
+            named = client.get("/api/v1/tenants", headers={"Host": "costs.example.com"})
+            assert named.status_code == (421 if warned else 200)

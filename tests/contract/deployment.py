@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from chargeback.config import Configuration, load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.model.days import utc_now, utc_today
+from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import Outcome, RunRequest
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
+from tests.support.clock import TODAY, DayClock
 from tests.support.databases import scratch_database
 from tests.support.serving import served
 
@@ -35,17 +37,20 @@ RUN = ("acme", "scratch")
 
 @dataclass(frozen=True)
 class Deployment:
-    """A running service in mode ``both`` at ``address``, and what it was made of."""
+    """A running service in mode ``both`` at ``address``, what it was made of, the day that it takes for
+    today, and its clock."""
 
     address: str
     configuration: Configuration
     engine: Engine
+    today: date
+    clock: Clock
 
     @contextmanager
     def served(self, *, mode: str, **api: Any) -> Iterator[str]:
         """The address of the same tenants served once more, in another mode or with other settings of ``api``."""
         other = replace(self.configuration, api=self.configuration.api.model_copy(update=api))
-        with served(create_app_from(other, mode, self.engine if mode == "both" else None)) as address:
+        with served(create_app_from(other, mode, self.engine if mode == "both" else None, self.clock)) as address:
             yield address
 
     def know(self, tenant: str, ids: Iterable[str]) -> None:
@@ -54,7 +59,7 @@ class Deployment:
         with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
             ensure_known(
                 connection,
-                utc_now(),
+                self.clock(),
                 billed=[Resource(name, "made_for_tests") for name in names],
                 charged=[Identity(name, "made_for_tests") for name in names],
             )
@@ -62,28 +67,35 @@ class Deployment:
 
 @contextmanager
 def deployed(
-    folder: Path, tenants: tuple[str, ...] = ("acme", "scratch", "plain", "wrong"), *, kind: str = "sqlite"
+    folder: Path,
+    tenants: tuple[str, ...] = ("acme", "scratch", "plain", "wrong"),
+    *,
+    kind: str = "sqlite",
+    today: date = TODAY,
 ) -> Iterator[Deployment]:
     """The service, with everything of ``acme`` and two days of ``scratch`` calculated; the others were never run.
 
-    Its control databases are of one ``kind``.
+    Its control databases are of one ``kind``, and its clock does not leave ``today``.
     """
-    organisation = Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+    organisation = Organisation.generate(DemoSpec(today=today, size="small", days=DAYS))
     with DemoServer(organisation) as provider, ExitStack() as databases:
         file = folder / "chargeback.yaml"
         base = yaml.safe_load(demo_configuration(provider.info, folder))
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
         file.write_text(yaml.safe_dump(_with_tenants(base, storage)), encoding="utf-8")
         configuration = load_configuration(file)
-        engine = Engine(configuration, None)
+        clock = DayClock(today)
+        engine = Engine(configuration, None, clock=clock)
         try:
-            engine.prepare()
+            for tenant in configuration.tenants.values():
+                with closing(open_store(tenant)) as store:
+                    store.control.upgrade()
             # What is billed but gone counts as deleted from the second look on.
             for names in ([name for name in tenants if name in RUN], ["acme"]):
                 results = engine.run_once(names, RunRequest())
                 assert all(result.outcome is Outcome.COMPLETED for result in results), results
-            with served(create_app_from(configuration, "both", engine)) as address:
-                yield Deployment(address, configuration, engine)
+            with served(create_app_from(configuration, "both", engine, clock)) as address:
+                yield Deployment(address, configuration, engine, today, clock)
         finally:
             engine.stop()
 

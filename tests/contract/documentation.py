@@ -16,10 +16,10 @@ from typing import Any
 
 import httpx
 
-from chargeback.model.days import utc_today
 from tests.contract.deployment import DAYS, deployed
 from tests.contract.endpoints import COMMON
 from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, Example
+from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -47,24 +47,35 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   the data every page stays as it is. A page past the end is empty.
 - **Unknown parameters are refused**, and everything that is wrong with a request is named at once. The common
   parameters below are accepted by every GET under `/api/v1`, whether they mean anything there or not.
+- **Bodies** are JSON and declared as `Content-Type: application/json`. A body that may be left out needs no type.
+- **HEAD** is answered wherever GET is, with the same headers and no body.
 - **Problems** are `application/problem+json` (RFC 9457):
 
 %(problem)s
 
 | status | meaning |
 |---|---|
-| 400 | an invalid parameter, body or filter; a trigger outside mode `both`; topics that are not enabled |
+| 400 | an invalid parameter, body or filter; a body not sent as JSON; a run outside mode `both`; topics not enabled |
+| 403 | a change that a web page of another origin asked for |
 | 404 | no such path, tenant, entity, tag or dimension |
 | 405 | a method that the path does not have |
 | 409 | a run is in progress, or the tenant is suspended; a tag key that the entity already has |
 | 413 | a body beyond 8 MiB |
-| 503 | the tenant's storage cannot be used at the moment, or a file of the facts asked for is lost |
+| 421 | a `Host` that is not one of the service's, see `api.allowed_hosts` |
+| 503 | the tenant's storage cannot be used at the moment, or a file of the facts asked for is lost; a trigger while \
+as many runs are under way as `features.max_parallel_tenants` allows: `Retry-After` says when to try again |
 | 504 | the request took longer than `api.request_timeout_seconds`; what it was asking is stopped |
 
-`GET /metrics` (the service) and `GET /metrics/chargebacks` (see [emitters](emitters.md)) answer OpenMetrics text.
+A run that is asked for outside mode `both` answers `400` with a `detail` that begins with
+`No WorkflowRunner available - run in both mode`: use `chargeback run` on a host with the configuration, or start the
+service with `--mode both`.
+
+`GET /` sends a browser to `/docs` and tells a program the addresses of the rest. `GET /metrics` (the service) and
+`GET /metrics/chargebacks` (see [emitters](emitters.md)) answer OpenMetrics text.
 
 The service knows no users and checks no credentials: put a proxy that does in front of it. CORS is off unless
-`api.enable_cors` and `api.cors_origins` say otherwise; then GET, POST, PATCH and DELETE are allowed.
+`api.enable_cors` and `api.cors_origins` say otherwise; then GET, POST, PATCH and DELETE are allowed. What changes
+something is refused when a web page of any other origin asks for it; programs such as curl need no header for that.
 
 ## Common parameters
 
@@ -103,7 +114,7 @@ class Asker:
 
 
 def _days_ago(match: re.Match[str]) -> str:
-    return str(utc_today() - timedelta(days=int(match[1])))
+    return str(TODAY - timedelta(days=int(match[1])))
 
 
 def shortened(value: Any, most: int = 2) -> Any:

@@ -79,7 +79,7 @@ ENDPOINTS = (
     Endpoint(
         "POST",
         f"{TENANT}/pipeline/run",
-        body=frozenset({"start_date", "end_date", "recalculate"}),
+        body=frozenset({"start_date", "end_date", "recalculate", "accept_less"}),
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),

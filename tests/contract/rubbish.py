@@ -82,7 +82,7 @@ _TEXTS = (
 )
 _RAW = (b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\x80" * 20, bytes(range(1, 32)))
 _TYPES = (
-    "application/json",
+    *["application/json"] * 20,
     "text/plain",
     "application/json; charset=utf-16",
     "multipart/form-data",
@@ -108,7 +108,7 @@ class Request:
     @property
     def wire(self) -> bytes:
         """All of its bytes."""
-        head = f"{self.method} ".encode() + self.target + b" HTTP/1.1\r\nHost: test\r\n"
+        head = f"{self.method} ".encode() + self.target + b" HTTP/1.1\r\nHost: localhost\r\n"
         if self.content_type:
             head += f"Content-Type: {self.content_type}\r\n".encode()
         return head + f"Content-Length: {len(self.body)}\r\n\r\n".encode() + self.body

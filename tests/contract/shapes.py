@@ -200,6 +200,7 @@ TENANT: dict[str, Shape] = TOPIC_STATUS | {
     "dates_pending": number,
     "dates_calculated": number,
     "last_calculated_date": or_null(day),
+    "storage_error": or_null(text),
 }
 DAY_STATE: dict[str, Shape] = {
     "tracking_date": day,
@@ -209,16 +210,19 @@ DAY_STATE: dict[str, Shape] = {
     "topic_overlay_gathered": flag,
     "topic_attribution_calculated": flag,
 }
+INCOMPLETE_DAY: dict[str, Shape] = {"tracking_date": day, "reasons": [text]}
 TENANT_STATUS: dict[str, Shape] = TOPIC_STATUS | {
     "tenant_name": text,
     "tenant_id": text,
     "ecosystem": text,
     "states": [DAY_STATE],
+    "incomplete": [INCOMPLETE_DAY],
 }
 RUN_ACCEPTED: dict[str, Shape] = {"tenant_name": text, "status": one_of("started"), "message": text}
 PIPELINE_STATUS: dict[str, Shape] = {
     "tenant_name": text,
     "is_running": flag,
+    "permanent_failure": or_null(text),
     "last_run": or_null(instant),
     "last_result": or_null(
         {
@@ -249,6 +253,7 @@ READINESS: dict[str, Shape] = {
             ),
             "last_run_at": or_null(instant),
             "permanent_failure": or_null(text),
+            "storage_error": or_null(text),
         }
     ],
 }

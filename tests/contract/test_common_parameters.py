@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from chargeback.model.days import utc_today
 from tests.contract.deployment import DAYS
 from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything
+from tests.support.clock import TODAY
 
 GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith("/api/")]
 PAGED = [
@@ -23,7 +23,6 @@ PAGED = [
     "tags",
     "topic-attributions",
 ]
-TODAY = utc_today()
 
 BAD: list[tuple[dict[str, Any], list[str]]] = [
     ({"page": 0}, ["page"]),

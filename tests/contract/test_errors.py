@@ -55,7 +55,6 @@ def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/api",
         "/api/v1",
         "/api/v2/tenants",
@@ -65,7 +64,7 @@ def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
         "/api/v1/tenants/acme/billing/",
         "/tenants",
         "/readiness",
-        "//health",
+        "/health/",
     ],
 )
 def test_other_paths_are_404(client: Client, path: str) -> None:
@@ -78,11 +77,37 @@ def test_other_methods_are_405(client: Client, path: str) -> None:
     """A problem that names the methods that are possible."""
     possible = {endpoint.method for endpoint in ENDPOINTS if endpoint.path == path}
     concrete = next(endpoint for endpoint in ENDPOINTS if endpoint.path == path).of("acme")
-    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS"} - possible:
+    possible |= {"HEAD"} if "GET" in possible else set()
+    for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS"} - possible:
         response = client.request(method, concrete)
-        assert kind_of(response, 405) == "method-not-allowed"
+        assert response.status_code == 405
         assert set(response.headers["allow"].split(", ")) == possible
+        if method == "HEAD":
+            assert response.content == b""
+            continue
+        assert kind_of(response, 405) == "method-not-allowed"
         assert method in detail_of(response, 405)
+
+
+@pytest.mark.parametrize(
+    "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"], ids=lambda endpoint: endpoint.name
+)
+def test_head_is_get_without_the_body(client: Client, endpoint: Endpoint) -> None:
+    """The same status and the same headers, for refused requests too."""
+    path = endpoint.of("acme")
+    for asked in (path, f"{path}?nonsense=1"):
+        got, head = client.get(asked), client.head(asked)
+        assert head.content == b""
+        assert head.status_code == got.status_code
+        assert {**head.headers, "date": ""} == {**got.headers, "date": ""}
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/docs/swagger-ui.css", "/openapi.json", "/metrics"])
+def test_head_of_pages(client: Client, path: str) -> None:
+    """What is no part of the document answers HEAD too."""
+    head = client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert int(head.headers["content-length"]) > 0
 
 
 @pytest.mark.parametrize(
@@ -106,7 +131,7 @@ def test_a_body_that_is_too_large_is_413(client: Client, endpoint: Endpoint) -> 
 
 
 def test_credentials_are_not_looked_at(client: Client) -> None:
-    """The service neither issues nor validates tokens: nothing is ever 401 or 403."""
+    """The service neither issues nor validates tokens: no credentials are ever refused."""
     for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic !!!"}, {"Cookie": "session=x"}):
         assert client.get("/api/v1/tenants", headers=headers).status_code == 200
 

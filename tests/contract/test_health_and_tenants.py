@@ -10,15 +10,14 @@ import httpx
 import pytest
 
 import chargeback
-from chargeback.model.days import utc_today
 from chargeback.store.control.days import save_day
 from chargeback.store.tenant import open_store
 from tests.contract import shapes
 from tests.contract.deployment import CUTOFF_DAYS, DAYS, Deployment
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything
+from tests.support.clock import TODAY
 
-TODAY = utc_today()
 #: The days that the pipeline calculates: from the lookback to the cutoff.
 WINDOW = [(TODAY - timedelta(days=ago)).isoformat() for ago in range(DAYS, CUTOFF_DAYS, -1)]
 

@@ -147,7 +147,9 @@ def test_what_is_no_tag(scratch: Client, body: Any, named: list[str]) -> None:
 )
 def test_what_is_no_json(scratch: Client, content: bytes) -> None:
     """400, and the body is what is wrong."""
-    assert complaints(scratch.post(scratch.tag_path("scratch", "resource", "r"), content=content)) == ["body"]
+    headers = {"content-type": "application/json"}
+    response = scratch.post(scratch.tag_path("scratch", "resource", "r"), content=content, headers=headers)
+    assert complaints(response) == ["body"]
 
 
 @pytest.mark.parametrize("key", ["k", "K9_.:-", "k" * 63, "0"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from chargeback.api.work import Work
 from chargeback.errors import ChargebackError
+from chargeback.service.executor import Pieces, RequestContext
 
 # Small enough that a slow client is seen to accept something, large enough that a fast one is not held up.
 _PIECE_BYTES = 2**18
@@ -45,35 +45,39 @@ class ByteStream(Response):
     The first piece is made before the answer begins, so that a request that fails is answered as such.
     """
 
-    def __init__(self, work: Work, pieces: Iterator[memoryview], first: list[memoryview], **how: Any) -> None:
+    def __init__(
+        self, context: RequestContext, pieces: Pieces[memoryview], first: list[memoryview], **how: Any
+    ) -> None:
         super().__init__(**how)
         del self.headers["content-length"]
-        self._work = work
+        self._context = context
         self._pieces = pieces
         self._first = first
 
     @classmethod
-    async def begin(cls, work: Work, pieces: Iterator[memoryview], **how: Any) -> ByteStream:
+    async def begin(cls, context: RequestContext, pieces: Pieces[memoryview], **how: Any) -> ByteStream:
         """Make the first pieces (a header, and the first rows) and the answer that will send them."""
-        first = [piece for piece in [await work.next_piece(pieces), await work.next_piece(pieces)] if piece is not None]
-        return cls(work, pieces, first, **how)
+        first = [
+            piece for piece in [await context.next_piece(pieces), await context.next_piece(pieces)] if piece is not None
+        ]
+        return cls(context, pieces, first, **how)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send everything; an error in the middle leaves the answer incomplete."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        following = asyncio.create_task(self._work.next_piece(self._pieces))
+        following = asyncio.create_task(self._context.next_piece(self._pieces))
         try:
             for piece in self._first:
                 await _send_in_parts(piece, send)
             while (made := await following) is not None:
-                following = asyncio.create_task(self._work.next_piece(self._pieces))
+                following = asyncio.create_task(self._context.next_piece(self._pieces))
                 await _send_in_parts(made, send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError, ChargebackError):
                 await following
-            self._work.finish(self._pieces)
+            self._context.finish(self._pieces)
 
 
 async def _send_in_parts(piece: memoryview, send: Send) -> None:

@@ -12,9 +12,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 from chargeback.api import metrics
 from chargeback.api.documentation import complete
+from chargeback.api.guard import RequestGuard
 from chargeback.api.limits import RequestLimits
 from chargeback.api.metrics import Measured, RequestMeters
+from chargeback.api.pages import add_pages
 from chargeback.api.problems import add_handlers
+from chargeback.api.reading import HeadAsGet
 from chargeback.api.routes import (
     aggregate,
     billing,
@@ -31,8 +34,8 @@ from chargeback.api.routes import (
 )
 from chargeback.api.routes.readiness import ReadinessMemory
 from chargeback.api.schemas.problem import Problem
-from chargeback.api.services import Services
-from chargeback.api.work import Workshop
+from chargeback.api.services import ApiLimits, Services
+from chargeback.service.executor import RequestExecutor
 
 PREFIX = "/api/v1"
 
@@ -68,13 +71,15 @@ def create_app(services: Services) -> FastAPI:
 
     @asynccontextmanager
     async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.workshop = Workshop()
+        app.state.executor = RequestExecutor(
+            query_memory=services.api.query_memory, query_threads=services.api.query_threads
+        )
         app.state.readiness = ReadinessMemory()
-        meters.watch(app.state.workshop)
+        meters.watch(app.state.executor)
         try:
             yield
         finally:
-            app.state.workshop.close()
+            app.state.executor.close()
             for tenant in services.tenants.values():
                 tenant.store.close()
 
@@ -84,10 +89,12 @@ def create_app(services: Services) -> FastAPI:
         description=_DESCRIPTION,
         lifespan=_lifespan,
         redirect_slashes=False,
+        docs_url=None,
         redoc_url=None,
     )
     app.state.services = services
     app.state.meters = meters
+    add_pages(app)
     app.include_router(health.router)
     app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
     app.include_router(chargeback_metrics.router)
@@ -106,9 +113,15 @@ def create_app(services: Services) -> FastAPI:
             allow_headers=["*"],
             expose_headers=["X-Buckets-Truncated", "Location", "Content-Disposition"],
         )
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api))
     app.add_middleware(Measured, meters=meters, prefix=PREFIX)
     _document(app)
     return app
+
+
+def _origins(api: ApiLimits) -> tuple[str, ...]:
+    return api.cors_origins if api.enable_cors else ()
 
 
 def _document(app: FastAPI) -> None:

@@ -1,13 +1,14 @@
-"""What routes ask for: the tenant of the path, and the work of the request."""
+"""What routes ask for: the tenant of the path, and the context of the request."""
 
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
-from chargeback.api.limits import QUESTION
+from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import NotFound
-from chargeback.api.services import Services, TenantView
-from chargeback.api.work import Work, Workshop
+from chargeback.api.services import Services
+from chargeback.service.executor import RequestContext, RequestExecutor
+from chargeback.service.tenant_view import TenantView
 
 
 async def _services(request: Request) -> Services:
@@ -26,11 +27,11 @@ async def _tenant(
         raise NotFound(f"There is no tenant {tenant_name!r}.") from None
 
 
-async def _work(request: Request) -> Work:
-    workshop: Workshop = request.app.state.workshop
-    return workshop.work_for(request.scope[QUESTION])
+async def _context(request: Request) -> RequestContext:
+    executor: RequestExecutor = request.app.state.executor
+    return executor.context_for(request.scope[CANCELLATION])
 
 
 TheServices = Annotated[Services, Depends(_services)]
 TheTenant = Annotated[TenantView, Depends(_tenant)]
-TheWork = Annotated[Work, Depends(_work)]
+TheContext = Annotated[RequestContext, Depends(_context)]

@@ -16,6 +16,7 @@ _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 _MEANINGS = {
     400: "Something in the request is wrong; `errors` names all of it.",
+    403: "A web page of another origin asked for it.",
     404: "There is no such thing; for a tenant: no tenant of that name.",
     409: "It contradicts what is already there.",
     413: "The body is too large.",
@@ -42,7 +43,7 @@ def documented(
 ) -> dict[str, Any]:
     """Arguments for a route: ``only`` are the usual problems that can happen there, ``problems`` adds some or replaces
     what the usual ones mean, ``extra`` are further answers."""
-    statuses = only if body is None else (*only, 413)
+    statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
     more: dict[str, Any] = {}
     if query is not None:

@@ -13,10 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chargeback.api.problems import answer_to, timed_out, too_large, unforeseen
 from chargeback.errors import ChargebackError
-from chargeback.store.queries.engine import Question
+from chargeback.store.queries.cancellation import CancellationToken
 
-#: Where the rest of the application finds the request's :class:`Question` in the scope.
-QUESTION = "chargeback.question"
+#: Where the rest of the application finds the request's :class:`CancellationToken` in the scope.
+CANCELLATION = "chargeback.cancellation"
 
 #: Some fifty thousand tags.
 LARGEST_BODY = 8 * 2**20
@@ -91,7 +91,7 @@ class _Exchange:
 
 
 class RequestLimits:
-    """Middleware that gives each request its :class:`Question` and holds it to its limits."""
+    """Middleware that gives each request its :class:`CancellationToken` and holds it to its limits."""
 
     def __init__(self, app: ASGIApp, limit: float) -> None:
         self._app = app
@@ -115,7 +115,7 @@ class RequestLimits:
             return
         except _ClientGone:
             return
-        scope[QUESTION] = Question()
+        scope[CANCELLATION] = CancellationToken()
         await self._serve(scope, exchange, deadline)
 
     async def _serve(self, scope: Scope, exchange: _Exchange, deadline: float) -> None:
@@ -133,7 +133,7 @@ class RequestLimits:
                 await timed_out(self._limit)(scope, exchange.receive, exchange.send)
         finally:
             leaving.cancel()
-            if not serving.cancelling():  # shutting down cancels us: then the work is called off as well
+            if not serving.cancelling():  # shutting down cancels us: then the work is cancelled as well
                 serving.cancel()
 
     async def _application(self, scope: Scope, exchange: _Exchange) -> None:

@@ -6,8 +6,6 @@ tenant, read from its control database when somebody asks. The last is the same 
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -20,22 +18,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chargeback.api.limits import QUESTION
-from chargeback.api.services import Services, TenantView
-from chargeback.api.work import Work, Workshop
+from chargeback.api.limits import CANCELLATION
+from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import start_of_day
-from chargeback.store.queries.vitals import Vitals, read_vitals
-
-log = logging.getLogger(__name__)
+from chargeback.service.executor import RequestExecutor, reading
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.tenant_health import TenantHealth, read_health
+from chargeback.store.queries.cancellation import CancellationToken
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, and nobody looks at them
 
 PATH: Final = "/metrics"
 
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-#: A database that does not answer must not keep the metrics of all others back: scrapes wait for ten seconds.
-_PATIENCE_SECONDS: Final = 5.0
 _KNOWN_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -54,7 +50,7 @@ class RequestMeters:
         )
         self.in_progress = Gauge("chargeback_http_requests_in_progress", "Requests under way.", registry=self.registry)
 
-    def watch(self, workshop: Workshop) -> None:
+    def watch(self, executor: RequestExecutor) -> None:
         """Show how much work waits for a thread."""
         waiting = Gauge(
             "chargeback_http_work_waiting",
@@ -62,8 +58,8 @@ class RequestMeters:
             ("pool",),
             registry=self.registry,
         )
-        for pool in workshop.POOLS:
-            waiting.labels(pool).set_function(partial(workshop.waiting, pool))
+        for pool in executor.POOLS:
+            waiting.labels(pool).set_function(partial(executor.waiting, pool))
 
 
 class Measured:
@@ -115,22 +111,19 @@ async def metrics(request: Request) -> Response:
     """All metrics."""
     services: Services = request.app.state.services
     meters: RequestMeters = request.app.state.meters
-    workshop: Workshop = request.app.state.workshop
-    work = workshop.work_for(request.scope[QUESTION])
-    vitals = await asyncio.gather(*(_vitals(work, tenant) for tenant in services.tenants.values()))
+    executor: RequestExecutor = request.app.state.executor
+    context = executor.context_for(request.scope[CANCELLATION])
+    found = await executor.watch(services.tenants.values(), _look)
+    healths = [None if isinstance(each, StorageError) else each for each in found]
     registries = [meters.registry, *([services.runs] if services.runs else [])]
-    everything = _Together(registries, list(_families(services, vitals)))
-    body = await work.do(lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
+    everything = _Together(registries, list(_families(services, healths)))
+    body = await context.run_blocking(None, lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
     return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def _vitals(work: Work, tenant: TenantView) -> Vitals | None:
-    try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            return await work.read(tenant, read_vitals)
-    except (StorageError, TimeoutError) as error:
-        log.debug("no metrics of tenant %s: %s", tenant.tenant_name, error)
-        return None
+def _look(tenant: TenantView, token: CancellationToken) -> TenantHealth:
+    with reading(tenant, token) as connection:
+        return read_health(connection)
 
 
 class _Together:
@@ -147,16 +140,16 @@ class _Together:
         yield from self._families
 
 
-def _families(services: Services, vitals: Sequence[Vitals | None]) -> Iterator[Metric]:
+def _families(services: Services, healths: Sequence[TenantHealth | None]) -> Iterator[Metric]:
     """The state of every tenant; one whose storage cannot be read only says so."""
     yield InfoMetricFamily("chargeback", "The service.", value={"version": services.version, "mode": services.mode})
     usable = GaugeMetricFamily(
         "chargeback_storage_usable", "Whether the control database of the tenant can be read.", labels=["tenant"]
     )
-    for name, found in zip(services.tenants, vitals, strict=True):
+    for name, found in zip(services.tenants, healths, strict=True):
         usable.add_metric([name], float(found is not None))
     yield usable
-    known = [(name, found) for name, found in zip(services.tenants, vitals, strict=True) if found is not None]
+    known = [(name, found) for name, found in zip(services.tenants, healths, strict=True) if found is not None]
     for field, text in _GAUGES.items():
         family = GaugeMetricFamily(f"chargeback_{field}", text, labels=["tenant"])
         for name, found in known:
@@ -180,7 +173,7 @@ _GAUGES: Final = {
 }
 
 
-def _values(found: Vitals) -> dict[str, float | None]:
+def _values(found: TenantHealth) -> dict[str, float | None]:
     last_day, ended = found.last_calculated, found.last_ended_at
     return {
         "days_pending": found.pending,

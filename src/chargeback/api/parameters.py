@@ -6,18 +6,30 @@ between parameters run on what was sent even when single parameters are wrong, s
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar, get_origin
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Request
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails, from_json
 
 from chargeback.api.problems import Invalid, InvalidRequest
 from chargeback.model.days import InstantRange, instants, parse_instant, utc_now, zone_named
 from chargeback.store.queries.paging import Page
+
+JSON_TYPE = "application/json"
 
 TAG_PREFIX = "tag:"
 TAG_KEY = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$"
@@ -91,19 +103,26 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:  # noqa: ARG003
-        """What is wrong between fields, judged by what was sent; fields that are wrong themselves are left alone."""
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:  # noqa: ARG003
+        """What is wrong between fields at ``now``, judged by what was sent; fields that are wrong themselves are left
+        alone."""
         return []
 
 
 class Dates(Strict):
-    """A range of days in a zone's calendar."""
+    """A range of days in a zone's calendar; one without an end ends on the day on which the request was read."""
 
     start_date: Day | None = Field(
         default=None, description="First day, inclusive. Default: the tenant's lookback before the end."
     )
     end_date: Day | None = Field(default=None, description="Last day, inclusive. Default: today in `timezone`.")
     timezone: Zone = Field(default="UTC", description="IANA zone in whose calendar days begin and end.")
+    _read_at: datetime = PrivateAttr(default_factory=utc_now)
+
+    def model_post_init(self, context: Any) -> None:
+        """Keep the instant of the request, which is the context of the validation."""
+        if isinstance(context, datetime):
+            self._read_at = context
 
     @property
     def zone(self) -> ZoneInfo:
@@ -112,7 +131,7 @@ class Dates(Strict):
 
     def days(self, lookback_days: int) -> tuple[date, date]:
         """First and last day, with the defaults filled in."""
-        end = min(max(self.end_date or _today(self.timezone), _FIRST_DAY), _LAST_DAY)
+        end = min(max(self.end_date or _day_of(self._read_at, self.timezone), _FIRST_DAY), _LAST_DAY)
         start = self.start_date or max(end - timedelta(days=lookback_days), _FIRST_DAY)
         return min(max(start, _FIRST_DAY), _LAST_DAY), end
 
@@ -121,12 +140,12 @@ class Dates(Strict):
         return instants(*self.days(lookback_days), self.zone)
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
         """The start must not be after the end."""
         start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date"))
         if start is None:
             return []
-        last = end or _today(raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC")
+        last = end or _day_of(now, raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC")
         if start > last:
             return [Invalid("start_date", f"should not be after the end, {last}")]
         return []
@@ -165,8 +184,8 @@ def is_tag_key(text: str) -> bool:
     return re.fullmatch(TAG_KEY.strip("^$"), text) is not None
 
 
-def _today(zone: str) -> date:
-    return utc_now().astimezone(zone_named(zone)).date()
+def _day_of(instant: datetime, zone: str) -> date:
+    return instant.astimezone(zone_named(zone)).date()
 
 
 def _if_valid(parse: Callable[[Any], Any], value: object) -> Any:
@@ -188,20 +207,20 @@ def query(model: type[Q]) -> Any:
     """The dependency that reads a GET's query parameters as ``model``."""
 
     async def _read(request: Request) -> Q:
-        return read_query(model, request.query_params.multi_items())
+        return read_query(model, request.query_params.multi_items(), _now(request))
 
     return Depends(_read)
 
 
-def read_query(model: type[Q], sent: Sequence[tuple[str, str]]) -> Q:
-    """The parameters of a query string.
+def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -> Q:
+    """The parameters of a query string that is read at ``now``.
 
     Raises:
         InvalidRequest: something is wrong with them.
     """
     raw, errors = _grouped(model, sent)
-    value = _validated(errors, lambda: model.model_validate(raw))
-    errors.extend(model.cross_checks(raw))
+    value = _validated(errors, lambda: model.model_validate(raw, context=now))
+    errors.extend(model.cross_checks(raw, now))
     if errors or value is None:
         raise InvalidRequest(errors)
     return value
@@ -211,7 +230,8 @@ def body(model: type[B], *, optional: bool = False) -> Any:
     """The dependency that reads a JSON body as ``model``; ``optional`` bodies may be missing altogether."""
 
     async def _read(request: Request) -> B:
-        return read_body(model, request.query_params.multi_items(), await request.body(), optional=optional)
+        sent = SentBody(await request.body(), request.headers.get("content-type", ""))
+        return read_body(model, request.query_params.multi_items(), sent, _now(request), optional=optional)
 
     return Depends(_read)
 
@@ -227,19 +247,40 @@ def no_parameters() -> Any:
     return Depends(_read)
 
 
-def read_body(model: type[B], sent: Sequence[tuple[str, str]], content: bytes, *, optional: bool) -> B:
-    """The content of a body, whatever its declared type: it is JSON or wrong.
+@dataclass(frozen=True, slots=True)
+class SentBody:
+    """The bytes of a body and the type that the client declared for them."""
+
+    content: bytes
+    content_type: str
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is declared as JSON."""
+        return self.content_type.partition(";")[0].strip().lower() == JSON_TYPE
+
+
+def read_body(model: type[B], query: Sequence[tuple[str, str]], sent: SentBody, now: datetime, *, optional: bool) -> B:
+    """Read a JSON body at ``now``. It must be declared as JSON: a browser sends other types for any web page without
+    asking.
 
     Raises:
         InvalidRequest: something is wrong with it, or there are query parameters.
     """
-    _, errors = _grouped(NoParameters, sent)
-    content = content or (b"{}" if optional else b"")
-    value = _validated(errors, lambda: model.model_validate_json(content))
-    errors.extend(model.cross_checks(_object(content)))
+    _, errors = _grouped(NoParameters, query)
+    if sent.content and not sent.is_json:
+        raise InvalidRequest([*errors, Invalid("Content-Type", f"should be {JSON_TYPE}")])
+    content = sent.content or (b"{}" if optional else b"")
+    value = _validated(errors, lambda: model.model_validate_json(content, context=now))
+    errors.extend(model.cross_checks(_object(content), now))
     if errors or value is None:
         raise InvalidRequest(errors)
     return value
+
+
+def _now(request: Request) -> datetime:
+    now: datetime = request.app.state.services.clock()
+    return now
 
 
 def _object(content: bytes) -> dict[str, Any]:

@@ -23,16 +23,23 @@ from starlette.responses import Response
 from chargeback.errors import (
     ChargebackError,
     DamagedFacts,
+    EngineBusy,
+    ForeignStorage,
     LeaseHeld,
     NoRunner,
     QueryTimeout,
+    SchemaError,
     StorageError,
+    SumTooLarge,
     TenantSuspended,
 )
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+#: When a run that found no place may be asked for again.
+BUSY_RETRY_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,13 @@ _TITLES = {
     "already-running": "Already running",
     "suspended": "Tenant suspended",
     "no-runner": "No runner",
+    "busy": "Too many runs under way",
+    "foreign-origin": "Foreign origin",
+    "unknown-host": "Unknown host",
     "body-too-large": "Body too large",
     "storage-unavailable": "Storage unavailable",
     "damaged-facts": "Damaged facts",
+    "sum-too-large": "Sum too large",
     "timeout": "Request timed out",
     "topic-attribution-unavailable": "Topic attribution unavailable",
     "internal-error": "Internal error",
@@ -119,6 +130,27 @@ def timed_out(seconds: float) -> Response:
 def too_large(limit: int) -> Response:
     """The answer to a body beyond the limit."""
     return problem(413, "body-too-large", f"The body is larger than {limit} bytes; send it in several requests.")
+
+
+def unknown_host(host: str) -> Response:
+    """Return the answer to a request for a host name that is not the service's."""
+    return problem(
+        421,
+        "unknown-host",
+        f"This service does not answer for the host {host!r}. If that is its name, add it to api.allowed_hosts in the "
+        "configuration.",
+    )
+
+
+def foreign_origin(origin: str | None) -> Response:
+    """Return the answer to a change that a web page of another site asked for."""
+    page = "another site" if origin is None else f"the origin {origin[:200]!r}"
+    return problem(
+        403,
+        "foreign-origin",
+        f"A web page of {page} must not change anything here. Origins that may are listed in api.cors_origins, with "
+        "api.enable_cors; a proxy in front should pass on the Host header that the browser sent.",
+    )
 
 
 def unforeseen(error: Exception) -> Response:
@@ -160,11 +192,22 @@ def answer_to(error: Exception) -> Response:
             return problem(409, "suspended", error.message)
         case NoRunner():
             return problem(400, "no-runner", error.message)
+        case EngineBusy():
+            return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
             return problem(504, "timeout", "The request was stopped because it ran too long; ask for fewer days.")
         case DamagedFacts():
             number = _logged("a file of the facts is lost", error)
             return problem(503, "damaged-facts", _about_damage(error, number))
+        case SumTooLarge():
+            return problem(
+                503,
+                "sum-too-large",
+                "A sum has more than 26 digits before its decimal point: one of the amounts must be wrong. The lists "
+                "show them, and `chargeback verify` sums every day; other days can be asked for.",
+            )
+        case SchemaError() if not isinstance(error, ForeignStorage):  # whose it is is nothing to tell an outsider
+            return problem(503, "storage-unavailable", f"The storage of the tenant must not be used: {error.message}.")
         case StorageError():
             number = _logged("the storage of a tenant cannot be used", error)
             return problem(
@@ -205,7 +248,7 @@ def _methods_of(request: Request) -> list[str]:
         pattern = template.replace("{entity_id}", ".+")
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
             methods |= {method.upper() for method in operations}
-    return sorted(methods)
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 def _logged(what: str, error: Exception) -> str:

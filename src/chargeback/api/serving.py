@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import FastAPI
 
 from chargeback import __version__
 from chargeback.api.app import create_app
-from chargeback.api.services import ApiLimits, Services, TenantView
+from chargeback.api.hosts import AllowedHosts, needs_names
+from chargeback.api.services import ApiLimits, Services
 from chargeback.config import Configuration, Tenant
 from chargeback.emitters.prometheus import Exposition, exposition_of
+from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
 
+log = logging.getLogger(__name__)
 
-def create_app_from(configuration: Configuration, mode: str, pipeline: Engine | None) -> FastAPI:
+_NO_NAMES = (
+    "listening on %s without api.allowed_hosts: requests are answered for IP addresses, localhost and names without a "
+    "dot; set api.allowed_hosts to the names under which the service is reached, such as [costs.example.com]"
+)
+
+
+def create_app_from(
+    configuration: Configuration, mode: str, pipeline: Engine | None, clock: Clock = utc_now
+) -> FastAPI:
     """The HTTP application that serves the tenants of ``configuration``.
 
-    ``mode`` is ``api``, ``worker`` or ``both``; ``pipeline`` starts the runs that are asked for, where there is one.
-    No storage is touched before the first request.
+    ``mode`` is ``api``, ``worker`` or ``both``; ``pipeline`` starts the runs that are asked for, where there is one;
+    ``clock`` tells which day is today. No storage is touched before the first request.
     """
     api = configuration.api
     tenants = {
@@ -26,7 +41,7 @@ def create_app_from(configuration: Configuration, mode: str, pipeline: Engine | 
             tenant_id=tenant.settings.tenant_id,
             ecosystem=tenant.settings.ecosystem,
             lookback_days=tenant.settings.lookback_days,
-            store=open_store(tenant),
+            store=open_store(tenant, limits=_interactive(api.request_timeout_seconds)),
             pipeline=pipeline,
             topic_attribution_status=tenant.topic_status.value,
             topic_attribution_error=tenant.topic_error,
@@ -34,9 +49,23 @@ def create_app_from(configuration: Configuration, mode: str, pipeline: Engine | 
         )
         for name, tenant in configuration.tenants.items()
     }
-    limits = ApiLimits(api.request_timeout_seconds, api.enable_cors, tuple(api.cors_origins))
+    limits = ApiLimits(
+        api.request_timeout_seconds,
+        api.enable_cors,
+        tuple(api.cors_origins),
+        query_memory=api.query_memory,
+        query_threads=api.query_threads,
+        hosts=AllowedHosts(api.allowed_hosts, api.host),
+    )
+    if needs_names(api.host, api.allowed_hosts):
+        log.warning(_NO_NAMES, api.host)
     runs = None if pipeline is None else pipeline.registry
-    return create_app(Services(__version__, mode, limits, tenants, runs))
+    return create_app(Services(__version__, mode, limits, tenants, runs, clock))
+
+
+def _interactive(request_timeout: float) -> ServerLimits:
+    """The limits for work that somebody waits for: a server that hangs is given up with the request."""
+    return ServerLimits(connect=3, lock=min(10, request_timeout), statement=request_timeout, silence=request_timeout)
 
 
 def _exposition(tenant: Tenant) -> Exposition | None:

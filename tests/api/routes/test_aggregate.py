@@ -7,6 +7,7 @@ import pytest
 
 from chargeback.api.schemas.chargebacks import AggregateAnswer
 from chargeback.store.queries import aggregate
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, known
 
@@ -34,7 +35,7 @@ def test_by_identity_and_day_unless_asked_otherwise(client: httpx.Client) -> Non
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
 def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
     """Whatever the grouping, the total is the same."""
-    for column in (*aggregate.GROUP_COLUMNS, "tag:team"):
+    for column in (*CHARGEBACKS.groups, "tag:team"):
         body = client.get(URL, params={"group_by": [column, "cost_type"], "time_bucket": unit}).json()
         assert body["total_amount"] == "50.00"
         assert set(body["buckets"][0]["dimensions"]) == {column, "cost_type"}

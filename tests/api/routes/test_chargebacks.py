@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, time
 
 import httpx
 
 from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackRow, Dimension
 from chargeback.api.schemas.common import PageOf
+from chargeback.model.days import ONE_DAY
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, known
+from tests.support.clock import FixedClock
 from tests.support.serving import client_of, services_for
 
 
@@ -37,6 +40,21 @@ def test_the_default_range_is_the_lookback(store: TenantStore) -> None:
         assert client.get(f"{ACME}/chargebacks").json()["total"] == 6
         params = {"end_date": LAST.isoformat()}
         assert client.get(f"{ACME}/chargebacks", params=params).json()["total"] == 15
+
+
+def test_today_is_a_day_of_the_zone(store: TenantStore) -> None:
+    """An end that is not given is the day that it is in ``timezone`` when the request is read: half an hour before
+    midnight in UTC, Berlin is on the next day. That holds for a query and for a body."""
+    late = FixedClock(datetime.combine(LAST, time(23, 30), UTC))
+    berlin, tomorrow = {"timezone": "Europe/Berlin"}, {"start_date": f"{LAST + ONE_DAY}"}
+    with client_of(services_for(store, lookback_days=0, clock=late)) as client:
+        assert client.get(f"{ACME}/chargebacks").json()["total"] == 3
+        assert client.get(f"{ACME}/chargebacks", params=berlin).json()["total"] == 0
+        assert client.get(f"{ACME}/chargebacks", params=tomorrow).status_code == 400
+        assert client.get(f"{ACME}/chargebacks", params=tomorrow | berlin).status_code == 200
+        assert len(client.post(f"{ACME}/export").text.splitlines()) == 4
+        assert len(client.post(f"{ACME}/export", json=berlin).text.splitlines()) == 1
+        assert f"should not be after the end, {LAST}" in client.post(f"{ACME}/export", json=tomorrow).text
 
 
 def test_a_zone_moves_the_days(client: httpx.Client) -> None:

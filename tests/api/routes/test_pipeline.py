@@ -8,12 +8,13 @@ from datetime import date
 import httpx
 import pytest
 
-from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
+from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
 from chargeback.pipeline.events import RunRequest
 from chargeback.store.control.lease import Owner, acquire
-from chargeback.store.control.runs import finish_run, start_run
+from chargeback.store.control.runs import clear_suspension, finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
+from tests.support.processes import eventually
 from tests.support.serving import client_of, services_for
 
 URL = f"{ACME}/pipeline/run"
@@ -44,10 +45,14 @@ def test_a_run_is_accepted(store: TenantStore) -> None:
         assert response.json()["status"] == "started"
         body = {"start_date": "2026-01-01", "end_date": "2026-01-02", "recalculate": True}
         assert client.post(URL, json=body).status_code == 202
+        assert client.post(URL, json=body | {"accept_less": True}).status_code == 202
+        refused = client.post(URL, json={"accept_less": True})
+        assert (refused.status_code, "only goes with recalculate" in refused.text) == (400, True)
         assert client.get(response.headers["location"]).status_code == 200
     assert runner.requests == [
         ("acme", RunRequest()),
         ("acme", RunRequest(date(2026, 1, 1), date(2026, 1, 2), recalculate=True)),
+        ("acme", RunRequest(date(2026, 1, 1), date(2026, 1, 2), recalculate=True, accept_less=True)),
     ]
 
 
@@ -57,6 +62,7 @@ def test_a_run_is_accepted(store: TenantStore) -> None:
         (LeaseHeld("whatever"), 409, "Pipeline is already running for tenant acme"),
         (TenantSuspended("Tenant acme is suspended: five failures"), 409, "Tenant acme is suspended: five failures"),
         (NoRunner("the service is stopping"), 400, "the service is stopping"),
+        (EngineBusy("as many as may be"), 503, "as many as may be"),
     ],
 )
 def test_refusals(store: TenantStore, refusal: Exception, status: int, detail: str) -> None:
@@ -64,6 +70,7 @@ def test_refusals(store: TenantStore, refusal: Exception, status: int, detail: s
     with client_of(services_for(store, pipeline=Runner(refusal))) as client:
         response = client.post(URL)
     assert (response.status_code, response.json()["detail"]) == (status, detail)
+    assert response.headers.get("retry-after") == ("30" if status == 503 else None)
 
 
 @pytest.mark.parametrize("mode", ["api", "both"])
@@ -73,13 +80,21 @@ def test_outside_mode_both_there_is_no_runner(store: TenantStore, mode: str) -> 
     with client_of(services_for(store, mode=mode, pipeline=runner)) as client:
         response = client.post(URL)
     assert response.status_code == 400
-    assert response.json()["detail"] == "No WorkflowRunner available - run in both mode"
+    detail = response.json()["detail"]
+    assert detail.startswith("No WorkflowRunner available - run in both mode")
+    assert "`chargeback run --tenant acme`" in detail
 
 
 def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> None:
     """Nothing, then running, then the result."""
     url = f"{ACME}/pipeline/status"
-    never = {"tenant_name": "acme", "is_running": False, "last_run": None, "last_result": None}
+    never = {
+        "tenant_name": "acme",
+        "is_running": False,
+        "permanent_failure": None,
+        "last_run": None,
+        "last_result": None,
+    }
     assert own_client.get(url).json() == never
     lease = acquire(own_store.control, Owner.this_process())
     with lease.write() as connection:
@@ -92,3 +107,20 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
     status = own_client.get(url).json()
     assert status["is_running"] is False
     assert status["last_result"] == counts | {"errors": ["2026-01-01: x"], "completed_at": status["last_run"]}
+
+
+def test_what_is_stopped_says_so_everywhere(own_store: TenantStore, own_client: httpx.Client) -> None:
+    """Readiness, metrics and the status of the pipeline tell one truth: that of the control database."""
+
+    def told() -> list[object]:
+        readiness = own_client.get("/api/v1/readiness").json()["tenants"][0]["permanent_failure"]
+        status = own_client.get(f"{ACME}/pipeline/status").json()["permanent_failure"]
+        return [readiness, status, 'chargeback_suspended{tenant="acme"} 1' in own_client.get("/metrics").text]
+
+    with own_store.control.write() as connection:
+        suspend(connection, "gathering failed 5 times in a row; find the cause, then restart the worker")
+    reason = "gathering failed 5 times in a row; find the cause, then restart the worker"
+    assert told() == [reason, reason, True]
+    with own_store.control.write() as connection:
+        clear_suspension(connection)
+    eventually(lambda: told() == [None, None, False])

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import text
 
 from chargeback.api.routes.readiness import overall
+from chargeback.service import executor
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import KINDS, scratch_database
 from tests.support.facts import tenant_store
+from tests.support.processes import eventually
 from tests.support.serving import client_of, services_for
 
 
@@ -41,6 +43,7 @@ def test_a_tenant_with_data_is_ready(client: httpx.Client) -> None:
                 "last_run_status": None,
                 "last_run_at": None,
                 "permanent_failure": None,
+                "storage_error": None,
                 "topic_attribution_status": "disabled",
                 "topic_attribution_error": None,
             }
@@ -117,3 +120,26 @@ def test_the_answer_is_remembered_for_two_seconds(tmp_path: Path) -> None:
 def test_no_tenants_is_no_data() -> None:
     """A service without tenants works, and has nothing."""
     assert overall([]) == "no_data"
+
+
+def test_a_tenant_that_hangs_is_told_and_holds_nobody_up(
+    tmp_path: Path, store: TenantStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readiness, the list of tenants and the metrics are answered 200 in time, with the state of the others; when the
+    tenant answers again, its error is gone."""
+    monkeypatch.setattr(executor, "WATCH_SECONDS", 0.5)
+    with (
+        tenant_store(tmp_path, name="hanging", kind="postgresql") as hanging,
+        client_of(services_for(store, hanging)) as client,
+    ):
+        with hanging.control.write() as connection:
+            connection.execute(text("LOCK TABLE tenant, runs, days, alembic_version"))
+            ready, listed, metrics = (client.get(path) for path in ("/api/v1/readiness", "/api/v1/tenants", "/metrics"))
+        assert [ready.status_code, listed.status_code, metrics.status_code] == [200, 200, 200]
+        assert ready.json()["status"] == "error"
+        for healthy, error in (ready.json()["tenants"], listed.json()):
+            assert (healthy["tenant_name"], healthy["storage_error"]) == ("acme", None)
+            assert error["storage_error"] == "the storage has not answered within 0.5 s"
+        assert 'chargeback_storage_usable{tenant="acme"} 1' in metrics.text
+        assert 'chargeback_storage_usable{tenant="hanging"} 0' in metrics.text
+        eventually(lambda: client.get("/api/v1/readiness").json()["status"] == "ready")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from chargeback.store.control import days
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST
 from tests.support.facts import tenant_store
@@ -25,13 +26,15 @@ def test_tenants_are_listed_by_name(store: TenantStore, tmp_path: Path) -> None:
         "dates_pending": 1,
         "dates_calculated": 5,
         "last_calculated_date": LAST.isoformat(),
+        "storage_error": None,
         "topic_attribution_status": "disabled",
         "topic_attribution_error": None,
     }
 
 
-def test_status_day_by_day(client: httpx.Client) -> None:
-    """The days of the range, ascending; topic flags are false while topics are disabled."""
+def test_status_day_by_day(client: httpx.Client, store: TenantStore) -> None:
+    """The days of the range, ascending, with what they had to do without; topic flags are false while topics are
+    disabled."""
     status = client.get(f"{ACME}/status").json()
     assert [state["tracking_date"] for state in status["states"]] == [
         day.isoformat() for day in [*DAYS, LAST + timedelta(days=1)]
@@ -44,5 +47,10 @@ def test_status_day_by_day(client: httpx.Client) -> None:
         "topic_overlay_gathered": False,
         "topic_attribution_calculated": False,
     }
+    assert status["incomplete"] == []
+    with store.control.write() as connection:
+        days.mark_incomplete(connection, DAYS[1], {days.METRICS: "HTTP 503"})
+    marked = {"tracking_date": f"{DAYS[1]}", "reasons": ["metrics: HTTP 503"]}
+    assert client.get(f"{ACME}/status").json()["incomplete"] == [marked]
     narrow = client.get(f"{ACME}/status", params={"start_date": f"{DAYS[1]}", "end_date": f"{DAYS[2]}"}).json()
     assert [state["tracking_date"] for state in narrow["states"]] == [f"{DAYS[1]}", f"{DAYS[2]}"]

@@ -16,7 +16,7 @@ import pytest
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.topic_attributions import TopicAggregateAnswer, TopicRow
 from chargeback.store.queries import aggregate
-from chargeback.store.queries.topics import TOPIC_GROUP_COLUMNS
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, known, parameters_of
 from tests.support.facts import tenant_store
@@ -129,7 +129,7 @@ def test_sums_by_topic_and_day(client: httpx.Client) -> None:
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
 def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
     """Whatever the grouping, the total is the same."""
-    for column in (*TOPIC_GROUP_COLUMNS, "tag:team"):
+    for column in (*TOPIC_ATTRIBUTIONS.groups, "tag:team"):
         body = client.get(f"{URL}/aggregate", params={"group_by": column, "time_bucket": unit}).json()
         assert body["total_amount"] == "42.500000000005"
         assert set(body["buckets"][0]["dimensions"]) == {column}

@@ -6,14 +6,15 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.answers import rendered_answer
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
-from chargeback.api.schemas.topic_attributions import TopicAggregateQuery
-from chargeback.api.services import TenantView
-from chargeback.api.work import Facts, Work
-from chargeback.store.queries.aggregate import CHARGEBACKS, MOST_BUCKETS, Grouping, Summed, aggregate
+from chargeback.api.schemas.datasets import AggregateParameters
+from chargeback.service.executor import RequestContext
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.queries.aggregate import MOST_BUCKETS
+from chargeback.store.queries.reader import TenantReader
 
 TRUNCATED = "X-Buckets-Truncated"
 
@@ -33,27 +34,23 @@ BUCKET_HEADERS = {
     **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}),
 )
 async def aggregate_chargebacks(
-    tenant: TheTenant, work: TheWork, asked: Annotated[AggregateQuery, query(AggregateQuery)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[AggregateQuery, query(AggregateQuery)]
 ) -> Response:
     """Chargebacks summed by time and columns, ordered by time, then columns.
 
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
-    return await sums_answer(work, tenant, CHARGEBACKS, asked)
+    return await sums_answer(context, tenant, asked)
 
 
-async def sums_answer(
-    work: Work, tenant: TenantView, summed: Summed, asked: AggregateQuery | TopicAggregateQuery
-) -> Response:
+async def sums_answer(context: RequestContext, tenant: TenantView, asked: AggregateParameters) -> Response:
     """The answer of an aggregate endpoint: buckets, totals, and a header where not all buckets are there."""
-    window, filters = asked.window(tenant.lookback_days), asked.filters()
-    grouping = Grouping(tuple(asked.group_by), asked.time_bucket, asked.zone)
+    selection = asked.selection(tenant.lookback_days)
 
-    def _ask(facts: Facts) -> Response:
-        narrowed = filters.condition(facts.book)
-        sums = aggregate(facts.cursor, tenant.store.facts, summed, window, grouping, narrowed, facts.book)
+    def _sum(reader: TenantReader) -> Response:
+        sums = reader.aggregate(asked.dataset, selection, asked.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
         return rendered_answer("buckets", sums.rendered, sums.totals, headers=headers)
 
-    return await work.ask(tenant, _ask)
+    return await context.query_facts(tenant, _sum)

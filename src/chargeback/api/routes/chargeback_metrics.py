@@ -4,22 +4,27 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheServices, TheWork
+from chargeback.api.dependencies import TheServices
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
 from chargeback.api.problems import NotFound
-from chargeback.api.services import TenantView
-from chargeback.api.work import Facts, Work
 from chargeback.emitters.openmetrics import CONTENT_TYPE, Sample
 from chargeback.emitters.prometheus import ENDPOINT, Exposition, exposition
 from chargeback.errors import StorageError
 from chargeback.pipeline.emit_facts import StoredSums
+from chargeback.service.executor import RequestExecutor
+from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.emissions import newest_calculated
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.reader import TenantReader
 
 log = logging.getLogger(__name__)
+
+#: A tenant that hangs must not keep the others back: a scrape waits for ten seconds.
+_TENANT_SECONDS = 8.0
 
 router = APIRouter(tags=["Metrics"])
 
@@ -46,7 +51,7 @@ _OPENMETRICS = {
     ),
     dependencies=[no_parameters()],
 )
-async def scrape_chargebacks(services: TheServices, work: TheWork) -> Response:
+async def scrape_chargebacks(request: Request, services: TheServices) -> Response:
     """The newest calculated day of each tenant as OpenMetrics gauges without a time.
 
     A tenant whose storage cannot be read is left out, with `chargeback_tenant_up` 0. The values are exact decimals;
@@ -55,23 +60,28 @@ async def scrape_chargebacks(services: TheServices, work: TheWork) -> Response:
     shown = [tenant for tenant in services.tenants.values() if tenant.exposition is not None]
     if not shown:
         raise NotFound("No tenant has an emitter of the type prometheus; add one to its plugin_settings.emitters.")
-    found = await asyncio.gather(*(_families(tenant, tenant.exposition, work) for tenant in shown))
+    executor: RequestExecutor = request.app.state.executor
+    found = await asyncio.gather(*(_families(tenant, tenant.exposition, executor) for tenant in shown))
     text = exposition({tenant.tenant_name: families for tenant, families in zip(shown, found, strict=True)})
     return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
 
-async def _families(tenant: TenantView, shown: Exposition | None, work: Work) -> Families | None:
-    """The samples of one tenant; none where its storage cannot be read."""
+async def _families(tenant: TenantView, shown: Exposition | None, executor: RequestExecutor) -> Families | None:
+    """The samples of one tenant; none where its storage cannot be read in time."""
 
-    def _ask(facts: Facts) -> Families:
+    def _read(reader: TenantReader) -> Families:
         with tenant.store.control.read() as connection:
             newest = newest_calculated(connection)
         if newest is None or shown is None:
             return {}
-        return shown.last_day(newest, StoredSums(tenant.store, facts.cursor))
+        return shown.last_day(newest, StoredSums(tenant.store, reader))
 
     try:
-        return await work.ask(tenant, _ask)
+        # A token of its own: one tenant's queries may be cancelled without the others'.
+        async with asyncio.timeout(_TENANT_SECONDS):
+            return await executor.context_for(CancellationToken()).query_facts(tenant, _read)
     except StorageError as error:
         log.error("the storage of tenant %s cannot be used: %s", tenant.tenant_name, error)
-        return None
+    except TimeoutError:
+        log.error("the storage of tenant %s has not answered within %g s", tenant.tenant_name, _TENANT_SECONDS)
+    return None

@@ -1,57 +1,51 @@
 """Chargeback rows, their dimensions, dates and issues."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from chargeback.api.answers import json_answer, page_answer
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.problems import NotFound
 from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackQuery, ChargebackRow, Dimension
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
-from chargeback.api.work import Facts
-from chargeback.store.queries.chargebacks import allocation_issues, chargeback_dates, chargeback_rows, dimension
+from chargeback.store.queries.chargebacks import allocation_issues, dimension
+from chargeback.store.queries.datasets import CHARGEBACKS
 
 router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
 
 @router.get("", response_model=PageOf[ChargebackRow], **documented(query=ChargebackQuery))
 async def list_chargebacks(
-    tenant: TheTenant, work: TheWork, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
     """Chargeback rows with their tags, by time and ids."""
-    window, filters = asked.window(tenant.lookback_days), asked.filters()
-
-    def _ask(facts: Facts) -> tuple[list[dict[str, Any]], int]:
-        return chargeback_rows(facts.cursor, tenant.store.facts, window, filters, asked.wanted, facts.book)
-
-    items, total = await work.ask(tenant, _ask)
+    selection = asked.selection(tenant.lookback_days)
+    items, total = await context.query_facts(
+        tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, asked.wanted)
+    )
     return page_answer(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery))
 async def list_dates(
-    tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have chargeback rows: all that are stored, whatever range is given."""
-    return json_answer({"dates": await work.do(lambda: chargeback_dates(tenant.store.facts))})
+    return json_answer({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
 
 
 @router.get("/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery))
 async def list_issues(
-    tenant: TheTenant, work: TheWork, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
     """What could not be allocated as its policy intends, and why, summed over the range, by ids."""
-    window, filters = asked.window(tenant.lookback_days), asked.filters()
-
-    def _ask(facts: Facts) -> tuple[list[dict[str, Any]], int]:
-        return allocation_issues(facts.cursor, tenant.store.facts, window, filters, asked.wanted, facts.book)
-
-    items, total = await work.ask(tenant, _ask)
+    selection = asked.selection(tenant.lookback_days)
+    items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, asked.wanted))
     return page_answer(items, total, page=asked.page, page_size=asked.page_size)
 
 
@@ -62,12 +56,12 @@ async def list_issues(
 )
 async def one_dimension(
     tenant: TheTenant,
-    work: TheWork,
+    context: TheContext,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
     _asked: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """What the rows of one dimension are about."""
-    found = await work.ask(tenant, lambda facts: dimension(facts.cursor, tenant.store.facts, int(dimension_id)))
+    found = await context.query_facts(tenant, lambda reader: dimension(reader, int(dimension_id)))
     if found is None:
         raise NotFound(f"Tenant {tenant.tenant_name} has no chargeback dimension {dimension_id[:80]!r}.")
     return json_answer(found)

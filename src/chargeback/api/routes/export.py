@@ -6,11 +6,11 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.answers import ByteStream
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body
 from chargeback.api.schemas.export import ExportRequest
-from chargeback.store.queries.export import csv_chunks
+from chargeback.store.queries.datasets import CHARGEBACKS
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Export"])
 
@@ -34,21 +34,27 @@ _CSV = {
     **documented(body=ExportRequest, optional_body=True, extra={200: _CSV}),
 )
 async def export_chargebacks(
-    tenant: TheTenant, work: TheWork, asked: Annotated[ExportRequest, body(ExportRequest, optional=True)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[ExportRequest, body(ExportRequest, optional=True)]
 ) -> Response:
     """Chargeback rows as CSV, streamed.
 
+    Read `amount` as decimal, never as a binary floating-point number: it is exact to twelve places (pandas:
+    `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
+
     Tags are written `key=value`, sorted by key and joined by `;`, with backslashes before `\\`, `;` and `=` in values.
-    Text that a spreadsheet would take for a formula gets an apostrophe in front. A connection that ends early, without
-    the end of the transfer, means that the export failed: such a file is not whole.
+    Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that
+    begins with `=`, `+`, `-`, `@`, `'`, a tab or a line break, and one after each `;`, tab or line break that `=`, `+`,
+    `-`, `@`, `'` or `"` follows. To undo it, remove one apostrophe at the beginning and after each `;`, tab and line
+    break. In `metadata`,
+    which is JSON, `;` is written `\\u003b` instead.
+
+    A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
+    whole.
     """
-    window, filters = asked.window(tenant.lookback_days), asked.narrowed()
-    pieces = work.stream(
-        tenant,
-        lambda facts: csv_chunks(facts.cursor, tenant.store.facts, window, filters, asked.columns, facts.book),
-    )
+    selection = asked.selection(tenant.lookback_days)
+    pieces = context.stream(tenant, lambda reader: reader.export_csv(CHARGEBACKS, selection, asked.columns))
     return await ByteStream.begin(
-        work,
+        context,
         pieces,
         media_type="text/csv",
         headers={"Content-Disposition": "attachment; filename=chargebacks.csv"},

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
 from chargeback.api.answers import json_answer, page_answer
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.schemas.common import PageOf
@@ -20,9 +20,9 @@ from chargeback.api.schemas.inventory import (
     ResourceQuery,
 )
 from chargeback.api.schemas.tenants import TenantsQuery
-from chargeback.api.services import TenantView
-from chargeback.api.work import Work
 from chargeback.model.days import render_instant
+from chargeback.service.executor import RequestContext
+from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Asked, Kind, counts, listed
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
@@ -35,24 +35,26 @@ _IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
 
 @router.get("/resources", response_model=PageOf[ResourceItem], **documented(query=ResourceQuery))
 async def list_resources(
-    tenant: TheTenant, work: TheWork, asked: Annotated[ResourceQuery, query(ResourceQuery)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[ResourceQuery, query(ResourceQuery)]
 ) -> Response:
     """Resources, those deleted meanwhile included unless a time or a status says otherwise."""
     wanted = _asked(asked, asked.resource_type, asked.status)
-    return await _list(tenant, work, RESOURCES, asked, wanted, _RESOURCE_FIELDS)
+    return await _list(tenant, context, RESOURCES, asked, wanted, _RESOURCE_FIELDS)
 
 
 @router.get("/identities", response_model=PageOf[IdentityItem], **documented(query=IdentityQuery))
 async def list_identities(
-    tenant: TheTenant, work: TheWork, asked: Annotated[IdentityQuery, query(IdentityQuery)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[IdentityQuery, query(IdentityQuery)]
 ) -> Response:
     """Identities, those deleted meanwhile included unless a time says otherwise."""
     wanted = _asked(asked, asked.identity_type, None)
-    return await _list(tenant, work, IDENTITIES, asked, wanted, _IDENTITY_FIELDS)
+    return await _list(tenant, context, IDENTITIES, asked, wanted, _IDENTITY_FIELDS)
 
 
 @router.get("/inventory/summary", response_model=InventorySummary, **documented(query=TenantsQuery))
-async def summarise(tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+async def summarise(
+    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+) -> Response:
     """How many resources and identities there are, by type."""
 
     def _read(connection: Connection) -> dict[str, Any]:
@@ -61,7 +63,7 @@ async def summarise(tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQ
             "identity_counts": counts(connection, IDENTITIES),
         }
 
-    return json_answer(await work.read(tenant, _read))
+    return json_answer(await context.read_control(tenant, _read))
 
 
 def _asked(asked: InventoryQuery, kind: str | None, status: str | None) -> Asked:
@@ -78,7 +80,12 @@ def _asked(asked: InventoryQuery, kind: str | None, status: str | None) -> Asked
 
 
 async def _list(
-    tenant: TenantView, work: Work, kind: Kind, asked: InventoryQuery, wanted: Asked, fields: tuple[str, ...]
+    tenant: TenantView,
+    context: RequestContext,
+    kind: Kind,
+    asked: InventoryQuery,
+    wanted: Asked,
+    fields: tuple[str, ...],
 ) -> Response:
     page = asked.wanted
 
@@ -86,7 +93,7 @@ async def _list(
         rows, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
         return [_item(tenant, row, fields) for row in rows], total
 
-    items, total = await work.read(tenant, _read)
+    items, total = await context.read_control(tenant, _read)
     return page_answer(items, total, page=asked.page, page_size=asked.page_size)
 
 

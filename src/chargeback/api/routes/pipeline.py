@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from chargeback.api.answers import json_answer
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
@@ -14,10 +14,14 @@ from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.days import render_instant
 from chargeback.pipeline.events import RunRequest
-from chargeback.store.queries.pipeline_state import pipeline_state
+from chargeback.store.control.pipeline_state import pipeline_state
 
 router = APIRouter(prefix="/tenants/{tenant_name}/pipeline", tags=["Pipeline"])
 
+_NO_RUNNER = (
+    "No WorkflowRunner available - run in both mode: this process was started with --mode api and starts no runs. "
+    "Use `chargeback run --tenant {tenant}` on a host with the configuration, or start the service with --mode both."
+)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to ask how the run is doing."}}
 
 
@@ -32,20 +36,22 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to
         problems={
             400: "Something in the body is wrong, or the service does not run in mode `both`.",
             409: "A run is already in progress, or the tenant is suspended.",
+            503: "As many runs are under way as `features.max_parallel_tenants` allows (`Retry-After` says when to try "
+            "again), or the storage of the tenant cannot be used.",
         },
         extra={202: {"headers": _LOCATION}},
     ),
 )
 async def run_pipeline(
-    request: Request, tenant: TheTenant, work: TheWork, asked: Annotated[RunBody, body(RunBody, optional=True)]
+    request: Request, tenant: TheTenant, context: TheContext, asked: Annotated[RunBody, body(RunBody, optional=True)]
 ) -> Response:
     """Start a run for a tenant now. With `recalculate`, days of the range are calculated again from fresh usage."""
     name, pipeline = tenant.tenant_name, tenant.pipeline
     if pipeline is None or request.app.state.services.mode != "both":
-        raise NoRunner("No WorkflowRunner available - run in both mode")
-    wanted = RunRequest(start=asked.start_date, end=asked.end_date, recalculate=asked.recalculate)
+        raise NoRunner(_NO_RUNNER.format(tenant=name))
+    wanted = RunRequest(asked.start_date, asked.end_date, asked.recalculate, asked.accept_less)
     try:
-        await work.do(lambda: pipeline.trigger(name, wanted))
+        await context.run_blocking(tenant, lambda: pipeline.trigger(name, wanted))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
     return json_answer(
@@ -57,16 +63,17 @@ async def run_pipeline(
 
 @router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery))
 async def pipeline_status(
-    tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """Whether a run is in progress, and how the last one that ended went."""
-    state = await work.read(tenant, pipeline_state)
+    state = await context.read_control(tenant, pipeline_state)
     last = state.last_ended
     ended = None if last is None else render_instant(last["ended_at"])
     return json_answer(
         {
             "tenant_name": tenant.tenant_name,
             "is_running": state.is_running,
+            "permanent_failure": state.suspended_because,
             "last_run": ended,
             "last_result": None
             if last is None

@@ -3,41 +3,77 @@
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from chargeback.api.answers import json_answer
-from chargeback.api.dependencies import TheServices, TheWork
+from chargeback.api.dependencies import TheServices
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.schemas.readiness import Readiness
 from chargeback.api.schemas.tenants import TenantsQuery
-from chargeback.api.services import Services, TenantView
-from chargeback.api.work import Work
+from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import render_instant
+from chargeback.service.executor import RequestExecutor, reading
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
-from chargeback.store.queries.pipeline_state import PipelineState, pipeline_state
+from chargeback.store.queries.cancellation import CancellationToken
 
 log = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 2.0
 
 
+@dataclass(frozen=True)
+class Condition:
+    """How a tenant is; ``state`` is None as long as its tables are not set up."""
+
+    state: PipelineState | None
+    has_data: bool
+
+
 class ReadinessMemory:
-    """The last answer, and for which tenants the schema is known to be current: that does not change any more."""
+    """The last answer, what the log was told, and for which tenants the schema is known to be current: that does not
+    change any more."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.made_at = -_REMEMBERED_SECONDS
         self.answer: dict[str, Any] = {}
         self.current: set[str] = set()
+        self.errors: dict[str, str] = {}
 
     def is_fresh(self) -> bool:
         """Whether the last answer may be given again."""
         return time.monotonic() - self.made_at < _REMEMBERED_SECONDS
+
+    def look(self, tenant: TenantView, token: CancellationToken) -> Condition:
+        """See how a tenant is.
+
+        Raises:
+            StorageError: its storage cannot be used.
+        """
+        if tenant.tenant_name not in self.current:
+            if not tenant.store.control.is_current():
+                return Condition(None, has_data=False)
+            self.current.add(tenant.tenant_name)
+        with reading(tenant, token) as connection:
+            state = pipeline_state(connection)
+        return Condition(state, has_data=tenant.store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
+
+    def log_change(self, tenant: str, error: str | None) -> None:
+        """Tell the log when the storage of a tenant cannot be used, and when it can again."""
+        if error is None:
+            if self.errors.pop(tenant, None) is not None:
+                log.info("the storage of tenant %s can be used again", tenant)
+        elif self.errors.get(tenant) != error:
+            self.errors[tenant] = error
+            log.error("the storage of tenant %s cannot be used: %s", tenant, error)
 
 
 router = APIRouter(tags=["Health"])
@@ -45,25 +81,26 @@ router = APIRouter(tags=["Health"])
 
 @router.get("/readiness", response_model=Readiness, **documented(query=TenantsQuery, only=(400, 500, 504)))
 async def readiness(
-    request: Request, services: TheServices, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    request: Request, services: TheServices, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """What can be asked now: always 200, it describes. Remembered for two seconds."""
     memory: ReadinessMemory = request.app.state.readiness
     async with memory.lock:
         if not memory.is_fresh():
-            memory.answer = await _readiness(services, work, memory)
+            memory.answer = await _readiness(services, request.app.state.executor, memory)
             memory.made_at = time.monotonic()
     return json_answer(memory.answer)
 
 
-async def _readiness(services: Services, work: Work, memory: ReadinessMemory) -> dict[str, Any]:
-    tenants = [work.do(_describing(tenant, memory)) for tenant in services.tenants.values()]
-    described = await asyncio.gather(*tenants)
+async def _readiness(services: Services, executor: RequestExecutor, memory: ReadinessMemory) -> dict[str, Any]:
+    tenants = list(services.tenants.values())
+    found = await executor.watch(tenants, memory.look)
+    described = [_described(tenant, each, memory) for tenant, each in zip(tenants, found, strict=True)]
     return {
         "status": overall([status for status, _ in described]),
         "version": services.version,
         "mode": services.mode,
-        "tenants": [tenant for _, tenant in described],
+        "tenants": [entry for _, entry in described],
     }
 
 
@@ -80,22 +117,18 @@ def overall(statuses: list[str]) -> str:
     return "ready" if "ready" in statuses or "suspended" in statuses else "no_data"
 
 
-def _describing(tenant: TenantView, memory: ReadinessMemory) -> Any:
-    def _describe() -> tuple[str, dict[str, Any]]:
-        try:
-            ready = tenant.tenant_name in memory.current or tenant.store.control.is_current()
-            if not ready:
-                return "initializing", _entry(tenant, None, tables_ready=False, has_data=False)
-            memory.current.add(tenant.tenant_name)
-            with tenant.store.control.read() as connection:
-                state = pipeline_state(connection)
-            has_data = tenant.store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0
-        except StorageError as error:
-            log.error("the storage of tenant %s cannot be used: %s", tenant.tenant_name, error)
-            return "error", _entry(tenant, None, tables_ready=False, has_data=False)
-        return _status(state, has_data), _entry(tenant, state, tables_ready=True, has_data=has_data)
-
-    return _describe
+def _described(
+    tenant: TenantView, found: Condition | StorageError, memory: ReadinessMemory
+) -> tuple[str, dict[str, Any]]:
+    """The status of a tenant, and its entry."""
+    memory.log_change(tenant.tenant_name, found.message if isinstance(found, StorageError) else None)
+    if isinstance(found, StorageError):
+        entry = _entry(tenant, None, tables_ready=False, has_data=False)
+        return "error", entry | {"storage_error": found.message}
+    if found.state is None:
+        return "initializing", _entry(tenant, None, tables_ready=False, has_data=False)
+    entry = _entry(tenant, found.state, tables_ready=True, has_data=found.has_data)
+    return _status(found.state, found.has_data), entry
 
 
 def _status(state: PipelineState, has_data: bool) -> str:
@@ -117,6 +150,7 @@ def _entry(tenant: TenantView, state: PipelineState | None, *, tables_ready: boo
         "last_run_status": None,
         "last_run_at": None,
         "permanent_failure": None,
+        "storage_error": None,
         "topic_attribution_status": tenant.topic_attribution_status,
         "topic_attribution_error": tenant.topic_attribution_error,
     }

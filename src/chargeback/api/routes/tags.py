@@ -7,8 +7,8 @@ from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
 from chargeback.api.answers import json_answer, page_answer
-from chargeback.api.dependencies import TheTenant, TheWork
-from chargeback.api.documentation import documented
+from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.documentation import ALWAYS, documented
 from chargeback.api.parameters import LONGEST_ID, TAG_KEY, body, no_parameters, query
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.schemas.common import PageOf
@@ -25,11 +25,11 @@ from chargeback.api.schemas.tags import (
     TagValuesQuery,
 )
 from chargeback.api.schemas.tenants import TenantsQuery
-from chargeback.api.services import TenantView
-from chargeback.api.work import Facts, Work
 from chargeback.model.days import render_instant
+from chargeback.service.executor import RequestContext
+from chargeback.service.tenant_view import TenantView
 from chargeback.store.control import tags as store
-from chargeback.store.queries.entities import charged_entities
+from chargeback.store.queries.charged_entities import charged_entities
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
 
@@ -53,7 +53,7 @@ Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, exampl
 @router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY))
 async def list_entity_tags(
     tenant: TheTenant,
-    work: TheWork,
+    context: TheContext,
     entity_type: EntityType,
     entity_id: EntityId,
     _asked: Annotated[TenantsQuery, query(TenantsQuery)],
@@ -64,7 +64,7 @@ async def list_entity_tags(
         _require_known(connection, [store.TagWrite(entity_type, entity_id, "", "")])
         return [_item(row) for row in store.of_entity(connection, entity_type, entity_id)]
 
-    return json_answer(await work.read(tenant, _read))
+    return json_answer(await context.read_control(tenant, _read))
 
 
 @router.post(
@@ -74,7 +74,11 @@ async def list_entity_tags(
     **documented(body=NewTag, answer="The new tag.", problems={409: "The entity already has that key.", **_NO_ENTITY}),
 )
 async def create_tag(
-    tenant: TheTenant, work: TheWork, entity_type: EntityType, entity_id: EntityId, new: Annotated[NewTag, body(NewTag)]
+    tenant: TheTenant,
+    context: TheContext,
+    entity_type: EntityType,
+    entity_id: EntityId,
+    new: Annotated[NewTag, body(NewTag)],
 ) -> Response:
     """Tag a resource or an identity of the inventory: whatever was listed, billed or charged is there.
 
@@ -89,14 +93,14 @@ async def create_tag(
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
         return _item(row)
 
-    return json_answer(await work.write(tenant, _create), status=201)
+    return json_answer(await context.write_control(tenant, _create), status=201)
 
 
 @router.put(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
 @router.patch(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
 async def change_tag(
     tenant: TheTenant,
-    work: TheWork,
+    context: TheContext,
     entity_type: EntityType,
     entity_id: EntityId,
     tag_key: Key,
@@ -104,7 +108,7 @@ async def change_tag(
 ) -> Response:
     """Change the value of a tag."""
     tag = store.TagWrite(entity_type, entity_id, tag_key, new.tag_value)
-    row = await work.write(tenant, lambda connection: store.change(connection, tag))
+    row = await context.write_control(tenant, lambda connection: store.change(connection, tag))
     if row is None:
         raise _no_tag(entity_type, entity_id, tag_key)
     return json_answer(_item(row))
@@ -114,21 +118,21 @@ async def change_tag(
     _ONE,
     status_code=204,
     response_class=Response,
-    **documented(answer="There is no such tag any more.", problems=_NO_TAG),
+    **documented(answer="There is no such tag any more.", only=(*ALWAYS, 403), problems=_NO_TAG),
     dependencies=[no_parameters()],
 )
 async def remove_tag(
-    tenant: TheTenant, work: TheWork, entity_type: EntityType, entity_id: EntityId, tag_key: Key
+    tenant: TheTenant, context: TheContext, entity_type: EntityType, entity_id: EntityId, tag_key: Key
 ) -> Response:
     """Remove a tag."""
     place = (entity_type, entity_id, tag_key)
-    if not await work.write(tenant, lambda connection: store.remove(connection, place)):
+    if not await context.write_control(tenant, lambda connection: store.remove(connection, place)):
         raise _no_tag(entity_type, entity_id, tag_key)
     return Response(status_code=204)
 
 
 @router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery))
-async def list_tags(tenant: TheTenant, work: TheWork, asked: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
+async def list_tags(tenant: TheTenant, context: TheContext, asked: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
     """All tags, by entity and key."""
     page = asked.wanted
 
@@ -138,56 +142,54 @@ async def list_tags(tenant: TheTenant, work: TheWork, asked: Annotated[TagsQuery
         )
         return [_item(row) for row in rows], total
 
-    items, total = await work.read(tenant, _read)
+    items, total = await context.read_control(tenant, _read)
     return page_answer(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery))
-async def list_keys(tenant: TheTenant, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+async def list_keys(
+    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+) -> Response:
     """Every tag key in use."""
-    return json_answer({"keys": await work.read(tenant, store.keys)})
+    return json_answer({"keys": await context.read_control(tenant, store.keys)})
 
 
 @router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery))
 async def list_values(
-    tenant: TheTenant, work: TheWork, tag_key: Key, asked: Annotated[TagValuesQuery, query(TagValuesQuery)]
+    tenant: TheTenant, context: TheContext, tag_key: Key, asked: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
     """Every value in use of one key; none for a key that is not in use."""
     return json_answer(
-        {"values": await work.read(tenant, lambda connection: store.values(connection, tag_key, asked.q))}
+        {"values": await context.read_control(tenant, lambda connection: store.values(connection, tag_key, asked.q))}
     )
 
 
 @router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
-async def write_many(tenant: TheTenant, work: TheWork, asked: Annotated[BulkTags, body(BulkTags)]) -> Response:
+async def write_many(tenant: TheTenant, context: TheContext, asked: Annotated[BulkTags, body(BulkTags)]) -> Response:
     """Write many tags, as if one after the other; all of them or none."""
     wanted = [item.write() for item in asked.items]
-    return await _write(tenant, work, wanted, created_by=asked.created_by, override=asked.override_existing)
+    return await _write(tenant, context, wanted, created_by=asked.created_by, override=asked.override_existing)
 
 
 @router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter))
 async def write_by_filter(
-    tenant: TheTenant, work: TheWork, asked: Annotated[BulkByFilter, body(BulkByFilter)]
+    tenant: TheTenant, context: TheContext, asked: Annotated[BulkByFilter, body(BulkByFilter)]
 ) -> Response:
     """Tag every resource and identity in the chargebacks that match, `UNALLOCATED` included."""
-    window = asked.window(tenant.lookback_days)
-
-    def _ask(facts: Facts) -> list[tuple[str, str]]:
-        return charged_entities(facts.cursor, tenant.store.facts, window, asked.identity_id)
-
-    entities = await work.ask(tenant, _ask)
+    selection = asked.selection(tenant.lookback_days)
+    entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
     wanted = [store.TagWrite(*entity, asked.tag_key, asked.display_name) for entity in entities]
-    return await _write(tenant, work, wanted, created_by=asked.created_by, override=asked.override_existing)
+    return await _write(tenant, context, wanted, created_by=asked.created_by, override=asked.override_existing)
 
 
 async def _write(
-    tenant: TenantView, work: Work, wanted: list[store.TagWrite], *, created_by: str, override: bool
+    tenant: TenantView, context: RequestContext, wanted: list[store.TagWrite], *, created_by: str, override: bool
 ) -> Response:
     def _all(connection: Connection) -> store.BulkCounts:
         _require_known(connection, wanted)
         return store.write_many(connection, tenant.tenant_id, wanted, created_by=created_by, override=override)
 
-    done = await work.write(tenant, _all)
+    done = await context.write_control(tenant, _all)
     return json_answer({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
 
 

@@ -1,12 +1,12 @@
 """What each topic accounts for."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from chargeback.api.answers import ByteStream, json_answer, page_answer
-from chargeback.api.dependencies import TheTenant, TheWork
+from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
@@ -20,9 +20,8 @@ from chargeback.api.schemas.topic_attributions import (
     TopicQuery,
     TopicRow,
 )
-from chargeback.api.services import TenantView
-from chargeback.api.work import Facts
-from chargeback.store.queries.topics import TOPICS, topic_csv, topic_dates, topic_rows
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
@@ -64,15 +63,13 @@ WithTopics = Annotated[TenantView, Depends(_with_topics)]
 
 @router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=_PROBLEMS))
 async def list_topic_attributions(
-    tenant: WithTopics, work: TheWork, asked: Annotated[TopicQuery, query(TopicQuery)]
+    tenant: WithTopics, context: TheContext, asked: Annotated[TopicQuery, query(TopicQuery)]
 ) -> Response:
     """Topic rows, by time and ids. The rows of a billing line sum to its cost."""
-    window, filters = asked.window(tenant.lookback_days), asked.filters()
-
-    def _ask(facts: Facts) -> tuple[list[dict[str, Any]], int]:
-        return topic_rows(facts.cursor, tenant.store.facts, window, filters, asked.wanted)
-
-    items, total = await work.ask(tenant, _ask)
+    selection = asked.selection(tenant.lookback_days)
+    items, total = await context.query_facts(
+        tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, asked.wanted)
+    )
     return page_answer(items, total, page=asked.page, page_size=asked.page_size)
 
 
@@ -82,22 +79,22 @@ async def list_topic_attributions(
     **documented(query=TopicAggregateQuery, problems=_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}),
 )
 async def aggregate_topic_attributions(
-    tenant: WithTopics, work: TheWork, asked: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
+    tenant: WithTopics, context: TheContext, asked: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
 ) -> Response:
     """Topic rows summed by time and columns, ordered by time, then columns; tags are those of the topic.
 
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
-    return await sums_answer(work, tenant, TOPICS, asked)
+    return await sums_answer(context, tenant, asked)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=_PROBLEMS))
 async def list_topic_dates(
-    tenant: WithTopics, work: TheWork, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: WithTopics, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have topic rows: all that are stored, whatever range is given."""
-    return json_answer({"dates": await work.do(lambda: topic_dates(tenant.store.facts))})
+    return json_answer({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
 
 
 @router.post(
@@ -106,17 +103,27 @@ async def list_topic_dates(
     **documented(body=TopicExportRequest, optional_body=True, problems=_PROBLEMS, extra={200: _CSV}),
 )
 async def export_topic_attributions(
-    tenant: WithTopics, work: TheWork, asked: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)]
+    tenant: WithTopics,
+    context: TheContext,
+    asked: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
 ) -> Response:
     """Topic rows as CSV, streamed.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in front. A connection that ends early, without
-    the end of the transfer, means that the export failed: such a file is not whole.
+    Read `amount` as decimal, never as a binary floating-point number: it is exact to twelve places (pandas:
+    `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
+
+    Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that
+    begins with `=`, `+`, `-`, `@`, `'`, a tab or a line break, and one after each `;`, tab or line break that `=`, `+`,
+    `-`, `@`, `'` or `"` follows. To undo it, remove one apostrophe at the beginning and after each `;`, tab and line
+    break.
+
+    A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
+    whole.
     """
-    window = asked.window(tenant.lookback_days)
-    pieces = work.stream(tenant, lambda facts: topic_csv(facts.cursor, tenant.store.facts, window))
+    selection = asked.selection(tenant.lookback_days)
+    pieces = context.stream(tenant, lambda reader: reader.export_csv(TOPIC_ATTRIBUTIONS, selection))
     return await ByteStream.begin(
-        work,
+        context,
         pieces,
         media_type="text/csv",
         headers={"Content-Disposition": "attachment; filename=topic_attributions.csv"},

@@ -1,13 +1,19 @@
 """Billing lines."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
-from chargeback.api.parameters import Common, Id, Text
+from chargeback.api.parameters import Id, Text
 from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
+from chargeback.api.schemas.datasets import DatasetQuery
+from chargeback.store.queries.datasets import BILLING_LINES, Dataset
 
 
-class BillingQuery(Common):
+class BillingQuery(DatasetQuery):
     """Parameters of the list of billing lines."""
+
+    dataset: ClassVar[Dataset] = BILLING_LINES
 
     product_type: Text | None = Field(default=None, description="Only lines of this product type, as billed.")
     resource_id: Id | None = Field(default=None, description="Only lines of this resource.")

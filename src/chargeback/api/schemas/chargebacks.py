@@ -1,93 +1,54 @@
 """Chargeback rows, their dimensions, issues and sums."""
 
+from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from chargeback.api.parameters import TAG_PARAMETER, Common, Id, TagKey, Text, is_tag_key, tag_pair
+from chargeback.api.parameters import Id, TagKey, Text, tag_pair
 from chargeback.api.problems import Invalid
 from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
-from chargeback.store.queries.aggregate import GROUP_COLUMNS, TAG_PREFIX
-from chargeback.store.queries.filters import Filters, TagFilter
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+from chargeback.store.queries.selection import TagFilter
 
 CostType = Literal["usage", "shared"]
 
-#: Each tag to group by is a join: some hundred of them need more memory than the query engine has.
-MOST_GROUPS = 20
 
+class ChargebackFilters(DatasetQuery):
+    """The filters of chargebacks."""
 
-class ChargebackQuery(Common):
-    """Parameters of the list of chargebacks, and of the allocation issues."""
+    dataset: ClassVar[Dataset] = CHARGEBACKS
 
     identity_id: Text | None = Field(default=None, description="Only what this identity was charged.")
     product_type: Text | None = Field(default=None, description="Only this product type.")
     resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
     cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
+
+
+class ChargebackQuery(ChargebackFilters):
+    """Parameters of the list of chargebacks, and of the allocation issues."""
+
     tag_key: TagKey | None = Field(default=None, description="Only rows with this tag.")
     tag_value: Text | None = Field(default=None, description="Only rows where that tag has this value.")
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
         """Dates, and the tag's value with its key."""
-        return super().cross_checks(raw) + tag_pair(raw)
+        return super().cross_checks(raw, now) + tag_pair(raw)
 
-    def filters(self) -> Filters:
-        """The filters as the store knows them."""
-        tags: tuple[TagFilter, ...] = ()
-        if self.tag_key is not None:
-            tags = (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)
-        return Filters(self.identity_id, self.product_type, self.resource_id, self.cost_type, tags)
+    def tag_filters(self) -> tuple[TagFilter, ...]:
+        """The filter by one tag."""
+        if self.tag_key is None:
+            return ()
+        return (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)
 
 
-class AggregateQuery(Common):
+class AggregateQuery(ChargebackFilters, AggregateParameters):
     """Parameters of the aggregation."""
 
-    takes_tags: ClassVar[bool] = True
-
-    group_by: list[str] = Field(
-        default=["identity_id"],
-        max_length=MOST_GROUPS,
-        description=f"Columns to group by, repeatable: {', '.join(GROUP_COLUMNS)}, or `tag:<key>`; "
-        f"at most {MOST_GROUPS}.",
-        json_schema_extra={
-            "items": {
-                "anyOf": [
-                    {"type": "string", "enum": list(GROUP_COLUMNS)},
-                    {"type": "string", "pattern": TAG_PARAMETER},
-                ]
-            }
-        },
-    )
-    time_bucket: Literal["hour", "day", "week", "month"] = Field(
-        default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
-    )
-    identity_id: Text | None = Field(default=None, description="Only what this identity was charged.")
-    product_type: Text | None = Field(default=None, description="Only this product type.")
-    resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
-    cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
+    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
-
-    @field_validator("group_by")
-    @classmethod
-    def _known(cls, value: list[str]) -> list[str]:
-        """Every column is one of the list, or a tag; none twice."""
-        for name in value:
-            if name not in GROUP_COLUMNS and not is_tag(name):
-                raise ValueError(f"{name[:80]!r} should be one of {', '.join(GROUP_COLUMNS)}, or tag:<key>")
-        return list(dict.fromkeys(value))
-
-    def filters(self) -> Filters:
-        """The filters as the store knows them."""
-        tags = tuple(
-            TagFilter(key, frozenset(part for value in values for part in value.split(",")))
-            for key, values in self.tags.items()
-        )
-        return Filters(self.identity_id, self.product_type, self.resource_id, self.cost_type, tags)
-
-
-def is_tag(name: str) -> bool:
-    """Whether a group is ``tag:<key>`` with a possible key."""
-    return name.startswith(TAG_PREFIX) and is_tag_key(name.removeprefix(TAG_PREFIX))
 
 
 class Dimension(Answer):

@@ -1,29 +1,19 @@
 """The CSV export."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
 from chargeback.api.parameters import Dates, Id, Strict, Text
 from chargeback.api.schemas.chargebacks import CostType
-from chargeback.store.queries.export import DEFAULT_COLUMNS
-from chargeback.store.queries.filters import Filters
+from chargeback.api.schemas.datasets import selection_of
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.selection import Selection
 
-Column = Literal[
-    "ecosystem",
-    "tenant_id",
-    "timestamp",
-    "resource_id",
-    "product_category",
-    "product_type",
-    "identity_id",
-    "cost_type",
-    "amount",
-    "allocation_method",
-    "allocation_detail",
-    "tags",
-    "metadata",
-]
+if TYPE_CHECKING:
+    Column = str
+else:
+    Column = Literal[tuple(CHARGEBACKS.export_columns)]
 
 
 class ExportFilters(Strict):
@@ -39,9 +29,11 @@ class ExportRequest(Dates):
     """What is exported; all fields have defaults."""
 
     columns: list[Column] = Field(
-        default=list(DEFAULT_COLUMNS),
+        default=list(CHARGEBACKS.default_export),
         min_length=1,
-        description="Columns of the file, in this order, none twice.",
+        description="Columns of the file, in this order, none twice. There are "
+        + ", ".join(f"`{column}`" for column in CHARGEBACKS.export_columns)
+        + ".",
         json_schema_extra={"uniqueItems": True},
     )
     filters: ExportFilters = Field(
@@ -57,7 +49,6 @@ class ExportRequest(Dates):
             raise ValueError("should name no column twice")
         return value
 
-    def narrowed(self) -> Filters:
-        """The filters as the store knows them."""
-        asked = self.filters
-        return Filters(asked.identity_id, asked.product_type, asked.resource_id, asked.cost_type)
+    def selection(self, lookback_days: int) -> Selection:
+        """The rows that are meant."""
+        return selection_of(CHARGEBACKS, self, lookback_days, self.filters)

@@ -31,9 +31,9 @@ class InventoryQuery(Common):
     tag_value: Text | None = Field(default=None, description="Only where that tag has this value.")
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
         """Either an instant or a whole period; the tag's value with its key."""
-        errors = super().cross_checks(raw) + tag_pair(raw)
+        errors = super().cross_checks(raw, now) + tag_pair(raw)
         half = [name for name in ("period_start", "period_end") if raw.get(name) is not None]
         if raw.get("active_at") is not None and half:
             errors.append(Invalid("active_at", "cannot be combined with period_start and period_end"))

@@ -1,5 +1,6 @@
 """Runs of the pipeline."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -17,13 +18,20 @@ class RunBody(Strict):
     recalculate: bool = Field(
         default=False, strict=True, description="Calculate those days again, with usage fetched anew."
     )
+    accept_less: bool = Field(
+        default=False,
+        strict=True,
+        description="With `recalculate`: take bills and usage also where they are measured with less than is stored.",
+    )
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any]) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:  # noqa: ARG003
         """The start must not be after the end."""
         start, end = raw.get("start_date"), raw.get("end_date")
         if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
             return [Invalid("start_date", f"should not be after the end, {end}")]
+        if raw.get("accept_less") is True and raw.get("recalculate") is not True:
+            return [Invalid("accept_less", "only goes with recalculate")]
         return []
 
 
@@ -50,5 +58,8 @@ class PipelineStatus(Answer):
 
     tenant_name: str = Field(examples=["acme"])
     is_running: bool
+    permanent_failure: str | None = Field(
+        description="Why the tenant is not run any more, and what ends that; null while it is run."
+    )
     last_run: Instant | None = Field(description="The end of the last run that ended.")
     last_result: RunResult | None

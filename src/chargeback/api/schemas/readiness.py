@@ -29,7 +29,12 @@ class TenantReadiness(TopicSettings):
         Literal["running", "completed", "completed_with_errors", "failed", "timed_out", "interrupted"] | None
     )
     last_run_at: Instant | None
-    permanent_failure: str | None = Field(description="Why the tenant is not processed any more, or null.")
+    permanent_failure: str | None = Field(
+        description="Why the tenant is not run any more, and what ends that; null while it is run."
+    )
+    storage_error: str | None = Field(
+        description="Why its storage cannot be used now, or null. It is tried again by itself."
+    )
 
 
 class Readiness(Answer):

@@ -6,7 +6,10 @@ from pydantic import Field
 
 from chargeback.api.parameters import Common, Dates, Id, SearchText, Strict, TagKey, Text
 from chargeback.api.schemas.common import Answer, Instant
+from chargeback.api.schemas.datasets import selection_of
 from chargeback.store.control.tags import TagWrite
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.selection import Selection
 
 EntityType = Literal["resource", "identity"]
 
@@ -79,6 +82,10 @@ class BulkByFilter(Dates):
     override_existing: bool = Field(
         default=False, strict=True, description="Update keys that an entity has already; otherwise skip them."
     )
+
+    def selection(self, lookback_days: int) -> Selection:
+        """The chargebacks that match."""
+        return selection_of(CHARGEBACKS, self, lookback_days, self)
 
 
 class TagItem(Answer):

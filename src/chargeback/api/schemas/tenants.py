@@ -31,6 +31,7 @@ class TenantSummary(TopicSettings):
     dates_pending: int | None = Field(description="Days gathered but not calculated yet.")
     dates_calculated: int | None
     last_calculated_date: date | None
+    storage_error: str | None = Field(description="Why its storage cannot be used now, or null.")
 
 
 class DayFlags(Answer):
@@ -44,6 +45,16 @@ class DayFlags(Answer):
     topic_attribution_calculated: bool
 
 
+class IncompleteDay(Answer):
+    """A day that was calculated without something; it is calculated again once that can be had."""
+
+    tracking_date: date
+    reasons: list[str] = Field(
+        description="What the day had to do without, and why.",
+        examples=[["metrics: the source did not answer"]],
+    )
+
+
 class TenantStatus(TopicSettings):
     """One tenant, day by day."""
 
@@ -51,3 +62,4 @@ class TenantStatus(TopicSettings):
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
     states: list[DayFlags] = Field(description="The days that were ever handled, ascending.")
+    incomplete: list[IncompleteDay] = Field(description="Those of them that had to do without something, ascending.")

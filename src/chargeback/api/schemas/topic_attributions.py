@@ -2,77 +2,46 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from chargeback.api.parameters import TAG_PARAMETER, Common, Dates, TagKey, Text
-from chargeback.api.schemas.chargebacks import MOST_GROUPS, is_tag
+from chargeback.api.parameters import Dates, TagKey, Text
 from chargeback.api.schemas.common import Answer, Decimal, Instant
-from chargeback.store.queries.filters import TagFilter
-from chargeback.store.queries.topics import TOPIC_GROUP_COLUMNS, TopicFilters
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.selection import Selection
 
 AttributionMethod = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"]
 
 
-class TopicQuery(Common):
+class TopicFilters(DatasetQuery):
+    """The filters of topic rows."""
+
+    dataset: ClassVar[Dataset] = TOPIC_ATTRIBUTIONS
+
+    cluster_resource_id: Text | None = Field(default=None, description="Only topics of this cluster.")
+    topic_name: Text | None = Field(default=None, description="Only topics of this name.")
+    product_type: Text | None = Field(default=None, description="Only this product type.")
+
+
+class TopicQuery(TopicFilters):
     """Parameters of the list of topic rows."""
 
-    cluster_resource_id: Text | None = Field(default=None, description="Only topics of this cluster.")
-    topic_name: Text | None = Field(default=None, description="Only topics of this name.")
-    product_type: Text | None = Field(default=None, description="Only this product type.")
     attribution_method: AttributionMethod | None = Field(default=None, description="Only rows made this way.")
 
-    def filters(self) -> TopicFilters:
-        """The filters as the store knows them."""
-        return TopicFilters(self.cluster_resource_id, self.topic_name, self.product_type, self.attribution_method)
 
-
-class TopicAggregateQuery(Common):
+class TopicAggregateQuery(TopicFilters, AggregateParameters):
     """Parameters of the aggregation."""
 
-    takes_tags: ClassVar[bool] = True
-
-    group_by: list[str] = Field(
-        default=["topic_name"],
-        max_length=MOST_GROUPS,
-        description=f"Columns to group by, repeatable: {', '.join(TOPIC_GROUP_COLUMNS)}, or `tag:<key>`; "
-        f"at most {MOST_GROUPS}.",
-        json_schema_extra={
-            "items": {
-                "anyOf": [
-                    {"type": "string", "enum": list(TOPIC_GROUP_COLUMNS)},
-                    {"type": "string", "pattern": TAG_PARAMETER},
-                ]
-            }
-        },
-    )
-    time_bucket: Literal["hour", "day", "week", "month"] = Field(
-        default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
-    )
-    cluster_resource_id: Text | None = Field(default=None, description="Only topics of this cluster.")
-    topic_name: Text | None = Field(default=None, description="Only topics of this name.")
-    product_type: Text | None = Field(default=None, description="Only this product type.")
+    group_by: list[str] = groups_of(TOPIC_ATTRIBUTIONS, "topic_name")
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
-
-    @field_validator("group_by")
-    @classmethod
-    def _known(cls, value: list[str]) -> list[str]:
-        """Every column is one of the list, or a tag; none twice."""
-        for name in value:
-            if name not in TOPIC_GROUP_COLUMNS and not is_tag(name):
-                raise ValueError(f"{name[:80]!r} should be one of {', '.join(TOPIC_GROUP_COLUMNS)}, or tag:<key>")
-        return list(dict.fromkeys(value))
-
-    def filters(self) -> TopicFilters:
-        """The filters as the store knows them."""
-        tags = tuple(
-            TagFilter(key, frozenset(part for value in values for part in value.split(",")))
-            for key, values in self.tags.items()
-        )
-        return TopicFilters(self.cluster_resource_id, self.topic_name, self.product_type, tags=tags)
 
 
 class TopicExportRequest(Dates):
     """Which days are exported; all fields have defaults."""
+
+    def selection(self, lookback_days: int) -> Selection:
+        """The rows that are meant."""
+        return Selection(self.window(lookback_days))
 
 
 class TopicRow(Answer):

@@ -1,0 +1,80 @@
+"""Refuse requests that a web page of another site could have a browser send.
+
+The service has no users of its own, and a browser sends a page's requests from inside the network, with the
+credentials that a proxy asked for. Two checks, made before anything else:
+
+- ``Host`` must be a name of the service (:mod:`chargeback.api.hosts`), except for ``/health``, which tells nothing.
+- A request that may change something must come from the service's own pages, from an origin listed in
+  ``api.cors_origins``, or from a program that is no browser. Browsers say where a page comes from in
+  ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (Fetch standard); a page cannot change either.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from chargeback.api.hosts import ANY, AllowedHosts
+from chargeback.api.problems import foreign_origin, unknown_host
+
+log = logging.getLogger(__name__)
+
+#: Asked by probes under whatever name or address they know.
+_ANY_HOST = frozenset({"/health"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_OWN_SITE = frozenset({"same-origin", "none"})
+_MOST_NAMES_LOGGED = 100
+
+
+class RequestGuard:
+    """Middleware that answers 421 for a foreign ``Host``, and 403 for a foreign page that wants to change something.
+
+    ``origins`` are the origins of other sites that may use the API; ``*`` means all of them.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: AllowedHosts, origins: Collection[str] = ()) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._origins = frozenset(origins)
+        self._logged: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if (host := self._foreign_host(scope, headers)) is not None:
+            await unknown_host(host)(scope, receive, send)
+        elif scope["method"] not in _SAFE_METHODS and not self._may_write(headers):
+            await foreign_origin(headers.get("origin"))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _foreign_host(self, scope: Scope, headers: Headers) -> str | None:
+        """Return the ``Host`` of the request if it is not answered. No browser leaves it out."""
+        sent = headers.getlist("host")
+        if scope["path"] in _ANY_HOST or not sent or (len(sent) == 1 and self._hosts.allow(sent[0])):
+            return None
+        host = ", ".join(sent)[:200]
+        if host not in self._logged and len(self._logged) < _MOST_NAMES_LOGGED:
+            self._logged.add(host)
+            log.warning("refusing requests for host %r; if it is this service, add its name to api.allowed_hosts", host)
+        return host
+
+    def _may_write(self, headers: Headers) -> bool:
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin is not None and (ANY in self._origins or origin in self._origins):
+            return True
+        if site is not None:
+            return site in _OWN_SITE
+        return origin is None or _host_of(origin) == headers.get("host", "").lower()
+
+
+def _host_of(origin: str) -> str:
+    """Return host and port of an origin, as a ``Host`` header has them; an opaque origin (``null``) has none."""
+    scheme, _, host = origin.lower().partition("://")
+    return host if scheme in {"http", "https"} and host else "null"

@@ -1,0 +1,82 @@
+"""Pages for people: `/` leads to the documentation, `/docs` shows it. Everything they load is served from here.
+
+Addresses are relative, so that the pages work below a path of a proxy's choice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from chargeback.api.answers import json_answer
+from chargeback.api.services import Services
+
+#: What the pages may load: files of this service, and images that are part of the style sheet.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_ASSETS: Final = {
+    "start.js": ("start.js", "text/javascript"),
+    "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", "text/javascript"),
+    "swagger-ui.css": ("swagger-ui/swagger-ui.css", "text/css"),
+}
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the pages, which are no part of the OpenAPI document."""
+    pages: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _index, "/docs": _docs, "/docs/{name}": _asset}
+    for path, endpoint in pages.items():
+        app.add_route(path, endpoint, methods=["GET"], include_in_schema=False)
+
+
+async def _index(request: Request) -> Response:
+    """Send a browser to the documentation, and tell a program where everything is."""
+    headers = {"Vary": "Accept"}
+    if "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("docs", headers=headers)
+    services: Services = request.app.state.services
+    links = {"documentation": "docs", "openapi": "openapi.json", "health": "health", "metrics": "metrics"}
+    if services.mode != "worker":
+        links |= {"readiness": "api/v1/readiness", "tenants": "api/v1/tenants"}
+    return json_answer({"name": "chargeback", "version": services.version, "links": links}, headers=headers)
+
+
+async def _docs(request: Request) -> Response:
+    return _file(request, "docs.html", "text/html")
+
+
+async def _asset(request: Request) -> Response:
+    found = _ASSETS.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    return _file(request, *found)
+
+
+def _file(request: Request, name: str, media_type: str) -> Response:
+    content, digest = _content(name)
+    headers = _HEADERS | {"ETag": digest}
+    if digest in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)
+
+
+@lru_cache(maxsize=len(_ASSETS) + 1)
+def _content(name: str) -> tuple[bytes, str]:
+    """Return a file of the package and its ETag."""
+    content = files("chargeback.api").joinpath("static", name).read_bytes()
+    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'

@@ -1,0 +1,217 @@
+"""Runs the blocking work of requests: never on the event loop, and never longer than someone waits for it.
+
+Queries of the facts and of the control databases run in threads, so many for each tenant: one whose database or disk
+hangs costs no other anything. A request that is cancelled, because its time is up or its client has gone, interrupts
+its queries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from chargeback.errors import StorageError
+from chargeback.service.pools import TenantPools
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.tag_index import TagCache
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: So many queries share the processors and the memory. One that has waited for its turn for a while goes on all the
+#: same: the turns of others may be held by disks that hang.
+_QUESTIONS_AT_ONCE = 8
+_LONGEST_WAIT_FOR_A_TURN = 2.0
+_REPEAT_SECONDS = 0.02
+#: How long each tenant may take to say how it is. Whoever asks for all of them is a probe, and waits for ten seconds.
+WATCH_SECONDS = 3.0
+#: Work that is no tenant's.
+_SERVICE = ""
+
+
+class Pieces(Generic[T_co]):
+    """A stream of a tenant, made piece by piece."""
+
+    def __init__(self, tenant_name: str, made: Generator[T_co, None, None]) -> None:
+        self.tenant_name = tenant_name
+        self.made = made
+
+
+class RequestExecutor:
+    """The query engine and the threads of one application. ``query_memory`` (bytes) and ``query_threads`` bound it."""
+
+    POOLS = ("questions", "control", "streams")
+
+    def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
+        self.engine = QueryEngine(memory=query_memory, threads=query_threads)
+        self.tags = TagCache()
+        self._lock = threading.Lock()
+        self._pools: dict[str, TenantPools] = {}
+        self._turns = threading.Semaphore(_QUESTIONS_AT_ONCE)
+        self._abandoned: set[asyncio.Task[None]] = set()
+
+    def close(self) -> None:
+        """Stop taking work; what is running was cancelled with its request."""
+        for pools in self._pools.values():
+            pools.close()
+        self.engine.close()
+
+    def waiting(self, pool: str) -> int:
+        """How much work waits for a thread of one of :attr:`POOLS`, for all tenants together."""
+        with self._lock:
+            found = list(self._pools.values())
+        return sum(getattr(pools, pool).waiting for pools in found)
+
+    def pools_of(self, tenant_name: str) -> TenantPools:
+        """The threads of a tenant."""
+        with self._lock:
+            if tenant_name not in self._pools:
+                self._pools[tenant_name] = TenantPools(tenant_name)
+            return self._pools[tenant_name]
+
+    def context_for(self, token: CancellationToken) -> RequestContext:
+        """Return the context of one request."""
+        return RequestContext(self, token)
+
+    async def run(self, pools: TenantPools, pool: Executor, token: CancellationToken, job: Callable[[], T]) -> T:
+        """Return the result of ``job``, run in a thread of ``pool``, one of ``pools``; cancelled with the caller."""
+        future = pool.submit(job)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if not future.cancel() and not future.done():
+                task = asyncio.create_task(self._cancel(pools, token, future))
+                self._abandoned.add(task)
+                task.add_done_callback(self._abandoned.discard)
+            raise
+
+    async def _cancel(self, pools: TenantPools, token: CancellationToken, future: Future[Any]) -> None:
+        """Interrupt until the thread has noticed: an interrupt between two statements is lost."""
+        loop = asyncio.get_running_loop()
+        while not future.done():
+            await loop.run_in_executor(pools.cancelling, token.cancel)
+            await asyncio.sleep(_REPEAT_SECONDS)
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Wait for a turn of the query engine, but not for ever."""
+        has_turn = self._turns.acquire(timeout=_LONGEST_WAIT_FOR_A_TURN)
+        try:
+            yield
+        finally:
+            if has_turn:
+                self._turns.release()
+
+    async def watch(
+        self,
+        tenants: Iterable[TenantView],
+        look: Callable[[TenantView, CancellationToken], T],
+        seconds: float | None = None,
+    ) -> list[T | StorageError]:
+        """What ``look`` finds at each of the tenants, or why it found nothing there, all at the same time.
+
+        A tenant that hangs is given up after ``seconds`` (:data:`WATCH_SECONDS`) and costs the others nothing.
+        """
+        limit = WATCH_SECONDS if seconds is None else seconds
+
+        async def _one(tenant: TenantView) -> T | StorageError:
+            pools, token = self.pools_of(tenant.tenant_name), CancellationToken()
+            try:
+                async with asyncio.timeout(limit):
+                    return await self.run(pools, pools.watch, token, lambda: look(tenant, token))
+            except TimeoutError:
+                return StorageError(f"the storage has not answered within {limit:g} s")
+            except StorageError as error:
+                return error
+
+        return await asyncio.gather(*(_one(tenant) for tenant in tenants))
+
+
+class RequestContext:
+    """Runs the blocking work of one request; ``token`` cancels it."""
+
+    def __init__(self, executor: RequestExecutor, token: CancellationToken) -> None:
+        self._executor = executor
+        self.token = token
+
+    async def query_facts(self, tenant: TenantView, job: Callable[[TenantReader], T]) -> T:
+        """Return what ``job`` reads from the tenant's facts."""
+
+        def _query() -> T:
+            with self._reader(tenant, self._executor.in_turn()) as reader:
+                return job(reader)
+
+        pools = self._executor.pools_of(tenant.tenant_name)
+        return await self._executor.run(pools, pools.questions, self.token, _query)
+
+    async def read_control(self, tenant: TenantView, job: Callable[[Connection], T]) -> T:
+        """Return what ``job`` reads from the tenant's control database."""
+
+        def _read() -> T:
+            with reading(tenant, self.token) as connection:
+                return job(connection)
+
+        return await self.run_blocking(tenant, _read)
+
+    async def write_control(self, tenant: TenantView, job: Callable[[Connection], T]) -> T:
+        """Return the result of ``job``, which writes to the tenant's control database: all or nothing, and on the disk
+        before it returns."""
+
+        def _write() -> T:
+            with tenant.store.control.write(durable=True) as connection, interruptible(self.token, connection):
+                return job(connection)
+
+        return await self.run_blocking(tenant, _write)
+
+    async def run_blocking(self, tenant: TenantView | None, job: Callable[[], T]) -> T:
+        """Return the result of other work that may block: a tenant's, or, with None, the service's own."""
+        pools = self._executor.pools_of(_SERVICE if tenant is None else tenant.tenant_name)
+        return await self._executor.run(pools, pools.control, self.token, job)
+
+    async def next_piece(self, pieces: Pieces[T]) -> T | None:
+        """The next piece of a stream; None at its end."""
+
+        def _next() -> T | None:
+            return next(pieces.made, None)
+
+        pools = self._executor.pools_of(pieces.tenant_name)
+        return await self._executor.run(pools, pools.streams, self.token, _next)
+
+    def finish(self, pieces: Pieces[Any]) -> None:
+        """Give back what a stream holds, whether it came to its end or not."""
+
+        def _finishing() -> None:
+            with suppress(ValueError):  # it is still making a piece, and was cancelled: it will end by itself
+                pieces.made.close()
+
+        self._executor.pools_of(pieces.tenant_name).streams.submit(_finishing)
+
+    def stream(self, tenant: TenantView, job: Callable[[TenantReader], Iterator[T]]) -> Pieces[T]:
+        """Return the pieces that ``job`` makes of the tenant's facts; nothing is read before the first is asked for."""
+
+        def _making() -> Generator[T, None, None]:
+            with self._reader(tenant) as reader:
+                yield from job(reader)
+
+        return Pieces(tenant.tenant_name, _making())
+
+    def _reader(
+        self, tenant: TenantView, turn: AbstractContextManager[None] | None = None
+    ) -> AbstractContextManager[TenantReader]:
+        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, turn)
+
+
+@contextmanager
+def reading(tenant: TenantView, token: CancellationToken) -> Iterator[Connection]:
+    """A connection to read from the tenant's control database; ends when the token is cancelled."""
+    with tenant.store.control.read() as connection, interruptible(token, connection):
+        yield connection

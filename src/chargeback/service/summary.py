@@ -1,0 +1,80 @@
+"""A tenant in summary: who spent what, on what, and that it is the bill to the last digit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from chargeback.config import Tenant
+from chargeback.model.days import instants
+from chargeback.model.money import total
+from chargeback.recompute.verify import CALCULATED, DayCheck, verify
+from chargeback.store.control.inventory import read_inventory
+from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache
+from chargeback.store.tenant import open_store
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one tenant's stored days say. Amounts are exact; the largest come first. ``names`` has the display names of
+    identities by their ids."""
+
+    tenant: str
+    currency: str
+    days: tuple[DayCheck, ...]
+    by_identity: tuple[tuple[str, Decimal], ...]
+    by_product: tuple[tuple[str, Decimal], ...]
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def billed(self) -> Decimal:
+        """The bill of all calculated days."""
+        return total([day.billing for day in self.days])
+
+    @property
+    def charged(self) -> Decimal:
+        """What was charged for them."""
+        return total([day.chargebacks for day in self.days])
+
+
+def summarise(tenant: Tenant) -> Summary:
+    """Return the summary of the calculated days of a tenant, from the same store and queries as the API's.
+
+    Raises:
+        StorageError: the tenant's storage cannot be read.
+    """
+    store = open_store(tenant)
+    engine = QueryEngine()
+    try:
+        days = tuple(day for day in verify(store) if day.state == CALCULATED)
+        with open_reader(engine, store, CancellationToken(), TagCache()) as reader:
+            by_identity = _grouped(reader, days, "identity_id")
+            by_product = _grouped(reader, days, "product_type")
+        with store.control.read() as connection:
+            known = read_inventory(connection).identities
+        names = {each.identity_id: each.display_name for each in known if each.display_name}
+        return Summary(tenant.name, tenant.settings.currency, days, by_identity, by_product, names)
+    finally:
+        engine.close()
+        store.close()
+
+
+def _grouped(reader: TenantReader, days: tuple[DayCheck, ...], column: str) -> tuple[tuple[str, Decimal], ...]:
+    if not days:
+        return ()
+    selection = Selection(instants(days[0].day, days[-1].day))
+    found = reader.aggregate(CHARGEBACKS, selection, Grouping((column,), "month", ZoneInfo("UTC")))
+    amounts: dict[str, list[Decimal]] = defaultdict(list)
+    for bucket in found.buckets:
+        amounts[bucket["dimensions"][column]].append(Decimal(bucket["total_amount"]))
+    sums = [(name, total(parts)) for name, parts in amounts.items()]
+    return tuple(sorted(sums, key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,41 @@
+"""A tenant as the fronts see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from chargeback.emitters.prometheus import Exposition
+from chargeback.pipeline.events import RunRequest
+from chargeback.store.tenant import TenantStore
+
+
+class PipelinePort(Protocol):
+    """Something that can run pipelines."""
+
+    def trigger(self, tenant_name: str, request: RunRequest) -> None:
+        """Start a run; returns when it holds the tenant's lease.
+
+        Raises:
+            LeaseHeld: a run is in progress.
+            EngineBusy: as many runs are under way as may be.
+            TenantSuspended: the tenant is not processed any more; the message says why.
+            NoRunner: this process runs no pipelines.
+            StorageError: the tenant's storage cannot be used.
+        """
+
+
+@dataclass(frozen=True)
+class TenantView:
+    """One tenant as the fronts see it. ``pipeline`` is None where this process runs none (mode ``api``);
+    ``exposition`` is what Prometheus may scrape of it, if anything."""
+
+    tenant_name: str
+    tenant_id: str
+    ecosystem: str
+    lookback_days: int
+    store: TenantStore
+    pipeline: PipelinePort | None = None
+    topic_attribution_status: str = "disabled"
+    topic_attribution_error: str | None = None
+    exposition: Exposition | None = None

@@ -1,0 +1,55 @@
+"""The models of the API say what the datasets declare."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from pydantic import BaseModel
+
+from chargeback.api.schemas.billing import BillingLineItem, BillingQuery
+from chargeback.api.schemas.chargebacks import AggregateQuery, ChargebackQuery, ChargebackRow
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery
+from chargeback.api.schemas.export import ExportFilters, ExportRequest
+from chargeback.api.schemas.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.selection import TagFilter
+
+DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset"),
+    [(ChargebackRow, CHARGEBACKS), (BillingLineItem, BILLING_LINES), (TopicRow, TOPIC_ATTRIBUTIONS)],
+)
+def test_a_row_has_the_columns_of_its_dataset(model: type[BaseModel], dataset: Dataset) -> None:
+    """Nothing is documented that is not there, and the reverse."""
+    columns = {column.name for column in dataset.columns}
+    assert set(model.model_fields) - {METADATA, TAGS} == columns
+    assert (METADATA in model.model_fields, TAGS in model.model_fields) == (bool(dataset.metadata), dataset.shows_tags)
+
+
+@pytest.mark.parametrize("model", [ChargebackQuery, BillingQuery, TopicQuery, ExportFilters])
+def test_every_filter_of_a_dataset_is_a_parameter(model: type[BaseModel]) -> None:
+    """Lists, and the export, can be narrowed by all that is declared."""
+    dataset = getattr(model, "dataset", CHARGEBACKS)
+    assert set(dataset.filters) <= set(model.model_fields)
+
+
+@pytest.mark.parametrize("model", [AggregateQuery, TopicAggregateQuery])
+def test_an_aggregate_groups_by_what_is_declared(model: type[AggregateParameters]) -> None:
+    """Columns and tags; the default is one of the columns."""
+    every = [*model.dataset.groups, "tag:team"]
+    assert model.model_validate({"group_by": every}).grouping.by == tuple(every)
+    assert set(model().group_by) < set(model.dataset.groups)
+
+
+def test_a_query_selects_what_it_names() -> None:
+    """Filters that are not given are none; tags are split at commas."""
+    query: DatasetQuery = AggregateQuery.model_validate({**DATES, "cost_type": "usage", "tags": {"team": ["a,b", "c"]}})
+    selection = query.selection(30)
+    assert selection.equal == {"cost_type": "usage"}
+    assert selection.tags == (TagFilter("team", frozenset("abc")),)
+    assert selection.window.start.date() == date(2026, 1, 1)
+    assert ChargebackQuery(tag_key="team").selection(30).tags == (TagFilter("team"),)
+    assert ExportRequest(filters=ExportFilters(identity_id="sa-1")).selection(30).equal == {"identity_id": "sa-1"}

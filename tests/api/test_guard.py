@@ -1,0 +1,174 @@
+"""What a web page of another site makes a browser send is refused; programs and the service's own pages are not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from chargeback.api.hosts import AllowedHosts
+from chargeback.api.services import ApiLimits
+from chargeback.pipeline.events import RunRequest
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME
+from tests.support.serving import client_of, services_for
+
+RUN = f"{ACME}/pipeline/run"
+ATTACKER = "http://attacker.example"
+TAG = json.dumps({"tag_key": "team", "tag_value": "x"})
+AS_JSON = {"Content-Type": "application/json"}
+
+
+class Counted:
+    """A pipeline that counts the runs it was asked for."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def trigger(self, tenant_name: str, request: RunRequest) -> None:
+        """Count."""
+        self.runs += 1
+
+
+class Raw:
+    """Sends exactly the headers that a test names."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self.port = parts.port
+        self._place = (parts.hostname or "", parts.port)
+
+    def send(self, method: str, path: str, headers: dict[str, str] | None = None, body: str = "") -> tuple[int, str]:
+        """Status and type of the problem, if it is one."""
+        connection = http.client.HTTPConnection(*self._place, timeout=30)
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in ({"Host": f"localhost:{self.port}"} | (headers or {})).items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body.encode())
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        if method == "HEAD" or answer.headers["content-type"] != "application/problem+json":
+            return answer.status, ""
+        problem = json.loads(text)
+        assert problem["status"] == answer.status
+        return answer.status, problem["type"].removeprefix("urn:chargeback:")
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Counted:
+    """The pipeline behind :func:`raw`."""
+    return Counted()
+
+
+@pytest.fixture(scope="module")
+def raw(store: TenantStore, pipeline: Counted) -> Iterator[Raw]:
+    """The service on the loopback with its default settings."""
+    with client_of(services_for(store, pipeline=pipeline)) as client:
+        yield Raw(str(client.base_url))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": ATTACKER},
+        {"Origin": ATTACKER, "Sec-Fetch-Site": "cross-site", "Content-Type": "text/plain"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+        {"Origin": "http://localhost:3000"},
+        {"Origin": "null"},
+        {"Origin": "file://"},
+        {"Origin": "http://[::1"},
+        {"Origin": "http://localhost.attacker.example"},
+        {"Sec-Fetch-Site": "nonsense"},
+    ],
+    ids=str,
+)
+def test_a_foreign_page_changes_nothing(raw: Raw, pipeline: Counted, headers: dict[str, str]) -> None:
+    """Nothing that another origin asks for is done, whatever the method and whether or not there is a body."""
+    before = pipeline.runs
+    assert raw.send("POST", RUN, headers) == (403, "foreign-origin")
+    tags = f"{ACME}/entities/resource/lkc-1/tags"
+    assert raw.send("POST", tags, AS_JSON | headers, TAG) == (403, "foreign-origin")
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert raw.send(method, f"{tags}/team", AS_JSON | headers, TAG) == (403, "foreign-origin")
+    assert pipeline.runs == before
+
+
+def test_programs_and_own_pages_may_write(raw: Raw, pipeline: Counted) -> None:
+    """No header at all (curl), the service's own origin, and what the user typed."""
+    own = {"Origin": f"http://localhost:{raw.port}"}
+    accepted: tuple[dict[str, str], ...] = (
+        {},
+        own,
+        {"Sec-Fetch-Site": "none"},
+        own | {"Sec-Fetch-Site": "same-origin"},
+    )
+    for number, headers in enumerate(accepted, 1):
+        before = pipeline.runs
+        assert raw.send("POST", RUN, headers) == (202, ""), number
+        assert pipeline.runs == before + 1
+
+
+def test_a_proxy_that_changes_the_host(raw: Raw) -> None:
+    """A browser that says `same-origin` is believed where the proxy in front sends a host of its own."""
+    headers = {"Origin": "https://costs.example.com", "Sec-Fetch-Site": "same-origin"}
+    assert raw.send("POST", RUN, headers) == (202, "")
+
+
+def test_reading_is_left_to_the_browser(raw: Raw) -> None:
+    """A foreign page may send a GET; without CORS its browser keeps the answer from it."""
+    assert raw.send("GET", "/api/v1/tenants", {"Origin": ATTACKER, "Sec-Fetch-Site": "cross-site"})[0] == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/api/v1/tenants", RUN, "/metrics", "/docs", "/openapi.json", "/", "/nowhere"])
+def test_a_rebound_name_gets_nothing(raw: Raw, method: str, path: str) -> None:
+    """A name that was made to resolve to the loopback is no name of the service."""
+    status, kind = raw.send(method, path, {"Host": f"rebind.attacker.example:{raw.port}"})
+    assert status == 421
+    assert kind == "unknown-host" or method == "HEAD"
+
+
+def test_probes_know_no_name(raw: Raw) -> None:
+    """`/health` answers under any host."""
+    assert raw.send("GET", "/health", {"Host": "10.1.2.3:8080"}) == (200, "")
+
+
+def test_two_hosts_are_none(raw: Raw) -> None:
+    """A request that names two hosts is refused, whichever is right."""
+    address = http.client.HTTPConnection("localhost", raw.port, timeout=30)
+    address.putrequest("GET", "/api/v1/tenants", skip_host=True)
+    address.putheader("Host", "localhost")
+    address.putheader("Host", "attacker.example")
+    address.endheaders()
+    assert address.getresponse().status in {400, 421}
+    address.close()
+
+
+def test_a_refused_name_is_logged_once(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    """The log names the setting, once for each host."""
+    with caplog.at_level(logging.WARNING, logger="chargeback.api.guard"):
+        for _ in range(3):
+            raw.send("GET", "/api/v1/tenants", {"Host": "once.example"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "refusing requests for host 'once.example'; if it is this service, add its name to api.allowed_hosts"
+    ]
+
+
+def test_what_is_configured(store: TenantStore, pipeline: Counted) -> None:
+    """Listed names are answered, and listed origins may write where CORS is on."""
+    limits = ApiLimits(30, True, ("https://finops.example",), hosts=AllowedHosts(["costs.example.com"]))
+    with client_of(services_for(store, limits=limits, pipeline=pipeline)) as client:
+        raw = Raw(str(client.base_url))
+        host = {"Host": "costs.example.com"}
+        assert raw.send("GET", "/api/v1/tenants", host)[0] == 200
+        listed = {"Origin": "https://finops.example", "Sec-Fetch-Site": "cross-site"}
+        assert raw.send("POST", RUN, host | listed) == (202, "")
+        assert raw.send("POST", RUN, host | {"Origin": ATTACKER}) == (403, "foreign-origin")
+        assert raw.send("POST", RUN, host | {"Origin": "https://costs.example.com"}) == (202, "")

@@ -1,0 +1,82 @@
+"""`/` leads somewhere, and `/docs` works in a network without any other host."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.resources import files
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+
+from chargeback.store.tenant import TenantStore
+from tests.support.serving import client_of, services_for
+
+AS_BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def test_a_browser_is_sent_to_the_documentation(client: httpx.Client) -> None:
+    """By a relative address, so that it works below a path of a proxy."""
+    answer = client.get("/", headers=AS_BROWSER)
+    assert (answer.status_code, answer.headers["location"], answer.headers["vary"]) == (307, "docs", "Accept")
+    assert client.get("/", headers=AS_BROWSER, follow_redirects=True).headers["content-type"].startswith("text/html")
+
+
+def test_a_program_is_told_where_everything_is(client: httpx.Client) -> None:
+    """Every link is relative and leads somewhere."""
+    answer = client.get("/").json()
+    assert (answer["name"], answer["version"]) == ("chargeback", "1.2.3")
+    assert len(answer["links"]) == 6
+    for link in answer["links"].values():
+        assert client.get(urljoin("/", link)).status_code == 200
+
+
+def test_a_worker_names_only_what_it_has(store: TenantStore) -> None:
+    """In mode worker there is no API to lead to."""
+    with client_of(services_for(store, mode="worker")) as worker:
+        for link in worker.get("/").json()["links"].values():
+            assert worker.get(urljoin("/", link)).status_code == 200
+
+
+def test_the_documentation_is_complete_in_itself(client: httpx.Client) -> None:
+    """The page names no other host, everything it loads is there, and the browser is told to load nothing else."""
+    page = client.get("/docs")
+    assert page.status_code == 200
+    assert "//" not in page.text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert {"docs/swagger-ui.css", "docs/swagger-ui-bundle.js", "docs/start.js", "openapi.json"} <= set(loaded)
+    for address in loaded:
+        if not address.startswith("data:"):
+            assert client.get(urljoin("/docs", address)).status_code == 200, address
+    start = client.get("/docs/start.js").text
+    assert "validatorUrl: null" in start
+    assert re.findall(r'fetch\("([^"]+)"\)', start) == ["openapi.json"]
+    assert "http" not in start
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert not re.search(r"http|\*|unsafe|//", policy)
+
+
+def test_files_are_asked_for_again_only_when_they_changed(client: httpx.Client) -> None:
+    """A browser that has the file gets 304."""
+    first = client.get("/docs/swagger-ui-bundle.js")
+    assert first.headers["content-type"].startswith("text/javascript")
+    again = client.get("/docs/swagger-ui-bundle.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/docs/LICENSE", "/docs/..%2Fdocs.html", "/docs/oauth2-redirect"])
+def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
+    """Only the files of the page."""
+    assert client.get(path).status_code == 404
+
+
+def test_the_shipped_files_are_those_on_record() -> None:
+    """Each has the digest that stands beside its version, and its licence is shipped with it."""
+    folder = files("chargeback.api").joinpath("static", "swagger-ui")
+    record = dict(re.findall(r"\| `([^`]+)` \| `([0-9a-f]{64})` \|", folder.joinpath("README.md").read_text("utf-8")))
+    shipped = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+    del shipped["README.md"]
+    assert shipped == record
+    assert "Apache License" in folder.joinpath("LICENSE").read_text("utf-8")
