@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,18 +16,21 @@ from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_today
+from tests.support.clock import words_within
 
 Said = subprocess.CompletedProcess[str]
 Run = Callable[..., Said]
 
 COMMAND = [sys.executable, "-m", "chargeback"]
 DAYS = 8
+#: The day on which the organisation is looked at. Processes are on it, too, also when midnight has passed since.
+TODAY = utc_today()
 
 
 def environment(**more: str) -> dict[str, str]:
     """The environment without what a configuration of this machine might use."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONFLUENT", "METRICS"))}
-    return kept | {"NO_COLOR": "1", "COLUMNS": "160"} | more
+    return kept | {"NO_COLOR": "1", "COLUMNS": "160", "FAKETIME_DONT_FAKE_MONOTONIC": "1"} | more
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ def chargeback(tmp_path: Path) -> Run:
 
     def run(*words: str, **more: str) -> Said:
         return subprocess.run(
-            [*COMMAND, *words],
+            [*words_within(TODAY), *COMMAND, *words],
             cwd=tmp_path,
             env=environment(**more),
             capture_output=True,
@@ -58,7 +62,29 @@ class Demo:
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Demo]:
     """A small organisation of a few days, nothing calculated yet."""
-    with DemoServer(Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))) as server:
+    with DemoServer(Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))) as server:
         file = tmp_path / "chargeback.yaml"
         file.write_text(demo_configuration(server.info, tmp_path), encoding="utf-8")
         yield Demo(server, file)
+
+
+@pytest.fixture(scope="session")
+def calculated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The same organisation after one run; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("calculated")
+    with DemoServer(Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))) as server:
+        file = folder / "chargeback.yaml"
+        file.write_text(demo_configuration(server.info, folder), encoding="utf-8")
+        words = [*words_within(TODAY), *COMMAND, "run", "--config", str(file)]
+        said = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        assert said.returncode == 0, said.stderr
+        yield Demo(server, file)
+
+
+@pytest.fixture
+def calculated(calculated_once: Demo, tmp_path: Path) -> Demo:
+    """A copy of a small organisation of a few days, every day of which is calculated."""
+    shutil.copytree(calculated_once.file.parent, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "chargeback.yaml"
+    file.write_text(demo_configuration(calculated_once.server.info, tmp_path), encoding="utf-8")
+    return Demo(calculated_once.server, file)

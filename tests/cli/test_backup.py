@@ -6,14 +6,16 @@ import json
 import shutil
 from pathlib import Path
 
+import psycopg
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from chargeback.config import load_configuration
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.tenant import open_store
 from tests.cli.conftest import Demo, Run
-from tests.support.databases import KINDS, scratch_database
+from tests.support.databases import KINDS, own_postgres_server, scratch_database
 
 
 def configure(demo: Demo, connection_string: str, facts: Path) -> None:
@@ -47,6 +49,23 @@ def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) 
         said = chargeback("restore", "--config", "chargeback.yaml", "--from", str(made), "--tenant", "acme")
         assert said.returncode == 1
         assert "is not empty; move it away first" in said.stderr
+
+
+def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
+    """Backup and restore give the password of the connection string to PostgreSQL's programs."""
+    with own_postgres_server("s3cret/with@signs") as server:
+        configure(demo, server.address, tmp_path / "facts")
+        assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
+        said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups")
+        assert said.returncode == 0, said.stderr
+        (made,) = (tmp_path / "backups").iterdir()
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE restored")
+        url = make_url(server.address).set(database="restored").render_as_string(hide_password=False)
+        configure(demo, url, tmp_path / "facts")
+        said = chargeback("restore", "--config", "chargeback.yaml", "--from", str(made), "--tenant", "acme")
+        assert said.returncode == 0, said.stderr
+        assert chargeback("db", "check", "--config", "chargeback.yaml").returncode == 0
 
 
 def test_a_run_in_progress_is_waited_for(chargeback: Run, demo: Demo) -> None:

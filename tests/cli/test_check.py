@@ -52,6 +52,17 @@ def test_a_valid_file(chargeback: Run, tmp_path: Path) -> None:
     assert "top-secret" not in said.stdout
 
 
+def test_a_gap_longer_than_the_interval_is_a_warning(chargeback: Run, tmp_path: Path) -> None:
+    """Who wants a refresh every ten minutes, and leaves the gap at half an hour, is told what comes of it."""
+    settings = f"{{{CLOUD}, min_refresh_gap_seconds: 1800}}"
+    (tmp_path / "c.yaml").write_text("features: {refresh_interval: 600}\n" + tenant(plugin_settings=settings))
+    said = chargeback("check", "--config", "c.yaml")
+    assert said.returncode == 0
+    assert "warning: tenant acme is refreshed only every 1800 s" in said.stderr
+    (tmp_path / "c.yaml").write_text("features: {refresh_interval: 1800}\n" + tenant(plugin_settings=settings))
+    assert chargeback("check", "--config", "c.yaml").stderr == ""
+
+
 def test_invalid_topics_are_a_warning(chargeback: Run, tmp_path: Path) -> None:
     """A tenant whose topic settings are invalid is warned about, and the exit code is 0."""
     settings = f"{{{CLOUD}, topic_attribution: {{enabled: true}}}}"
@@ -81,3 +92,18 @@ def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> No
     warned = [line for line in said.stdout.splitlines() if line.startswith("  warning")]
     assert warned
     assert all("Flink region" in line and "no statements" in line for line in warned), said.stdout
+
+
+def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
+    """Storage that was first used for another tenant_id is refused: by the check, and by a run."""
+    (tmp_path / "c.yaml").write_text(tenant())
+    assert chargeback("db", "upgrade", "--config", "c.yaml").returncode == 0
+    assert chargeback("check", "--config", "c.yaml").returncode == 0
+    (tmp_path / "c.yaml").write_text(tenant(tenant_id="globex"))
+    for command in ("check", "run"):
+        said = chargeback(command, "--config", "c.yaml")
+        assert said.returncode == 1
+        assert "belongs to tenant_id acme (confluent_cloud)" in said.stderr
+        assert "for tenant_id globex (confluent_cloud)" in said.stderr
+        assert "give this tenant a storage of its own" in said.stderr
+        assert "Traceback" not in said.stderr

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
+from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -20,6 +24,22 @@ def get(url: str) -> httpx.Response:
         return client.get(url)
 
 
+def first_question(port: int) -> dict[str, Decimal]:
+    """Each team's cost, as the README asks for it."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (path,) = re.findall(r"^\$ curl 'http://127\.0\.0\.1:8080(/[^']+)'$", readme, re.MULTILINE)
+    shown = json.loads(re.search(r"```json\n(.*?)```", readme, re.DOTALL)[1])  # type: ignore[index]
+    answer = get(f"http://127.0.0.1:{port}{path}").json()
+    assert answer.keys() == shown.keys()
+    assert answer["buckets"][0].keys() == shown["buckets"][0].keys()
+    sums: dict[str, Decimal] = {}
+    for bucket in answer["buckets"]:
+        team = bucket["dimensions"]["tag:team"]
+        sums[team] = sums.get(team, Decimal(0)) + Decimal(bucket["total_amount"])
+    assert sum(sums.values()) == Decimal(answer["total_amount"])
+    return sums
+
+
 def test_the_demo_sums_up_and_is_kept(chargeback: Run, tmp_path: Path) -> None:
     """The demo allocates a generated bill to the last digit; the next time only what is new is calculated."""
     words = ("demo", "--size", "small", "--days", "8", "--no-serve")
@@ -29,11 +49,31 @@ def test_the_demo_sums_up_and_is_kept(chargeback: Run, tmp_path: Path) -> None:
     assert len(totals) == 3
     assert len(set(totals.values())) == 1
     assert "product type" in first.stdout
+    assert re.search(r"^ sa-\w+ +[a-z]+-[a-z]+-\d{3} +[\d.]+", first.stdout, re.MULTILINE)
+    assert "WARNING" not in first.stderr
+    assert "Generating an organisation (small, 8 days, seed 7)" in first.stderr
     assert (tmp_path / "demo-data" / "small-8-days-seed-7" / "chargeback.yaml").is_file()
     second = chargeback(*words)
     assert second.returncode == 0
-    assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3] == "0"
+    assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3:5] == ["0", "0"]
     assert re.findall(r"billed +([\d.]+)", second.stdout) == [totals["billed"]]
+
+
+def test_most_identities_are_tagged(chargeback: Run, tmp_path: Path) -> None:
+    """Identities have the tag team, some have none; a tag that is removed stays removed the next time."""
+    words = ("demo", "--size", "small", "--days", "8", "--no-serve")
+    assert chargeback(*words).returncode == 0
+    file = tmp_path / "demo-data" / "small-8-days-seed-7" / "acme.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        teams = dict(database.execute("SELECT entity_id, tag_value FROM tags WHERE tag_key = 'team'"))
+        payers = "SELECT identity_id FROM identities WHERE identity_type IN ('user', 'service_account')"
+        everybody = {identity for (identity,) in database.execute(payers)}
+        removed = min(teams)
+        database.execute("DELETE FROM tags WHERE entity_id = ?", (removed,))
+        assert everybody & teams.keys()
+        assert everybody - teams.keys()
+        assert chargeback(*words).returncode == 0
+        assert removed not in {row[0] for row in database.execute("SELECT entity_id FROM tags")}
 
 
 def test_a_port_that_is_taken(chargeback: Run) -> None:
@@ -61,6 +101,9 @@ def test_the_demo_serves_until_ctrl_c(tmp_path: Path) -> None:
         assert any(f"http://127.0.0.1:{port}/docs" in line for line in process.stdout)
         answer = get(f"http://127.0.0.1:{port}/api/v1/tenants/acme/chargebacks?page_size=1")
         assert answer.json()["total"] > 0
+        teams = first_question(port)
+        assert {"payments", "UNTAGGED"} < teams.keys()
+        assert Decimal(answer.json()["items"][0]["amount"]) <= sum(teams.values())
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     finally:

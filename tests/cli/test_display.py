@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
 
@@ -11,7 +12,7 @@ from chargeback.cli.display import print_days, print_findings, print_problems, p
 from chargeback.ecosystems.contract import Finding
 from chargeback.errors import Problem
 from chargeback.pipeline.events import Outcome, RunResult
-from chargeback.pipeline.verify import DayCheck
+from chargeback.recompute.verify import DayCheck
 
 
 def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,10 +28,24 @@ def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
 def test_results_and_their_errors(capsys: pytest.CaptureFixture[str]) -> None:
     """A run is a line of counts; its errors go to standard error with the tenant."""
     partial = Outcome.COMPLETED_WITH_ERRORS
-    print_results([RunResult("acme", partial, 3, 1, 2, 1234, ("2026-01-02: a date failed [x]",))])
+    print_results(
+        [
+            RunResult(
+                "acme",
+                partial,
+                ("2026-01-02: a date failed [x]",),
+                dates_gathered=3,
+                dates_pending=1,
+                dates_calculated=2,
+                chargeback_rows_written=1234,
+            )
+        ]
+    )
     said = capsys.readouterr()
     line = next(line for line in said.out.splitlines() if line.startswith(" acme"))
-    assert line.split() == ["acme", "completed", "with", "errors", "3", "2", "1", "1,234"]
+    assert line.split() == ["acme", "completed", "with", "errors", "3", "1", "2", "1,234"]
+    assert re.search("days gathered +days due +days calculated +rows", said.out)
+    assert "pending" not in said.out
     assert said.err == "error: tenant acme: 2026-01-02: a date failed [x]\n"
 
 
@@ -42,6 +57,27 @@ def test_a_pending_day_is_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert "0.000000000001" in said.out
     assert said.err == "error: tenant acme: 1 of 1 days differ from their bill\n"
+
+
+@pytest.mark.parametrize("days", [[], [DayCheck(date(2026, 1, 2), Decimal("1.5"), Decimal(0), "pending")]])
+def test_nothing_to_compare_is_no_success(days: list[DayCheck], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a calculated day nothing is wrong, and nobody says that every day sums to its bill."""
+    assert print_days("acme", days)
+    said = capsys.readouterr().out
+    assert "there is nothing to compare" in said
+    assert "sums to its bill" not in said
+
+
+def test_days_that_lack_something_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """The days of one reason are one line; they are not wrong."""
+    one, away, half = Decimal(1), "metrics: HTTP 503", "bill: STORAGE: measured at 720 of 1440 steps"
+    reasons = [(1, (away, half)), (2, ()), (3, (away,))]
+    checks = [DayCheck(date(2026, 1, day), one, one, "calculated", incomplete=lacks) for day, lacks in reasons]
+    assert print_days("acme", checks)
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")] == [
+        f"note: tenant acme: 2 days, 2026-01-01 to 2026-01-03: incomplete evidence: {away}",
+        f"note: tenant acme: 2026-01-01: incomplete evidence: {half}",
+    ]
 
 
 def test_findings_tell_whether_all_works(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import signal
+import threading
 
-from chargeback.cli.http_server import listen
+import pytest
+from fastapi import FastAPI
+
+from chargeback.cli.http_server import HttpServer, listen
+from chargeback.cli.stopping import Stopper
 from chargeback.errors import ListenError
 
 
@@ -26,3 +31,29 @@ def test_an_address_of_somebody_else(host: str) -> None:
     """An address that is not this machine's names the setting."""
     with pytest.raises(ListenError, match=r"api\.host should be an address of this machine"):
         listen(host, 0)
+
+
+@pytest.mark.parametrize("moment", ["before", "while serving"])
+def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
+    """A server that is to end before it serves ends at once; so does one whose end something else asks for."""
+    stopper = Stopper(lambda: None)
+    if moment == "before":
+        stopper.request()
+    else:
+        threading.Timer(0.5, stopper.request).start()
+    with listen("127.0.0.1", 0) as socket:
+        HttpServer(FastAPI(), stopper).run_on(socket)
+    stopper.finish()
+
+
+def test_a_signal_asks_the_stopper() -> None:
+    """What else runs is stopped as soon as the signal comes, and the server ends."""
+    stopped = threading.Event()
+    stopper = Stopper(stopped.set)
+    stopper.listen()
+    threading.Timer(0.5, signal.raise_signal, (signal.SIGTERM,)).start()
+    with listen("127.0.0.1", 0) as socket:
+        HttpServer(FastAPI(), stopper).run_on(socket)
+    stopper.finish()
+    assert stopped.is_set()
+    assert stopper.signalled

@@ -21,6 +21,14 @@ def test_the_first_configuration_is_valid(chargeback: Run) -> None:
     assert "main" in said.stdout
 
 
+def test_the_container_s_variables_move_it(chargeback: Run) -> None:
+    """The variables that the container image sets change where the data lies and what the API listens on."""
+    chargeback("init")
+    moved = {"CHARGEBACK_HOST": "0.0.0.0", "CHARGEBACK_DATA": "/var/lib/chargeback"}
+    said = chargeback("check", "--config", "chargeback.yaml", **VARIABLES, **moved)
+    assert "sqlite /var/lib/chargeback/main.db" in said.stdout, said.stderr
+
+
 def test_missing_variables_are_named(chargeback: Run) -> None:
     """Without them, check names each variable once."""
     chargeback("init", "--path", "sub/my.yaml")

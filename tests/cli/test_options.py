@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.config.conftest import tenant
+from tests.cli.conftest import Run, environment
+from tests.config.conftest import CLOUD, tenant
 
 
 @pytest.mark.parametrize("command", ["run", "verify"])
@@ -31,3 +34,50 @@ def test_a_missing_file(chargeback: Run, command: str) -> None:
 def test_a_malformed_day(chargeback: Run) -> None:
     """A date that is none is a usage error."""
     assert chargeback("run", "--config", "c.yaml", "--from", "2026-13-01").returncode == 2
+
+
+def test_the_file_that_init_writes_is_the_default(chargeback: Run, tmp_path: Path) -> None:
+    """Without --config it is chargeback.yaml in the working directory, or what CHARGEBACK_CONFIG names."""
+    missing = chargeback("check")
+    assert missing.returncode == 2
+    assert "chargeback.yaml does not exist; `chargeback init" in missing.stderr
+    (tmp_path / "chargeback.yaml").write_text(tenant())
+    assert "chargeback.yaml is valid" in chargeback("check").stdout
+    (tmp_path / "other.yaml").write_text(tenant(tenant_id="other"))
+    assert "other.yaml is valid" in chargeback("check", CHARGEBACK_CONFIG="other.yaml").stdout
+    assert "chargeback.yaml is valid" in chargeback("check", "-c", "chargeback.yaml", CHARGEBACK_CONFIG="x").stdout
+
+
+def test_a_policy_for_an_unknown_product_type(chargeback: Run, tmp_path: Path) -> None:
+    """The check succeeds, and warns with what was probably meant."""
+    policy = "{KAFKA_STORAG: {portions: [{share: '1', try: [even(active)]}]}}"
+    (tmp_path / "chargeback.yaml").write_text(tenant(plugin_settings=f"{{{CLOUD}, allocation_policies: {policy}}}"))
+    said = chargeback("check")
+    assert said.returncode == 0
+    assert "did you mean KAFKA_STORAGE?" in said.stderr
+
+
+COMMANDS = [
+    "init", "check", "run", "serve", "verify", "backup", "restore", "demo", "db upgrade", "db current", "db check",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_what_a_value_is(chargeback: Run, command: str) -> None:
+    """The help names files, folders, days and numbers, not the types of a programming language."""
+    said = chargeback(*command.split(), "--help").stdout
+    assert "--help" in said
+    assert not re.search(r"\b(PATH|TEXT|INTEGER|DIRECTORY)\b|\[%Y|RANGE", said)
+
+
+def test_shell_completion(chargeback: Run) -> None:
+    """A shell that asks is told the commands, and --show-completion prints what to put into its configuration."""
+    asked = {"_CHARGEBACK_COMPLETE": "complete_bash", "COMP_WORDS": "chargeback ve", "COMP_CWORD": "1"}
+    program = Path(sys.executable).with_name("chargeback")
+    said = subprocess.run([program], env=environment(**asked), capture_output=True, text=True, check=False)
+    assert said.stdout.split() == ["verify", "version"]
+    # A test has no shell above it: it names the one it means.
+    by_name = environment(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    command = [str(program), "--show-completion", "bash"]
+    shown = subprocess.run(command, env=by_name, capture_output=True, text=True, check=False)
+    assert "complete" in shown.stdout

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import date
 
+import pytest
 from rich.console import Console
 
 from chargeback.cli.progress import ProgressDisplay
-from chargeback.pipeline.events import Progress, Stage
+from chargeback.pipeline.events import Account, Progress, Stage
 
 
 class Clock:
@@ -22,10 +24,10 @@ class Clock:
         return self.now
 
 
-def shown(events: list[tuple[float, Progress]], *, terminal: bool) -> str:
+def shown(events: list[tuple[float, Progress]], *, terminal: bool, width: int = 160) -> str:
     """What is shown of events that come at these seconds."""
     target, clock = io.StringIO(), Clock()
-    console = Console(file=target, force_terminal=terminal, width=160, highlight=False, color_system=None)
+    console = Console(file=target, force_terminal=terminal, width=width, highlight=False, color_system=None)
     with ProgressDisplay(console, clock) as display:
         for seconds, event in events:
             clock.now = 100 + seconds
@@ -35,15 +37,17 @@ def shown(events: list[tuple[float, Progress]], *, terminal: bool) -> str:
 
 def calculating(done: int, rows: int, tenant: str = "acme") -> Progress:
     """An event of the calculation."""
-    return Progress(tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, 900, rows)
+    return Progress(
+        tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, Account(lines=900, chargeback_rows_written=rows)
+    )
 
 
 def test_plain_lines_are_few() -> None:
     """In a pipe: one line a second and tenant, every change of stage, and the last word."""
     events = [
         (0.0, Progress("acme", Stage.GATHERING, None, 0, 60)),
-        (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, 400)),
-        (0.2, Progress("acme", Stage.GATHERING, None, 60, 60, 900)),
+        (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, Account(lines=400))),
+        (0.2, Progress("acme", Stage.GATHERING, None, 60, 60, Account(lines=900))),
         (0.3, calculating(0, 0)),
         (0.4, calculating(1, 500)),
         (1.4, calculating(11, 5500)),
@@ -71,3 +75,12 @@ def test_a_terminal_shows_bars() -> None:
     assert "calculating" in text
     assert "30/60" in text
     assert "10,000 rows  5,000 rows/s" in text
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 100, 149, 150, 160])
+@pytest.mark.parametrize("name", ["acme", "a-tenant-with-a-name-of-sixty-three-characters-which-is-the-most"])
+def test_days_are_shown_on_every_terminal(width: int, name: str) -> None:
+    """However narrow the terminal, the days are there, and no line is wider than it."""
+    text = shown([(0.0, calculating(0, 0, name)), (2.0, calculating(30, 10_000, name))], terminal=True, width=width)
+    assert "30/60" in text
+    assert all(len(line) <= width for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", text))

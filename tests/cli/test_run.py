@@ -7,12 +7,11 @@ import subprocess
 from datetime import timedelta
 
 from chargeback.demo.faults import Fault
-from chargeback.model.days import utc_today
-from tests.cli.conftest import COMMAND, Demo, Run, environment
+from tests.cli.conftest import COMMAND, TODAY, Demo, Run, environment
 
 
 def counts(line: str) -> list[str]:
-    """Outcome, gathered, calculated and pending days of a line of the report."""
+    """Outcome, gathered, due and calculated days of a line of the report."""
     return line.split()[1:5]
 
 
@@ -24,18 +23,17 @@ def report(stdout: str) -> list[str]:
 def test_a_first_run_and_a_second(chargeback: Run, demo: Demo) -> None:
     """The first run calculates every day of the window, the second finds nothing to do; both exit 0."""
     first = chargeback("run", "--config", str(demo.file))
-    assert (first.returncode, report(first.stdout)[:3]) == (0, ["completed", "3", "3"]), first.stderr
+    assert (first.returncode, report(first.stdout)) == (0, ["completed", "3", "3", "3"]), first.stderr
     assert "acme: calculating" in first.stderr
     second = chargeback("run", "--config", str(demo.file))
-    assert (second.returncode, report(second.stdout)[:3]) == (0, ["completed", "3", "0"])
+    assert (second.returncode, report(second.stdout)) == (0, ["completed", "3", "0", "0"])
 
 
-def test_recalculating_one_day(chargeback: Run, demo: Demo) -> None:
+def test_recalculating_one_day(chargeback: Run, calculated: Demo) -> None:
     """--from, --to and --recalculate calculate just those days again."""
-    chargeback("run", "--config", str(demo.file))
-    day = (utc_today() - timedelta(days=7)).isoformat()
-    again = chargeback("run", "--config", str(demo.file), "--from", day, "--to", day, "--recalculate")
-    assert (again.returncode, report(again.stdout)[2]) == (0, "1")
+    day = (TODAY - timedelta(days=7)).isoformat()
+    again = chargeback("run", "--config", str(calculated.file), "--from", day, "--to", day, "--recalculate")
+    assert (again.returncode, report(again.stdout)[2:]) == (0, ["1", "1"])
 
 
 def test_a_range_backwards(chargeback: Run, demo: Demo) -> None:
@@ -43,6 +41,13 @@ def test_a_range_backwards(chargeback: Run, demo: Demo) -> None:
     said = chargeback("run", "--config", str(demo.file), "--from", "2026-02-02", "--to", "2026-02-01")
     assert said.returncode == 2
     assert "--from is after --to" in said.stderr
+
+
+def test_accepting_less_is_part_of_a_recalculation(chargeback: Run, demo: Demo) -> None:
+    """--accept-less without --recalculate is a usage error."""
+    said = chargeback("run", "--config", str(demo.file), "--accept-less")
+    assert said.returncode == 2
+    assert "--accept-less only goes with --recalculate" in said.stderr
 
 
 def test_a_run_that_fails(chargeback: Run, demo: Demo) -> None:

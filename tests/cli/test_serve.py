@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -12,9 +13,11 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from tests.cli.conftest import COMMAND, Demo, Run, environment
 from tests.config.conftest import tenant
+from tests.support.databases import raw_connection
 from tests.support.processes import free_port
 
 
@@ -106,6 +109,27 @@ def test_a_port_that_is_taken(chargeback: Run, tmp_path: Path) -> None:
     assert "cannot listen on 127.0.0.1:" in said.stderr
     assert "Traceback" not in said.stderr
     assert not (tmp_path / "acme.db").exists()
+
+
+@pytest.mark.parametrize("mode", ["api", "worker", "both"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE alembic_version SET version_num = '9999'", "written by a newer version"),
+        ("DELETE FROM alembic_version", "the migration history is broken"),
+        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* names it for tenant_id acme"),
+    ],
+)
+def test_storage_that_must_not_be_used(chargeback: Run, tmp_path: Path, mode: str, change: str, words: str) -> None:
+    """A schema ahead, a broken history and another tenant's storage are a clear error at start, in every mode."""
+    (tmp_path / "c.yaml").write_text(f"api: {{port: {free_port()}}}\n{tenant()}")
+    assert chargeback("db", "upgrade", "--config", "c.yaml").returncode == 0
+    with raw_connection(f"sqlite:///{tmp_path / 'acme.db'}") as connection:
+        connection.execute(text(change))
+    said = chargeback("serve", "--config", "c.yaml", "--mode", mode)
+    assert said.returncode == 1
+    assert re.search(words, said.stderr)
+    assert "Traceback" not in said.stderr
 
 
 def test_an_unknown_mode(chargeback: Run) -> None:

@@ -34,3 +34,16 @@ def test_the_end_without_a_signal() -> None:
     stopper.finish()
     assert stopped.is_set()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_whoever_waits_for_the_end_may_finish_at_once() -> None:
+    """The end that another thread asks for can be waited for as soon as it is known."""
+    for _ in range(300):
+        stopped = threading.Event()
+        stopper = Stopper(stopped.set)
+        asking = threading.Thread(target=stopper.request)
+        asking.start()
+        stopper.requested.wait()
+        stopper.finish()
+        assert stopped.is_set()
+        asking.join()

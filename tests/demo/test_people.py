@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.people import TEAMS, team_of
 
 
 def test_accounts_come_and_go(organisation: Organisation, spec: DemoSpec) -> None:
@@ -25,3 +26,13 @@ def test_ids_are_unique(organisation: Organisation) -> None:
     ids = [item.id for things in lists for item in things]
     assert len(set(ids)) == len(ids)
     assert len({user.email for user in inventory.users}) == len(inventory.users)
+
+
+def test_some_have_no_team() -> None:
+    """A name that begins with a team tells the team; other names get one by chance; the same seed, the same teams."""
+    names = {f"sa-{number}": f"{TEAMS[number % len(TEAMS)]}-api-{number:03d}" for number in range(60)}
+    teams = {who: team_of(7, who, name) for who, name in names.items()}
+    assert 0 < sum(team is None for team in teams.values()) < 20
+    assert all(team in {None, names[who].partition("-")[0]} for who, team in teams.items())
+    assert teams == {who: team_of(7, who, name) for who, name in names.items()}
+    assert {team_of(7, f"u-{number}", "Ada Moreau") for number in range(200)} == {None, *TEAMS}

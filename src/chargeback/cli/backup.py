@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exits import FAILED
-from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 from chargeback.errors import LeaseHeld, StorageError
 
 if TYPE_CHECKING:
@@ -19,10 +19,15 @@ _POLL_SECONDS = 1.0
 
 
 def backup(
-    config: ConfigOption,
-    to: Annotated[Path, typer.Option("--to", help="The folder in which each backup gets a folder of its own.")],
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FOLDER", help="The folder in which each backup gets a folder of its own.")
+    ],
+    config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
-    wait: Annotated[int, typer.Option("--wait", help="How long to wait for a run in progress (seconds).", min=0)] = 900,
+    wait: Annotated[
+        int,
+        typer.Option("--wait", metavar="SECONDS", help="How long to wait for a run in progress.", min=0, max=604_800),
+    ] = 900,
 ) -> None:
     """Copy the storage of every tenant, each at one point in time; the service may go on."""
     from chargeback.config import load_configuration
@@ -62,9 +67,9 @@ def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
 
 
 def restore(
-    config: ConfigOption,
-    source: Annotated[Path, typer.Option("--from", help="One backup: a folder with a backup.json.")],
-    tenant: Annotated[str, typer.Option("--tenant", "-t", help="The tenant whose storage it becomes.")],
+    source: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="One backup: a folder with a backup.json.")],
+    tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant whose storage it becomes.")],
+    config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""
     from chargeback.config import load_configuration

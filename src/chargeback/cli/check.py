@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exits import FAILED
-from chargeback.cli.options import ConfigOption
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    config: ConfigOption,
+    config: ConfigOption = DEFAULT_CONFIG,
     online: Annotated[
         bool, typer.Option("--online", help="Also try the credentials and addresses of every tenant.")
     ] = False,
@@ -25,16 +25,33 @@ def check(
     """Check the configuration; with --online, also try what it names."""
     from chargeback.cli.display import print_findings, print_tenants
     from chargeback.config import load_configuration
+    from chargeback.config.advice import advice_about
 
     configuration = load_configuration(config)
     tenants = list(configuration.tenants.values())
     typer.echo(f"{config} is valid.")
     print_tenants(tenants)
-    if not online:
-        return
-    works = [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
+    for sentence in advice_about(configuration):
+        typer.echo(f"warning: {sentence}", err=True)
+    works = [_storage_may_be_used(tenant, online=online) for tenant in tenants]
+    if online:
+        works += [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
     if not all(works):
         raise typer.Exit(FAILED)
+
+
+def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
+    """Whether what is stored already may be used for the tenant; only ``online`` a database server is asked."""
+    from chargeback.errors import SchemaError, StorageError
+    from chargeback.store.tenant import check_storage
+
+    try:
+        check_storage(tenant, ask_server=online)
+    except StorageError as error:
+        if online or isinstance(error, SchemaError):
+            typer.echo(f"error: {error}", err=True)
+            return False
+    return True
 
 
 def _findings(tenant: Tenant) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from chargeback.cli.exits import FAILED
-from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 from chargeback.errors import StorageError
 
 if TYPE_CHECKING:
@@ -23,14 +23,18 @@ app = typer.Typer(help="The schema of the control databases.", no_args_is_help=T
 
 
 @app.command()
-def upgrade(config: ConfigOption, tenant: TenantOption = None) -> None:
+def upgrade(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
     """Bring the schema of every tenant's control database to this version's."""
+    from chargeback.store.tenant import open_store
 
     def _upgrade(each: Tenant) -> bool:
         before = _revisions(each)
-        with _database(each) as database:
-            database.upgrade()
-            after = database.revisions()
+        store = open_store(each)
+        try:
+            store.prepare()
+            after = store.control.revisions()
+        finally:
+            store.close()
         if before.is_current:
             _say(each, f"is at revision {after.newest} already")
         else:
@@ -41,7 +45,7 @@ def upgrade(config: ConfigOption, tenant: TenantOption = None) -> None:
 
 
 @app.command()
-def current(config: ConfigOption, tenant: TenantOption = None) -> None:
+def current(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
     """Show at which revision every tenant's control database is. Nothing is changed."""
 
     def _show(each: Tenant) -> bool:
@@ -54,7 +58,7 @@ def current(config: ConfigOption, tenant: TenantOption = None) -> None:
 
 
 @app.command()
-def check(config: ConfigOption, tenant: TenantOption = None) -> None:
+def check(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
     """Fail unless every tenant's control database is at this version's revision. Nothing is changed."""
 
     def _check(each: Tenant) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from chargeback.ecosystems.contract import Finding
     from chargeback.errors import Problem
     from chargeback.pipeline.events import RunResult
-    from chargeback.pipeline.verify import DayCheck, TopicCheck
+    from chargeback.recompute.verify import DayCheck, TopicCheck
 
 __all__ = [
     "ProgressDisplay",
@@ -118,7 +119,8 @@ def print_findings(tenant: str, findings: Iterable[Finding]) -> bool:
 
 
 def print_results(results: Iterable[RunResult]) -> None:
-    """What each run did, and the errors of those that could not do everything."""
+    """What each run did, and the errors of those that could not do everything. "Days due" are those that were to be
+    calculated when the run began."""
     results = list(results)
     rows = [
         (
@@ -128,15 +130,15 @@ def print_results(results: Iterable[RunResult]) -> None:
                 f"{count:,}"
                 for count in (
                     each.dates_gathered,
-                    each.dates_calculated,
                     each.dates_pending,
+                    each.dates_calculated,
                     each.chargeback_rows_written,
                 )
             ),
         )
         for each in results
     ]
-    print_table("", ("tenant", "outcome", "gathered", "calculated", "pending", "rows"), rows, numbers=4)
+    print_table("", ("tenant", "outcome", "days gathered", "days due", "days calculated", "rows"), rows, numbers=4)
     for each in results:
         for error in each.errors:
             typer.echo(f"error: tenant {each.tenant}: {error}", err=True)
@@ -144,7 +146,12 @@ def print_results(results: Iterable[RunResult]) -> None:
 
 def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
     """Each day's bill beside what was charged for it, and whether every calculated day is right."""
+    from chargeback.recompute.verify import CALCULATED
+
     checks = list(days)
+    if not checks:
+        typer.echo(f"tenant {tenant}: nothing was gathered yet, so there is nothing to compare")
+        return True
     columns = (
         [str(check.day) for check in checks],
         [check.state for check in checks],
@@ -156,13 +163,27 @@ def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
         f"tenant {tenant}", ("day", "state", "billing", "chargebacks", "difference"), zip(*columns, strict=True)
     )
     print_damage(tenant, checks)
+    _print_incomplete(tenant, checks)
     differing = [check for check in checks if check.is_wrong and not check.damage]
     if differing:
         typer.echo(f"error: tenant {tenant}: {len(differing)} of {len(checks)} days differ from their bill", err=True)
     right = not any(check.is_wrong for check in checks)
-    if right:
+    if right and any(check.state == CALCULATED for check in checks):
         typer.echo(f"tenant {tenant}: {len(checks)} days, every calculated one sums to its bill exactly")
+    elif right:
+        typer.echo(f"tenant {tenant}: {len(checks)} days, none of them is calculated yet: there is nothing to compare")
     return right
+
+
+def _print_incomplete(tenant: str, checks: Iterable[DayCheck]) -> None:
+    """What days had to do without, the days of one reason in one line."""
+    of_reasons: dict[str, list[date]] = {}
+    for check in checks:
+        for missing in check.incomplete:
+            of_reasons.setdefault(missing, []).append(check.day)
+    for missing, days in of_reasons.items():
+        which = str(days[0]) if len(days) == 1 else f"{len(days)} days, {min(days)} to {max(days)}"
+        typer.echo(f"note: tenant {tenant}: {which}: incomplete evidence: {missing}")
 
 
 def print_damage(tenant: str, checks: Iterable[DayCheck | TopicCheck]) -> None:

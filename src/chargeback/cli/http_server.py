@@ -6,16 +6,18 @@ import errno
 import gc
 import logging
 import socket
-from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from chargeback.cli.connections import LimitedProtocol
 from chargeback.errors import ListenError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from chargeback.cli.stopping import Stopper
 
 _log = logging.getLogger(__name__)
 
@@ -43,14 +45,17 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class HttpServer(uvicorn.Server):
-    """Serves an application on a socket; ``on_stop`` is called as soon as a signal asks it to end."""
+    """Serves an application on a socket, until a signal or anything else asks the ``stopper`` for the end.
 
-    def __init__(self, app: FastAPI, on_stop: Callable[[], None]) -> None:
+    The end may have been asked for before the server runs, while its start was prepared: then it ends at once.
+    """
+
+    def __init__(self, app: FastAPI, stopper: Stopper) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=LimitedProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -59,15 +64,19 @@ class HttpServer(uvicorn.Server):
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )
-        self._on_stop = on_stop
+        self._stopper = stopper
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop what else runs, not only the serving."""
-        self._on_stop()
+        self._stopper.on_signal(sig, frame)
         super().handle_exit(sig, frame)
 
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to end; asked ten times a second."""
+        return self._stopper.requested.is_set() or await super().on_tick(counter)
+
     def run_on(self, listening: socket.socket) -> None:
-        """Serve on this socket until a signal comes."""
+        """Serve on this socket until the end is asked for."""
         # What the application consists of stays to its end. Were it searched for garbage again and again, every request
         # would wait for that: 50 to 100 ms at a time beside large answers.
         gc.collect()

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from chargeback.cli.exits import FAILED
+from chargeback.cli.options import DEFAULT_CONFIG
+from chargeback.disk import explain_denial
 
 
 def init(
-    path: Annotated[Path, typer.Option("--path", help="Where to write it.")] = Path("chargeback.yaml"),
+    path: Annotated[Path, typer.Option("--path", metavar="FILE", help="Where to write it.")] = DEFAULT_CONFIG,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a commented configuration to start from."""
@@ -25,7 +27,7 @@ def init(
         typer.echo(f"error: {path} exists; --force replaces it", err=True)
         raise typer.Exit(FAILED) from None
     except OSError as error:
-        typer.echo(f"error: {path} cannot be written: {error.strerror}", err=True)
+        typer.echo(f"error: {path} cannot be written: {error.strerror}{explain_denial(path.absolute())}", err=True)
         raise typer.Exit(FAILED) from None
     typer.echo(f"Wrote {path}. Set the variables it names (a .env file beside it will do), then:")
     typer.echo(f"  chargeback check --config {path} --online")

@@ -26,7 +26,6 @@ app = typer.Typer(
     name="chargeback",
     help="Tells every team what it really spent on Kafka, to the last digit, and can prove it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

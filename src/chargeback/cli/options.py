@@ -14,9 +14,23 @@ from chargeback.errors import ConfigurationError, Problem
 if TYPE_CHECKING:
     from chargeback.config import Configuration, Tenant
 
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration file.")]
+#: The file that ``chargeback init`` writes.
+DEFAULT_CONFIG = Path("chargeback.yaml")
+
+ConfigOption = Annotated[
+    Path,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="CHARGEBACK_CONFIG",
+        readable=False,
+        help="The configuration file.",
+    ),
+]
 TenantOption = Annotated[
-    list[str] | None, typer.Option("--tenant", "-t", help="Only this tenant; may be given several times.")
+    list[str] | None,
+    typer.Option("--tenant", "-t", metavar="NAME", help="Only this tenant; may be given several times."),
 ]
 
 DAY_FORMATS = ["%Y-%m-%d"]

@@ -6,15 +6,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
+from rich.text import Text
 
+from chargeback.cli.stderr import printed_above
 from chargeback.pipeline.events import Progress, Stage
+
+#: On a narrower terminal there is no room for bars.
+BARS_WIDTH = 150
 
 #: In a pipe a tenant speaks at most this often, unless it enters another stage (seconds).
 PLAIN_INTERVAL = 1.0
@@ -71,24 +78,55 @@ class ProgressDisplay:
             self._view.stop()
 
 
+@dataclass(frozen=True)
+class _Narrow:
+    """A tenant's progress in one line: its name and days, and then as many counts as there is room for."""
+
+    task: Task
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the line."""
+        fields, total = self.task.fields, self.task.total
+        days = f"  {self.task.completed:.0f}/{'?' if total is None else f'{total:.0f}'} days"
+        line = self.task.description[: max(1, options.max_width - len(days))] + days
+        counts = [f"{fields['rows']:,} rows", f"{fields['lines']:,} lines", f"{fields['pace']:,.0f} rows/s"]
+        for part in (fields["stage"], *counts):
+            if len(line) + 2 + len(part) > options.max_width:
+                break
+            line += f"  {part}"
+        yield Text(line, no_wrap=True, overflow="crop")
+
+
+class _NarrowColumn(ProgressColumn):
+    """Everything about a tenant in one column."""
+
+    def render(self, task: Task) -> _Narrow:
+        """Return the line of a tenant."""
+        return _Narrow(task)
+
+
 class _BarView:
-    """One bar a tenant."""
+    """One bar a tenant, or a line without a bar on a narrow terminal."""
 
     def __init__(self, target: Console) -> None:
         self._tasks: dict[str, TaskID] = {}
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            TextColumn("{task.fields[stage]:<13}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn(
-                "days  {task.fields[lines]:,} lines  {task.fields[rows]:,} rows  {task.fields[pace]:,.0f} rows/s"
-            ),
-            TimeElapsedColumn(),
-            console=target,
-        )
+        columns: list[ProgressColumn] = [_NarrowColumn()]
+        if target.width >= BARS_WIDTH:
+            columns = [
+                TextColumn("{task.description}", table_column=Column(max_width=24, no_wrap=True, overflow="ellipsis")),
+                TextColumn("{task.fields[stage]:<13}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn(
+                    "days  {task.fields[lines]:,} lines  {task.fields[rows]:,} rows  {task.fields[pace]:,.0f} rows/s"
+                ),
+                TimeElapsedColumn(),
+            ]
+        self._bars = Bars(*columns, console=target)
+        self._lines = ExitStack()
 
     def start(self) -> None:
+        self._lines.enter_context(printed_above(self._bars.console))
         self._bars.start()
 
     def show(self, event: Progress, pace: float) -> None:
@@ -105,7 +143,8 @@ class _BarView:
         )
 
     def stop(self) -> None:
-        self._bars.stop()
+        with self._lines:
+            self._bars.stop()
 
 
 class _PlainView:

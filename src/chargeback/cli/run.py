@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exits import FAILED, INTERRUPTED
-from chargeback.cli.options import DAY_FORMATS, ConfigOption, TenantOption, chosen_tenants, to_day
+from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
 from chargeback.cli.stopping import Stopper
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration
@@ -18,30 +21,45 @@ if TYPE_CHECKING:
 
 
 def run(
-    config: ConfigOption,
+    config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
     start: Annotated[
-        datetime | None, typer.Option("--from", formats=DAY_FORMATS, help="The first UTC day to calculate.")
+        datetime | None,
+        typer.Option("--from", metavar="YYYY-MM-DD", formats=DAY_FORMATS, help="The first UTC day to calculate."),
     ] = None,
     end: Annotated[
-        datetime | None, typer.Option("--to", formats=DAY_FORMATS, help="The last UTC day to calculate.")
+        datetime | None,
+        typer.Option("--to", metavar="YYYY-MM-DD", formats=DAY_FORMATS, help="The last UTC day to calculate."),
     ] = None,
     recalculate: Annotated[
         bool, typer.Option("--recalculate", help="Calculate the days again although nothing changed.")
+    ] = False,
+    accept_less: Annotated[
+        bool,
+        typer.Option(
+            "--accept-less",
+            help="With --recalculate: take bills and usage also where they are measured with less than is stored.",
+        ),
     ] = False,
 ) -> None:
     """Gather and calculate what is due, once, and show how far it is."""
     from chargeback.cli.display import print_results
     from chargeback.config import load_configuration
+    from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
     from chargeback.pipeline.events import Outcome, RunRequest
 
     if start and end and start > end:
         raise typer.BadParameter("--from is after --to")
+    if accept_less and not recalculate:
+        raise typer.BadParameter("--accept-less only goes with --recalculate")
     configuration = load_configuration(config)
     names = [each.name for each in chosen_tenants(configuration, tenant)]
     configure_logging(configuration.logging, configuration.secrets())
-    results = run_in_foreground(configuration, names, RunRequest(to_day(start), to_day(end), recalculate))
+    for sentence in advice_about(configuration):
+        _log.warning("%s", sentence)
+    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less)
+    results = run_in_foreground(configuration, names, request)
     print_results(results)
     if any(result.outcome is not Outcome.COMPLETED for result in results):
         raise typer.Exit(FAILED)
@@ -62,10 +80,9 @@ def run_in_foreground(configuration: Configuration, names: Sequence[str], reques
         stopper.listen()
         try:
             results = engine.run_once(names, request)
-            interrupted = stopper.requested.is_set()
         finally:
             stopper.finish()
-    if interrupted:
+    if stopper.signalled:
         print_results(results)
         raise typer.Exit(INTERRUPTED)
     return results

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.options import ConfigOption
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
 from chargeback.cli.stopping import Stopper
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration
@@ -23,15 +26,18 @@ class Mode(StrEnum):
 
 
 def serve(
-    config: ConfigOption,
-    mode: Annotated[Mode, typer.Option("--mode", help="api, worker, or both.")] = Mode.BOTH,
+    config: ConfigOption = DEFAULT_CONFIG,
+    mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="api, worker, or both.")] = Mode.BOTH,
 ) -> None:
     """Serve the API and run the pipeline periodically, until SIGTERM or Ctrl-C."""
     from chargeback.config import load_configuration
+    from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
 
     configuration = load_configuration(config)
     configure_logging(configuration.logging, configuration.secrets())
+    for sentence in advice_about(configuration):
+        _log.warning("%s", sentence)
     serve_until_stopped(configuration, mode)
 
 
@@ -40,10 +46,11 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
 
     Raises:
         ListenError: the port cannot be had.
-        ChargebackError: the storage of a tenant cannot be used.
+        SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen
     from chargeback.pipeline.engine import Engine
+    from chargeback.store.tenant import refuse_unusable
 
     port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
     socket = listen(configuration.api.host, port) if port else None
@@ -52,14 +59,18 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
     stopper.listen()
     try:
         if engine is not None:
-            engine.start()
+            engine.start(stopper.request)
+        else:
+            refuse_unusable(list(configuration.tenants.values()))
         if socket is None:
             stopper.requested.wait()
         else:
             from chargeback.api.serving import create_app_from
 
-            HttpServer(create_app_from(configuration, mode.value, engine), stopper.request).run_on(socket)
+            HttpServer(create_app_from(configuration, mode.value, engine), stopper).run_on(socket)
     finally:
         stopper.finish()
         if socket is not None:
             socket.close()
+    if engine is not None and engine.failure is not None:
+        raise engine.failure

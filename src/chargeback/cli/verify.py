@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING
 import typer
 
 from chargeback.cli.exits import FAILED
-from chargeback.cli.options import ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 
 if TYPE_CHECKING:
-    from chargeback.pipeline.verify import TopicCheck
+    from chargeback.recompute.verify import TopicCheck
 
 
-def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
+def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
     """Compare each day's chargebacks with its bill, and the topics of its clusters with their lines, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
     from chargeback.model.days import utc_today
     from chargeback.pipeline.overlay import topic_plan
     from chargeback.pipeline.retain import oldest_kept
-    from chargeback.pipeline.verify import verify as compare
-    from chargeback.pipeline.verify import verify_topics
+    from chargeback.recompute.verify import verify as compare
+    from chargeback.recompute.verify import verify_topics
     from chargeback.store.tenant import open_store
 
     configuration = load_configuration(config)
-    right = True
+    today, right = utc_today(), True
     for each in chosen_tenants(configuration, tenant):
         database = each.storage.database_file
         if database is not None and not database.exists():
-            typer.echo(f"tenant {each.name}: nothing was gathered yet")
+            typer.echo(f"tenant {each.name}: nothing was gathered yet, so there is nothing to compare")
             continue
         store = open_store(each)
         try:
-            oldest = oldest_kept(utc_today(), each.settings.retention_days)
+            oldest = oldest_kept(today, each.settings.retention_days)
             right = print_days(each.name, compare(store, oldest)) and right
             if plan := topic_plan(each):
-                right = _print_topics(each.name, verify_topics(store, plan, utc_today())) and right
+                right = _print_topics(each.name, verify_topics(store, plan, today)) and right
         finally:
             store.close()
     if not right:
@@ -47,8 +47,12 @@ def verify(config: ConfigOption, tenant: TenantOption = None) -> None:
 def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
     """What of each day's cluster cost is attributed to topics, and whether every day that is adds up."""
     from chargeback.cli.display import aligned, print_damage, print_table
+    from chargeback.recompute.verify import ATTRIBUTED
 
     checks = list(days)
+    if not checks:
+        typer.echo(f"tenant {tenant}: no topics are attributed yet, so there is nothing to compare")
+        return True
     columns = (
         [str(check.day) for check in checks],
         [check.state for check in checks],
@@ -68,6 +72,6 @@ def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
             err=True,
         )
     right = not any(check.is_wrong for check in checks)
-    if right:
+    if right and any(check.state == ATTRIBUTED for check in checks):
         typer.echo(f"tenant {tenant}: the topics of every attributed day sum to their lines exactly")
     return right

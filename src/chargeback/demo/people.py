@@ -40,6 +40,16 @@ class Plan:
         return start + timedelta(days=offset, seconds=chance.randrange(86_400))
 
 
+def team_of(seed: int, identity_id: str, name: str) -> str | None:
+    """Return the team of an identity, or None for one in six: nobody has tagged it. A name such as ``payments-api-000``
+    tells the team; for other names it is a matter of chance, the same for the same seed."""
+    chance = stream(seed, "team", identity_id)
+    if chance.randrange(6) == 0:
+        return None
+    named = name.partition("-")[0]
+    return named if named in TEAMS else chance.choice(TEAMS)
+
+
 def add_people(plan: Plan, inventory: Inventory) -> None:
     """Users, service accounts, providers and pools.
 

@@ -1,0 +1,74 @@
+"""SIGTERM at any moment of a start: the process is gone within ten seconds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, Demo, environment
+from tests.support.processes import free_port
+
+#: What stopping may take, and what a busy machine adds to it.
+LIMIT = 10 + 10
+
+
+def _service(mode: str) -> Callable[[Path, Demo], list[str]]:
+    def words(folder: Path, demo: Demo) -> list[str]:
+        file = folder / "chargeback.yaml"
+        file.write_text(demo.file.read_text().replace("port: 8080", f"port: {free_port()}"))
+        return ["serve", "--mode", mode, "--config", str(file)]
+
+    return words
+
+
+def _demo(folder: Path, demo: Demo) -> list[str]:
+    return ["demo", "--size", "small", "--days", "6", "--port", str(free_port()), "--data", str(folder / "data")]
+
+
+STARTS = {"both": _service("both"), "api": _service("api"), "worker": _service("worker"), "demo": _demo}
+
+
+def seconds_to_end(words: list[str], folder: Path, delay: float) -> float:
+    """How long a process takes to end that is told to, so long after it was started."""
+    process = subprocess.Popen(
+        [*COMMAND, *words], env=environment(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        told = time.monotonic()
+        process.wait(60)
+        return time.monotonic() - told
+    finally:
+        process.kill()
+        process.wait()
+
+
+def moments(count: int, seconds: float) -> list[float]:
+    """So many moments, spread evenly."""
+    return [seconds * (number + 1) / count for number in range(count)]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_told_to_end_while_starting(tmp_path: Path, demo: Demo, start: str) -> None:
+    """A few moments, from before the first import to after the service answers."""
+    for number, delay in enumerate(moments(4, 6)):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        assert seconds_to_end(STARTS[start](folder, demo), folder, delay) < LIMIT
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("start", STARTS)
+def test_told_to_end_at_forty_moments(tmp_path: Path, demo: Demo, start: str) -> None:
+    """The same at forty moments."""
+    for number, delay in enumerate(moments(40, 8)):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        assert seconds_to_end(STARTS[start](folder, demo), folder, delay) < LIMIT
