@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.demo.organisation import Organisation
+from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline.events import Outcome as Ending
-from tests.drills.ledger import Outcome
-from tests.support.deployments import Deployment, deployment, organisation, server
+from tests.drills.ledger import TODAY, Outcome
+from tests.support.deployments import DAYS, Deployment, deployment, server
 
-__all__ = ["deployment", "organisation", "server"]
+__all__ = ["deployment", "server"]
+
+
+@pytest.fixture(scope="session")
+def organisation() -> Organisation:
+    """A small organisation of a few days, looked at today: what is drilled are processes, which live today."""
+    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture(scope="session")

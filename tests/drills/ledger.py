@@ -17,11 +17,15 @@ from typing import Final
 import pyarrow as pa
 import pytest
 
-from chargeback.pipeline.verify import verify
+from chargeback.model.days import utc_now, utc_today
+from chargeback.recompute.verify import verify
 from chargeback.store.control.days import read_days
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore
 from tests.support.serving import client_of, services_for
+
+#: The day on which the drills began: what is drilled are processes, and they live today.
+TODAY: Final = utc_today()
 
 #: Every fault that is drilled, in the order of the table.
 FAULTS: Final = (
@@ -45,6 +49,7 @@ FAULTS: Final = (
     "provider pages for ever",
     "provider repeats pages",
     "provider drips slowly",
+    "provider sends odd texts",
     "metrics answer 401",
     "metrics answer 403",
     "metrics answer 404",
@@ -52,10 +57,16 @@ FAULTS: Final = (
     "metrics answer 500",
     "metrics answer truncated JSON",
     "metrics answer HTML",
+    "metrics answer in part",
     "metrics drip slowly",
     "metrics reset every connection",
+    "metrics away during a recalculation",
+    "an optional listing fails once",
     "clock put back",
     "another tenant of the process is broken",
+    "another tenant's PostgreSQL hangs",
+    "parent of a run paused by SIGSTOP until its time limit",
+    "PostgreSQL away when the service starts",
 )
 
 _HEAD: Final = ("| fault | tries | survived | lost rows |", "|---|---|---|---|")
@@ -77,7 +88,7 @@ class Outcome:
         assert days
         assert not [check for check in verify(store) if check.difference]
         rows = pa.concat_tables([read_day(store.facts, CHARGEBACKS_TABLE, day) for day in days])
-        with client_of(services_for(store)) as client:
+        with client_of(services_for(store, clock=utc_now)) as client:
             answer = client.post(f"/api/v1/tenants/{store.tenant_name}/export")
         assert answer.status_code == 200
         return cls(rows, answer.content)

@@ -11,15 +11,15 @@ import yaml
 from sqlalchemy import update
 
 from chargeback.demo.server import DemoServer
-from chargeback.model.days import utc_now, utc_today
+from chargeback.model.days import utc_now
 from chargeback.pipeline.overlay import topic_plan
-from chargeback.pipeline.verify import ATTRIBUTED, verify_topics
+from chargeback.recompute.verify import ATTRIBUTED, verify_topics
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner
+from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
-from chargeback.store.queries.pipeline_state import pipeline_state
 from tests.drills.cases import cases
-from tests.drills.ledger import Ledger, Outcome
+from tests.drills.ledger import TODAY, Ledger, Outcome
 from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
 from tests.support.runs import Ended, recorded_runs, run_to_its_end
@@ -83,7 +83,7 @@ def _run_under(clock: str, deployment: Deployment) -> Ended:
 def _every_topic_has_its_share(deployment: Deployment) -> None:
     plan = topic_plan(deployment.tenant)
     assert plan is not None
-    checks = [check for check in verify_topics(deployment.store, plan, utc_today()) if check.billed]
+    checks = [check for check in verify_topics(deployment.store, plan, TODAY) if check.billed]
     assert {check.state for check in checks} == {ATTRIBUTED}
     assert not [check for check in checks if check.is_wrong or not check.attributed]
 
@@ -140,7 +140,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
 
 def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
     """A day that is asked for once in 24 hours was gathered "in two days": it is asked for now all the same."""
-    day = utc_today() - timedelta(days=LOOKBACK)
+    day = TODAY - timedelta(days=LOOKBACK)
     deployment, peaceful = (_looking_back(server, tmp_path / name) for name in ("old", "right"))
     with ledger.drill(FAULT) as drill:
         assert run_to_its_end(deployment.config_file).code == 0

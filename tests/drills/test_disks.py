@@ -15,7 +15,7 @@ import pytest
 from chargeback.demo.app import ServerOptions
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.verify import verify
+from chargeback.recompute.verify import verify
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.tenant import TenantStore
 from tests.drills.ledger import Drill, Ledger, Outcome, tries

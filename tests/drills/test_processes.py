@@ -19,13 +19,13 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.model.days import utc_now, utc_today
+from chargeback.model.days import utc_now
 from chargeback.pipeline.events import Outcome as Ending
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.tenant import open_store
-from tests.drills.ledger import Drill, Ledger, Outcome, tries
+from tests.drills.ledger import TODAY, Drill, Ledger, Outcome, tries
 from tests.support.databases import KINDS, scratch_database
 from tests.support.deployments import Deployment
 from tests.support.installations import Installation
@@ -98,7 +98,7 @@ def test_a_second_run_is_refused_while_one_is_in_progress(deployment: Deployment
 def _calculated_exactly_once(drill: Drill, folder: Path, *, tenants: int, days: int) -> None:
     """Two workers and two APIs share tenants on PostgreSQL: every day of each is calculated once, to the rows of a
     tenant that was calculated alone."""
-    organisation = Organisation.generate(DemoSpec(today=utc_today(), size="small", days=days))
+    organisation = Organisation.generate(DemoSpec(today=TODAY, size="small", days=days))
     with ExitStack() as stack:
         server = stack.enter_context(DemoServer(organisation))
         template = Deployment.within(server, folder)

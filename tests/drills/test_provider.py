@@ -13,7 +13,7 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline.events import Outcome as Ending
-from chargeback.pipeline.verify import verify
+from chargeback.recompute.verify import verify
 from tests.drills.cases import cases
 from tests.drills.ledger import Ledger, Outcome
 from tests.support.deployments import Deployment

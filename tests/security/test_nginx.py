@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +35,14 @@ class Proxy:
     port: int
     trust: ssl.SSLContext
 
-    def get(self, path: str, user: str | None = None, method: str = "GET") -> tuple[int, str]:
+    def get(
+        self, path: str, user: str | None = None, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
         """Status and text of an answer; the path is sent as it is written."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
-        connection.putrequest(method, path, skip_accept_encoding=True)
+        connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
+        for name, value in (headers or {}).items():
+            connection.putheader(name, value)
         connection.putheader("Content-Length", "0")
         if user is not None:
             connection.putheader("Authorization", "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode())
@@ -170,6 +174,24 @@ def test_an_export_goes_through(proxy: Proxy) -> None:
     status, text = proxy.get("/api/v1/tenants/acme/export", "alice", "POST")
     assert status == 200
     assert text.count(MARK) >= 10
+
+
+def test_pages_of_other_sites_change_nothing(proxy: Proxy) -> None:
+    """The browser adds the user's password by itself to what another site asks for; that is refused all the same."""
+    export = "/api/v1/tenants/acme/export"
+    foreign = {"Origin": "https://attacker.example"}
+    for headers in (foreign, foreign | {"Sec-Fetch-Site": "cross-site"}):
+        status, text = proxy.get(export, "alice", "POST", headers)
+        assert (status, MARK in text) == (403, False)
+    own = {"Origin": f"https://127.0.0.1:{proxy.port}"}
+    for headers in (own, own | {"Sec-Fetch-Site": "same-origin"}, {}):
+        assert proxy.get(export, "alice", "POST", headers)[0] == 200
+
+
+def test_other_names_are_refused(proxy: Proxy) -> None:
+    """The host that the client named reaches the service, which answers only for those that it knows."""
+    status, text = proxy.get("/api/v1/tenants", "finance", headers={"Host": "attacker.example"})
+    assert (status, "api.allowed_hosts" in text) == (421, True)
 
 
 def test_the_certificate_is_needed(proxy: Proxy) -> None:

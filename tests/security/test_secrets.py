@@ -54,7 +54,7 @@ def file(demo: Demo) -> Path:
     written = yaml.safe_load(demo.file.read_text())
     metrics = written["tenants"]["acme"]["plugin_settings"]["metrics"]
     metrics |= {"auth_type": "basic", "username": "reader", "password": PASSWORD}
-    loud = ("httpx", "httpcore", "sqlalchemy", "alembic", "apscheduler", "uvicorn")
+    loud = ("httpx", "httpcore", "sqlalchemy", "alembic", "uvicorn")
     written["logging"] = {"level": "DEBUG", "format": "json", "per_module_levels": dict.fromkeys(loud, "DEBUG")}
     written["api"]["port"] = free_port()
     demo.file.write_text(yaml.safe_dump(written))

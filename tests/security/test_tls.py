@@ -12,11 +12,11 @@ from threading import Event
 
 import pytest
 
-from chargeback.ecosystems.settings import MetricsSettings
 from chargeback.errors import SourceUnavailable
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.http import HURRIED, Call, HttpClient
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.settings import MetricsSettings
 
 SECRET = "a-secret-that-nobody-may-see"
 

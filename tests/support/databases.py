@@ -10,17 +10,18 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 
 from chargeback.store.control.database import ControlDatabase
 from tests.support.processes import free_port
@@ -62,6 +63,17 @@ def control_database(kind: str, folder: Path) -> Iterator[ControlDatabase]:
             database.close()
 
 
+@contextmanager
+def raw_connection(connection_string: str) -> Iterator[Connection]:
+    """A transaction of somebody who does not ask at which revision the database is."""
+    url = make_url(connection_string)
+    if url.get_backend_name() == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.begin() as connection:
+        yield connection
+
+
 @cache
 def postgres_server() -> str:
     """The address of a PostgreSQL server in which databases may be made."""
@@ -75,9 +87,9 @@ def postgres_server() -> str:
 
 
 @contextmanager
-def own_postgres_server() -> Iterator[PostgresServer]:
-    """A running server that nobody else uses."""
-    server = PostgresServer()
+def own_postgres_server(password: str | None = None) -> Iterator[PostgresServer]:
+    """A running server that nobody else uses; with a ``password`` it lets nobody in without."""
+    server = PostgresServer(password)
     try:
         server.start()
         yield server
@@ -88,7 +100,7 @@ def own_postgres_server() -> Iterator[PostgresServer]:
 class PostgresServer:
     """A server of our own on a free port. It refuses to run as root, who lends it the package's own user."""
 
-    def __init__(self) -> None:
+    def __init__(self, password: str | None = None) -> None:
         programs = _programs()
         if programs is None:
             pytest.fail(_MISSING, pytrace=False)
@@ -99,12 +111,18 @@ class PostgresServer:
             shutil.chown(self._folder, "postgres", "postgres")
         port = free_port()
         data = self._folder / "data"
-        self.address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        self.address = URL.create("postgresql", "postgres", password, "127.0.0.1", port, "postgres").render_as_string(
+            hide_password=False
+        )
         self._options = (
             f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={self._folder} -c fsync=off"
         )
         self._control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(self._folder / "log")]
-        self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8")
+        entry = ["-A", "trust"]
+        if password is not None:
+            (self._folder / "password").write_text(password + "\n", encoding="utf-8")
+            entry = ["-A", "scram-sha-256", f"--pwfile={self._folder / 'password'}"]
+        self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", *entry, "-E", "UTF8")
 
     def start(self) -> None:
         """Start it, for the first time or again; returns when it answers."""
@@ -114,8 +132,26 @@ class PostgresServer:
         """Stop it: ``fast`` lets transactions be undone, ``immediate`` is a crash."""
         self._run(*self._control, "-m", mode, "stop")
 
+    def pause(self) -> None:
+        """Let it hang: it accepts connections and requests, and answers none."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        postmaster = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        for stat in [Path(f"/proc/{postmaster}/stat"), *Path("/proc").glob("[0-9]*/stat")]:
+            with suppress(OSError):
+                pid, parent = int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1])
+                if postmaster in (pid, parent):
+                    os.kill(pid, number)
+
     def remove(self) -> None:
         """Stop it, if it runs, and forget everything."""
+        with suppress(OSError):
+            self.resume()
         subprocess.run([*self._control, "-m", "immediate", "stop"], check=False, capture_output=True, cwd=self._folder)
         shutil.rmtree(self._folder, ignore_errors=True)
 

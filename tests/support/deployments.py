@@ -15,21 +15,22 @@ from chargeback.config import Tenant, load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.model.days import utc_today
+from chargeback.model.days import Clock
 from chargeback.pipeline.events import Progress, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.run import run_tenant
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
+from tests.support.clock import TODAY, DayClock
 
 DAYS = 12
 
 
 @pytest.fixture(scope="session")
 def organisation() -> Organisation:
-    """A small organisation of a few days, looked at today."""
-    return Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))
+    """A small organisation of a few days, looked at on the day of the tests."""
+    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture
@@ -40,16 +41,30 @@ def server(organisation: Organisation) -> Iterator[DemoServer]:
 
 
 class Deployment:
-    """A configured tenant with storage of its own; runs happen in this process unless a test starts others."""
+    """A configured tenant with storage of its own; runs happen in this process unless a test starts others.
+
+    Runs of this process happen on the day on which the organisation is looked at: ``clock`` says so.
+    """
 
     def __init__(self, server: DemoServer, folder: Path) -> None:
         self.server = server
+        self.clock: Clock = DayClock(server.organisation.spec.today)
         self.config_file = folder / "chargeback.yaml"
         self.config_file.write_text(demo_configuration(server.info, folder))
-        self.tenant: Tenant = load_configuration(self.config_file).tenants["acme"]
-        self.store: TenantStore = open_store(self.tenant)
-        self.store.control.upgrade()
+        self.tenant: Tenant
+        self.store: TenantStore
+        self._open()
         self.progress: list[Progress] = []
+
+    def _open(self) -> None:
+        self.tenant = load_configuration(self.config_file).tenants["acme"]
+        self.store = open_store(self.tenant)
+        self.store.control.upgrade()
+
+    def reopen(self) -> None:
+        """Go on with what the configuration file says now, in another storage perhaps."""
+        self.store.close()
+        self._open()
 
     @classmethod
     def within(cls, server: DemoServer, folder: Path) -> Self:
@@ -77,6 +92,7 @@ class Deployment:
             request or RunRequest(),
             stop=stop or StopSignal(),
             listener=listener or self.progress.append,
+            clock=self.clock,
         )
 
     def states(self) -> list[DayState]:

@@ -12,9 +12,10 @@ from typing import Any
 from chargeback.config import load_configuration
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.events import RunRequest, RunResult
-from chargeback.pipeline.verify import DayCheck, verify
+from chargeback.recompute.verify import DayCheck, verify
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
+from tests.support.clock import FixedClock
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Ran:
 
 @contextmanager
 def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
-    """One run of a tenant of a configuration file, in a process of its own."""
+    """One run of a tenant of a configuration file, on the day of the tests, in a process of its own."""
     configuration = load_configuration(file)
-    engine = Engine(configuration, None)
+    engine = Engine(configuration, None, clock=FixedClock())
     try:
         (result,) = engine.run_once([tenant], request)
     finally:

@@ -12,8 +12,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from chargeback.api.app import create_app
-from chargeback.api.services import ApiLimits, PipelinePort, Services, TenantView
+from chargeback.api.services import ApiLimits, Services
+from chargeback.model.days import Clock
+from chargeback.service.tenant_view import PipelinePort, TenantView
 from chargeback.store.tenant import TenantStore
+from tests.support.clock import FixedClock
 
 
 @contextmanager
@@ -47,15 +50,16 @@ def services_for(
     limits: ApiLimits = ApiLimits(),  # noqa: B008 - immutable
     pipeline: PipelinePort | None = None,
     lookback_days: int = 200,
+    clock: Clock = FixedClock(),  # noqa: B008 - immutable
 ) -> Services:
-    """Services over the storage of some tenants."""
+    """Services over the storage of some tenants, on the day of the tests."""
     tenants = {
         store.tenant_name: TenantView(
             store.tenant_name, store.tenant_id, store.ecosystem, lookback_days, store, pipeline
         )
         for store in stores
     }
-    return Services("1.2.3", mode, limits, tenants)
+    return Services("1.2.3", mode, limits, tenants, clock=clock)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:

@@ -1,0 +1,72 @@
+"""Nothing poorer replaces something richer: what was once measured and listed stays, and what was not is made good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chargeback.demo.faults import Fault
+from chargeback.demo.server import DemoServer
+from chargeback.pipeline.events import Outcome as Ending
+from chargeback.pipeline.events import RunRequest
+from chargeback.store.facts.tables import USAGE_TABLE, read_day
+from tests.drills.ledger import Ledger, Outcome
+from tests.drills.ledger import tries as tried
+from tests.support.deployments import Deployment
+from tests.support.runs import run_to_its_end
+
+METRICS = "/prometheus"
+STATEMENTS = "/flink/"
+_NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}}'
+
+
+@tried(1, 3)
+def test_metrics_are_away_during_a_recalculation(
+    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """However often everything is recalculated meanwhile, and also when the metrics have forgotten everything when
+    they are back, each day keeps its measurements and its rows."""
+    for number in range(tries):
+        deployment = Deployment.within(server, tmp_path / f"{number}")
+        with ledger.drill("metrics away during a recalculation") as drill:
+            assert run_to_its_end(deployment.config_file).code == 0
+            usage = _usage(deployment)
+            for fault in (Fault(status=500, times=None), Fault(status=200, body=_NOTHING, times=None)):
+                server.faults.add(METRICS, fault)
+                for _ in range(3):
+                    result = deployment.run(RunRequest(recalculate=True))
+                    assert result.outcome is Ending.COMPLETED_WITH_ERRORS
+                    assert any("the stored measurements are kept" in error for error in result.errors)
+                server.faults.clear()
+                drill.compare(undisturbed, deployment.store)
+                assert _usage(deployment) == usage
+            assert deployment.run(RunRequest(recalculate=True)).outcome is Ending.COMPLETED
+            drill.compare(undisturbed, deployment.store)
+        deployment.store.close()
+
+
+@tried(1, 3)
+def test_an_optional_listing_fails_once(
+    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """Days that were calculated without knowing whose statements are whose say so; with the next listing they have
+    what an undisturbed tenant has, although the metrics are away by then."""
+    for number in range(tries):
+        deployment = Deployment.within(server, tmp_path / f"{number}")
+        with ledger.drill("an optional listing fails once") as drill:
+            server.faults.add(STATEMENTS, Fault(status=403, times=None))
+            assert run_to_its_end(deployment.config_file).code == 1
+            assert server.faults.hits(STATEMENTS) > 0
+            assert all(state.missing_listings == ["flink_statement"] for state in deployment.states())
+            server.faults.clear()
+            server.faults.add(METRICS, Fault(status=500, times=None))
+            ended = run_to_its_end(deployment.config_file)
+            assert ended.code == 0, ended.said
+            assert not any(state.incomplete for state in deployment.states())
+            drill.compare(undisturbed, deployment.store)
+            server.faults.clear()
+        deployment.store.close()
+
+
+def _usage(deployment: Deployment) -> list[object]:
+    days = [state.tracking_date for state in deployment.states()]
+    return [read_day(deployment.store.facts, USAGE_TABLE, day).to_pylist() for day in days]

@@ -1,0 +1,250 @@
+"""What hangs or is away without being gone: a database server that is paused, the parent of a run that is, a database
+that is not there when the service starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+import yaml
+from sqlalchemy import select
+
+from chargeback.config import load_configuration
+from chargeback.demo.faults import Fault
+from chargeback.demo.server import DemoServer
+from chargeback.store.control import schema
+from chargeback.store.control.lease import Owner
+from chargeback.store.tenant import open_store
+from tests.drills.ledger import Ledger, Outcome, tries
+from tests.support.databases import PostgresServer, own_postgres_server
+from tests.support.deployments import Deployment
+from tests.support.installations import Installation
+from tests.support.processes import command, eventually, free_port
+from tests.support.runs import recorded_runs
+
+HANGS = "another tenant's PostgreSQL hangs"
+PAUSED = "parent of a run paused by SIGSTOP until its time limit"
+AWAY = "PostgreSQL away when the service starts"
+HANGING = "hanging"
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL that may be paused and stopped."""
+    with own_postgres_server() as running:
+        yield running
+
+
+@tries(1, 3)
+def test_a_server_that_hangs_beside_a_healthy_tenant(
+    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """Though one run at a time is allowed and many ask the tenant that hangs, the other one is refreshed and served;
+    readiness says in time what is the matter; when the server goes on, so does its tenant."""
+    for number in range(tries):
+        healthy = Deployment.within(server, tmp_path / f"{number}")
+        with ledger.drill(HANGS) as drill:
+            with _serving(_beside_one_on(postgres, healthy, number)) as api:
+                eventually(lambda: all(_runs(api, name) for name in ("acme", HANGING)), 240)
+                postgres.pause()
+                try:
+                    _the_healthy_one_is_served(api)
+                finally:
+                    postgres.resume()
+                before = _runs(api, HANGING)
+                eventually(lambda: _readiness(api)["status"] == "ready")
+                eventually(lambda: _runs(api, HANGING) > before)  # noqa: B023
+            drill.compare(undisturbed, healthy.store)
+        healthy.store.close()
+
+
+def _the_healthy_one_is_served(api: httpx.Client) -> None:
+    before = _runs(api, "acme")
+    with _pollers(api, f"/api/v1/tenants/{HANGING}/chargebacks", 30):
+        for _ in range(3):
+            assert _seconds(lambda: api.get("/api/v1/tenants/acme/chargebacks").raise_for_status()) < 10
+            assert _seconds(lambda: api.get("/api/v1/tenants").raise_for_status()) < 15
+            assert _seconds(lambda: api.get("/metrics").raise_for_status()) < 15
+            assert _seconds(lambda: _readiness(api)) < 15
+        eventually(lambda: _readiness(api)["status"] == "error")
+        told = {each["tenant_name"]: each for each in _readiness(api)["tenants"]}
+        assert told["acme"]["storage_error"] is None
+        assert told[HANGING]["storage_error"]
+        assert told[HANGING]["permanent_failure"] is None
+        assert f'chargeback_storage_usable{{tenant="{HANGING}"}} 0' in api.get("/metrics").text
+        eventually(lambda: _runs(api, "acme") >= before + 2)
+
+
+def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -> Path:
+    """A service with both tenants, that refreshes them all the time but only one at once."""
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE try_{number}")
+    folder = healthy.config_file.parent
+    document = yaml.safe_load(healthy.config_file.read_text())
+    neighbour = yaml.safe_load(healthy.config_file.read_text())["tenants"]["acme"]
+    neighbour["tenant_id"] = HANGING
+    address = postgres.address.removesuffix("/postgres") + f"/try_{number}"
+    neighbour["storage"] = {"connection_string": address, "facts_path": str(folder / "hanging.facts")}
+    document["tenants"] = {HANGING: neighbour, **document["tenants"]}
+    document["features"] = {"refresh_interval": 2, "max_parallel_tenants": 1}
+    document["api"]["port"] = free_port()
+    file = folder / "both.yaml"
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    return file
+
+
+@contextmanager
+def _serving(config: Path) -> Iterator[httpx.Client]:
+    port = yaml.safe_load(config.read_text())["api"]["port"]
+    with config.with_name("log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chargeback", "serve", "--config", str(config)], stdout=log, stderr=log
+        )
+    try:
+        # Without connections that are kept: the server may close one at the moment when it is used again.
+        unkept = httpx.Limits(max_keepalive_connections=0)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, limits=unkept) as client:
+            eventually(lambda: _answers(client))
+            yield client
+        process.terminate()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(api: httpx.Client) -> bool:
+    try:
+        return api.get("/health").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def _pollers(api: httpx.Client, path: str, count: int) -> Iterator[None]:
+    """So many clients that ask for ``path`` again and again."""
+    ended = threading.Event()
+
+    def poll() -> None:
+        while not ended.is_set():
+            assert httpx.get(f"{api.base_url}{path}", timeout=120).status_code in {200, 503, 504}
+
+    threads = [threading.Thread(target=poll, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _seconds(ask: Callable[[], object]) -> float:
+    began = time.monotonic()
+    ask()
+    return time.monotonic() - began
+
+
+def _readiness(api: httpx.Client) -> dict[str, Any]:
+    found: dict[str, Any] = api.get("/api/v1/readiness").raise_for_status().json()
+    return found
+
+
+def _runs(api: httpx.Client, tenant: str) -> int:
+    """How many runs of a tenant have ended."""
+    lines = api.get("/metrics").raise_for_status().text.splitlines()
+    ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
+    return round(sum(float(line.split()[1]) for line in ended))
+
+
+@tries(1, 3)
+def test_a_paused_parent_loses_the_tenant(
+    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """The child keeps the time limit by itself: its run is recorded as timed out, the tenant is free, and another
+    process takes over while the parent is still paused."""
+    for number in range(tries):
+        deployment = Deployment.within(server, tmp_path / f"{number}")
+        with ledger.drill(PAUSED) as drill:
+            server.faults.add("/billing/v1/costs", Fault(status=None, delay=30, times=None))
+            parent = command(_limited(deployment, 5), "run")
+            try:
+                eventually(lambda: _has_child(parent.pid))  # noqa: B023 - called at once
+                time.sleep(1)  # until it has been told what to do
+                os.kill(parent.pid, signal.SIGSTOP)
+                eventually(lambda: [each.outcome for each in recorded_runs(deployment.store)] == ["timed_out"])  # noqa: B023
+                eventually(lambda: _holder(deployment) is None)  # noqa: B023
+                server.faults.clear()
+                assert command(deployment.config_file, "run").wait() == 0
+                os.kill(parent.pid, signal.SIGCONT)
+                assert parent.wait(60) == 1
+            finally:
+                parent.kill()
+                parent.wait()
+            drill.compare(undisturbed, deployment.store)
+        deployment.store.close()
+
+
+def _limited(deployment: Deployment, seconds: int) -> Path:
+    """A configuration in which a run of the tenant may take so long."""
+    document = yaml.safe_load(deployment.config_file.read_text())
+    document["tenants"]["acme"]["tenant_execution_timeout_seconds"] = seconds
+    file = deployment.config_file.with_name("limited.yaml")
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+def _has_child(pid: int) -> bool:
+    """Whether a process has started the child that does its run."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            if parent == pid and "spawn_main" in stat.with_name("cmdline").read_text():
+                return True
+    return False
+
+
+def _holder(deployment: Deployment) -> int | None:
+    """The process that holds the lease."""
+    with deployment.store.control.read() as connection:
+        owner = Owner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
+    return None if owner is None else owner.pid
+
+
+@tries(1, 3)
+def test_a_database_that_is_away_at_start(
+    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+) -> None:
+    """The service starts and says what is missing; when the server is there it prepares the tenant and runs it."""
+    for number in range(tries):
+        with psycopg.connect(postgres.address, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE away_{number}")
+        address = postgres.address.removesuffix("/postgres") + f"/away_{number}"
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        installation = Installation(
+            folder, server.info, data=folder, connection_string=address, facts_path=folder / "facts"
+        )
+        postgres.stop("fast")
+        with ledger.drill(AWAY) as drill:
+            with installation.serving("both") as service:
+                assert service.readiness() == "error"
+                (told,) = service.client.get("/readiness").json()["tenants"]
+                assert (told["tables_ready"], told["permanent_failure"]) == (False, None)
+                assert "cannot be used" in told["storage_error"]
+                postgres.start()
+                eventually(lambda: service.readiness() == "ready")
+                eventually(service.is_idle)
+            with closing(open_store(load_configuration(installation.config_file).tenants["acme"])) as store:
+                drill.compare(undisturbed, store)

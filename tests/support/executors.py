@@ -1,0 +1,54 @@
+"""An executor of runs that tests hold in their hand: a run ends when the test lets it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from chargeback.model.days import utc_now
+from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunResult, StopReason
+from chargeback.pipeline.executor import Assignment
+
+
+class HeldRun:
+    """A run that does nothing until it is let go."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.tenant = assignment.tenant.name
+        self._ended = threading.Event()
+        self._outcome = Outcome.COMPLETED
+
+    def end(self, outcome: Outcome = Outcome.COMPLETED) -> None:
+        """Let the run end."""
+        self._outcome = outcome
+        self._ended.set()
+
+    def stop(self, reason: StopReason = STOPPED) -> None:
+        """End at once."""
+        self.end(reason.outcome)
+
+    def wait(self, listener: Callable[[Progress], None]) -> RunResult:
+        """Wait until somebody lets it end."""
+        self._ended.wait()
+        return RunResult(self.tenant, self._outcome, completed_at=utc_now())
+
+
+class HeldRuns:
+    """Starts runs that wait to be let go; ``hold`` set to False lets every run end at once."""
+
+    def __init__(self, *, hold: bool = True) -> None:
+        self.started: list[HeldRun] = []
+        self._hold = hold
+
+    def start(self, assignment: Assignment) -> HeldRun:
+        """Start one."""
+        run = HeldRun(assignment)
+        self.started.append(run)
+        if not self._hold:
+            run.end()
+        return run
+
+    @property
+    def tenants(self) -> list[str]:
+        """Whose runs were started, in order."""
+        return [run.tenant for run in self.started]
