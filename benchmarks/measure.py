@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-#: What the service may cost beside the same question asked of the engine directly: so many times it, and so much more.
-FLOOR_FACTOR: Final = 1.5
-FLOOR_MARGIN_MS: Final = 10.0
+#: What :func:`yardstick` takes on the machine that the margins of the bars were written for, in ms.
+NOMINAL_YARDSTICK_MS: Final = 4.0
+_YARDSTICK_STEPS: Final = 30_000
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Figure:
     """One measured value.
 
     ``floor`` is what the machine needs for the same work without the service, ``reference`` what the obvious
-    implementation needs, both in the figure's unit and from the same run. ``bar`` is the value to reach: the largest
-    for times and sizes, the smallest where ``more_is_better``.
+    implementation needs, both in the figure's unit and from the same run. ``yardstick`` is how many ms a fixed piece
+    of work took right after. What the value must reach is declared in :mod:`benchmarks.bars`.
     """
 
     group: str
@@ -30,28 +30,36 @@ class Figure:
     unit: str
     floor: float | None = None
     reference: float | None = None
-    bar: float | None = None
     more_is_better: bool = False
     note: str = ""
+    yardstick: float | None = None
 
     @property
     def key(self) -> str:
-        """What the figure is compared by with another run."""
+        """The name by which the figure is found in this and other runs."""
         return f"{self.group} / {self.name}"
 
     @property
-    def meets_bar(self) -> bool | None:
-        """Whether the bar is reached; none where there is none."""
-        if self.bar is None:
-            return None
-        return self.value >= self.bar if self.more_is_better else self.value <= self.bar
+    def slowness(self) -> float:
+        """Return how many times slower the machine was than the one the margins were written for; 1 if not slower."""
+        return max(1.0, (self.yardstick or 0.0) / NOMINAL_YARDSTICK_MS)
 
-    @property
-    def is_near_floor(self) -> bool | None:
-        """Whether the service adds no more than it may to its floor; none where there is no floor in milliseconds."""
-        if self.floor is None or self.unit != "ms":
-            return None
-        return self.value <= FLOOR_FACTOR * self.floor + FLOOR_MARGIN_MS
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Figure:
+        """Return a figure from a kept run; columns of other versions are left out."""
+        return cls(**{name: value for name, value in kept.items() if name in cls.__dataclass_fields__})
+
+
+def yardstick() -> float:
+    """Return the milliseconds that a fixed piece of work takes on this machine, now: the median of some runs."""
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        sums: dict[int, int] = {}
+        for step in range(_YARDSTICK_STEPS):
+            sums[step % 97] = sums.get(step % 97, 0) + step
+        taken.append((time.perf_counter() - start) * 1000)
+    return median(taken)
 
 
 def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0) -> float:
@@ -65,6 +73,13 @@ def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0)
         work()
         taken.append((time.perf_counter() - start) * 1000)
     return median(taken)
+
+
+def number(value: float | None) -> str:
+    """A value to read: whole from a hundred on, else with one decimal; nothing for none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def percentile(values: list[float], share: float) -> float:

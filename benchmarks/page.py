@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.measure import FLOOR_FACTOR, FLOOR_MARGIN_MS, Figure
-from benchmarks.report import RESULTS, number
+from benchmarks.bars import judge
+from benchmarks.measure import Figure, number
+from benchmarks.report import RESULTS
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 
@@ -30,7 +31,7 @@ _GROWING: Final = (
 
 def written(page: str, document: Mapping[str, Any]) -> str:
     """The page with the figures of a run in their places."""
-    figures = [Figure(**each) for each in document["figures"]]
+    figures = [Figure.from_json(each) for each in document["figures"]]
     for place, lines in (("figures", [*_about(document), "", *_bars(figures)]), ("growth", _growth(figures))):
         found = re.compile(rf"(?<=<!-- {place} -->\n).*(?=<!-- end of {place} -->)", re.DOTALL)
         if not found.search(page):
@@ -50,34 +51,21 @@ def _about(document: Mapping[str, Any]) -> list[str]:
 
 
 def _bars(figures: Sequence[Figure]) -> list[str]:
-    with_bars = [figure for figure in figures if figure.bar is not None]
-    with_floors = [figure for figure in figures if figure.is_near_floor is not None]
-    met, near = sum(bool(f.meets_bar) for f in with_bars), sum(bool(f.is_near_floor) for f in with_floors)
-    lines = [
-        f"{met} of {len(with_bars)} bars are met. Of {len(with_floors)} figures in milliseconds that have a floor, "
-        f"{near} stay within {FLOOR_FACTOR:g} × of it and {FLOOR_MARGIN_MS:g} ms.",
-        "",
-    ]
+    judgements = judge(figures)
+    missed = [each for each in judgements if not each.is_met]
+    lines = [f"{len(judgements) - len(missed)} of {len(judgements)} bars are met.", ""]
     lines += [
-        f"- Missed: {f.key}: {number(f.value)} {f.unit}, bar {number(f.bar)}, floor {number(f.floor) or 'none'}."
-        for f in with_bars
-        if not f.meets_bar
+        f"- Missed: {f.key}: {number(f.value)} {f.unit}, bar {each.bar.text(f)}."
+        for each in missed
+        for f in [each.figure]
     ]
-    lines += [f"- Far from its floor: {f.key}: {number(f.value)} ms over {number(f.floor)}." for f in _far(with_floors)]
-    shown = [figure for figure in figures if figure.bar is not None or figure.group.startswith(_ALSO)]
     lines += ["", "| what | figure | bar | floor | reference |", "|---|---|---|---|---|"]
-    return lines + [
-        f"| {f.group}: {f.name} | {number(f.value)} {f.unit} | {_bar(f)} | {number(f.floor)} | {number(f.reference)} |"
-        for f in shown
-    ]
-
-
-def _far(figures: Sequence[Figure]) -> list[Figure]:
-    return [figure for figure in figures if not figure.is_near_floor]
-
-
-def _bar(figure: Figure) -> str:
-    return "" if figure.bar is None else f"{'≥' if figure.more_is_better else '≤'} {number(figure.bar)}"
+    for f in figures:
+        bars = "; ".join(each.bar.text(f) for each in judgements if each.figure is f)
+        if bars or f.group.startswith(_ALSO):
+            value = f"{number(f.value)} {f.unit}"
+            lines.append(f"| {f.group}: {f.name} | {value} | {bars} | {number(f.floor)} | {number(f.reference)} |")
+    return lines
 
 
 def _growth(figures: Sequence[Figure]) -> list[str]:

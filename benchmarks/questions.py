@@ -12,15 +12,11 @@ from benchmarks.floors import Floors
 from benchmarks.measure import Figure, milliseconds
 from benchmarks.reference.star import Star
 from benchmarks.serving import Client, target
-from benchmarks.shapes import LARGE, USUAL, Shape
+from benchmarks.shapes import Shape
 from benchmarks.tenants import Generated
 
 DST_ZONE: Final = "America/Denver"
 _SPANS: Final = {"all": None, "30 days": 30, "1 day": 1}
-_AGGREGATE_BARS: Final = {(LARGE.name, "all"): 500.0, (LARGE.name, "30 days"): 100.0}
-_SMALL_BAR = 50.0
-_USUAL_BAR = 80.0
-_LIST_BAR = 150.0
 
 
 @dataclass(frozen=True)
@@ -54,30 +50,27 @@ class Asking:
         name: str,
         ask: Callable[[], Any],
         floor: Callable[[], Any] | None = None,
-        bar: float | None = None,
         reference: Callable[[], Any] | None = None,
     ) -> Figure:
         """The time of a question, of its floor, and of the reference."""
         taken = milliseconds(ask, repeats=self.repeats)
         beneath = None if floor is None else milliseconds(floor, repeats=self.repeats)
         obvious = None if reference is None else milliseconds(reference, repeats=1, seconds=0)
-        return Figure(f"{group}, {self.shape.name}", name, taken, "ms", beneath, obvious, bar)
+        return Figure(f"{group}, {self.shape.name}", name, taken, "ms", beneath, obvious)
 
 
 def aggregates(asking: Asking) -> Iterator[Figure]:
     """Sums by column, unit of time, zone and span."""
-    usual = asking.shape.name == USUAL.name
     for span in _SPANS:
         for column in ("identity_id", "product_type", "environment_id", "tag:team"):
-            bar = _USUAL_BAR if usual else _AGGREGATE_BARS.get((asking.shape.name, span))
-            yield _aggregate(asking, column, "day", "UTC", span, bar)
+            yield _aggregate(asking, column, "day", "UTC", span)
         for unit in ("week", "month"):
-            yield _aggregate(asking, "identity_id", unit, "UTC", span, _USUAL_BAR if usual else None)
+            yield _aggregate(asking, "identity_id", unit, "UTC", span)
         for column in ("identity_id", "product_type"):
-            yield _aggregate(asking, column, "day", DST_ZONE, span, _USUAL_BAR if usual else None)
+            yield _aggregate(asking, column, "day", DST_ZONE, span)
 
 
-def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str, bar: float | None) -> Figure:
+def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str) -> Figure:
     first, last = asking.dates(_SPANS[span])
     # West of Greenwich the midnight of a UTC day lies in the day before: so both ask for the same rows.
     earlier = timedelta(days=0 if zone == "UTC" else 1)
@@ -94,7 +87,6 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str, bar
         f"by {column} and {unit}, {span}{where}",
         _ask(asking, "/chargebacks/aggregate", **parameters),
         lambda: asking.floors.aggregate(column, unit, zone, first, last),
-        bar,
         (lambda: star.aggregate(column, unit, first, last))
         if star and zone == "UTC" and column == "identity_id" and unit == "day"
         else None,
@@ -103,7 +95,6 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str, bar
 
 def topics(asking: Asking) -> Iterator[Figure]:
     """Sums of topic rows by topic and day."""
-    bar = _USUAL_BAR if asking.shape.name == USUAL.name else None
     for span, days in _SPANS.items():
         first, last = asking.dates(days)
         yield asking.figure(
@@ -111,7 +102,6 @@ def topics(asking: Asking) -> Iterator[Figure]:
             f"by topic_name and day, {span}",
             _ask(asking, "/topic-attributions/aggregate", group_by="topic_name", **_range(first, last)),
             partial(asking.floors.topics, first, last),
-            bar,
         )
 
 
@@ -119,7 +109,6 @@ def lists(asking: Asking) -> Iterator[Figure]:
     """Pages of rows and of billing lines."""
     first, last = asking.dates(None)
     star = asking.star
-    bar = _USUAL_BAR if asking.shape.name == USUAL.name else _LIST_BAR if asking.shape.name == LARGE.name else None
     narrowings = {"": {}, ", one identity": {"identity_id": "sa-000007"}, ", one cluster": {"resource_id": "lkc-3"}}
     for narrowed, filters in narrowings.items():
         counted = asking.client.get(asking.path("/chargebacks"), page_size=1, **_range(first, last), **filters)
@@ -131,7 +120,6 @@ def lists(asking: Asking) -> Iterator[Figure]:
                 f"{where} page{narrowed}",
                 _ask(asking, "/chargebacks", page=page, **_range(first, last), **filters),
                 partial(asking.floors.page, *question),
-                bar,
                 partial(star.page, *question) if star else None,
             )
     yield asking.figure(
@@ -139,7 +127,6 @@ def lists(asking: Asking) -> Iterator[Figure]:
         "billing lines, first page",
         _ask(asking, "/billing", **_range(first, last)),
         lambda: asking.floors.billing(first, last, 100),
-        bar,
     )
 
 
@@ -152,12 +139,11 @@ def small(asking: Asking) -> Iterator[Figure]:
         "one dimension",
         _ask(asking, f"/chargebacks/{one}"),
         lambda: asking.floors.dimension(one),
-        _SMALL_BAR,
     )
-    yield asking.figure("small", "dates", _ask(asking, "/chargebacks/dates"), None, _SMALL_BAR)
-    yield asking.figure("small", "readiness", lambda: asking.client.get("/api/v1/readiness"), None, _SMALL_BAR)
-    yield asking.figure("small", "tenants", lambda: asking.client.get("/api/v1/tenants"), None, _SMALL_BAR)
-    yield asking.figure("small", "health", lambda: asking.client.get("/health"), None, _SMALL_BAR)
+    yield asking.figure("small", "dates", _ask(asking, "/chargebacks/dates"))
+    yield asking.figure("small", "readiness", lambda: asking.client.get("/api/v1/readiness"))
+    yield asking.figure("small", "tenants", lambda: asking.client.get("/api/v1/tenants"))
+    yield asking.figure("small", "health", lambda: asking.client.get("/health"))
     yield asking.figure(
         "small",
         "allocation issues",

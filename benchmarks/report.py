@@ -17,13 +17,15 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import Figure
+from benchmarks.bars import Judgement, judge
+from benchmarks.measure import Figure, number
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 _PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "uvicorn", "chargeback")
 # Smaller differences are the machine's mood.
 _WORSE: Final = 1.3
 _WORSE_BY: Final = {"ms": 5.0, "MiB": 25.0}
+_SIZES: Final = {"MiB", "rows"}
 
 
 def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
@@ -72,12 +74,12 @@ def last_committed() -> dict[str, Any] | None:
 
 
 def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
-    """The figures that are clearly worse than before, each in a sentence.
+    """Return a sentence for each figure that is clearly worse than before.
 
-    Where there is a floor both runs are judged by their ratio to it: it was measured on the same machine in the same
-    mood.
+    A figure is compared by its ratio to what was measured beside it: its floor, or else the yardstick. Sizes need
+    neither; a time or a rate that has neither in both runs is left out.
     """
-    known = {f"{each['group']} / {each['name']}": Figure(**each) for each in before["figures"]}
+    known = {figure.key: figure for figure in map(Figure.from_json, before["figures"])}
     found = []
     for now in figures:
         then = known.get(now.key)
@@ -86,6 +88,10 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
         ratio = then.value / now.value if now.more_is_better else now.value / then.value
         if now.floor and then.floor:
             ratio *= now.floor / then.floor if now.more_is_better else then.floor / now.floor
+        elif now.yardstick and then.yardstick and now.unit not in _SIZES:
+            ratio *= then.yardstick / now.yardstick
+        elif now.unit not in _SIZES:
+            continue
         if ratio > _WORSE and abs(now.value - then.value) > _WORSE_BY.get(now.unit, 0.0):
             found.append(f"{now.key}: {number(now.value)} {now.unit}, was {number(then.value)} ({ratio:.1f} × worse)")
     return found
@@ -103,6 +109,7 @@ def show(figures: Sequence[Figure], console: Console) -> None:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("")
+    judgements = judge(figures)
     for group, members in groupby(figures, key=lambda figure: figure.group):
         table.add_section()
         table.add_row(f"[bold]{group}")
@@ -112,38 +119,21 @@ def show(figures: Sequence[Figure], console: Console) -> None:
                 f"{number(figure.value)} {figure.unit}",
                 number(figure.floor),
                 number(figure.reference),
-                _bar(figure),
+                "\n".join(_coloured(judgement) for judgement in judgements if judgement.figure is figure),
                 figure.note,
             )
     console.print(table)
 
 
-def _bar(figure: Figure) -> str:
-    words = []
-    if figure.bar is not None:
-        colour = "green" if figure.meets_bar else "red"
-        words.append(f"[{colour}]{'≥' if figure.more_is_better else '≤'} {number(figure.bar)}[/]")
-    if figure.is_near_floor is False:
-        words.append("[yellow]far from floor[/]")
-    return " ".join(words)
-
-
-def number(value: float | None) -> str:
-    """A value to read: whole from a hundred on, else with one decimal; nothing for none."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+def _coloured(judgement: Judgement) -> str:
+    return f"[{'green' if judgement.is_met else 'red'}]{judgement.bar.text(judgement.figure)}[/]"
 
 
 def summary(figures: Sequence[Figure], console: Console) -> None:
-    """Which bars were missed, and what is far from its floor."""
-    with_bars = [figure for figure in figures if figure.bar is not None]
-    missed = [figure for figure in with_bars if not figure.meets_bar]
-    far = [figure for figure in figures if figure.is_near_floor is False]
-    console.print(f"{len(with_bars) - len(missed)} of {len(with_bars)} bars are met.")
-    for figure in missed:
-        console.print(f"  missed: {figure.key}: {number(figure.value)} {figure.unit}, bar {number(figure.bar)}")
-    for figure in far:
-        console.print(
-            f"  more than 1.5 × floor + 10 ms: {figure.key}: {number(figure.value)} ms over {number(figure.floor)}"
-        )
+    """Print how many bars are met, and which are missed."""
+    judgements = judge(figures)
+    missed = [judgement for judgement in judgements if not judgement.is_met]
+    console.print(f"{len(judgements) - len(missed)} of {len(judgements)} bars are met.")
+    for each in missed:
+        figure = each.figure
+        console.print(f"  missed: {figure.key}: {number(figure.value)} {figure.unit}, bar {each.bar.text(figure)}")

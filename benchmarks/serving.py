@@ -69,7 +69,7 @@ class Service:
 @contextmanager
 def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 60) -> Iterator[Service]:
     """The service in mode ``api`` for as long as the ``with`` lasts."""
-    port = _free_port()
+    port = free_port()
     config = configure(tenants, folder, port=port, limit_seconds=limit_seconds)
     began = time.perf_counter()
     command = [sys.executable, "-m", "chargeback", "serve", "--config", str(config), "--mode", "api"]
@@ -101,7 +101,8 @@ def _wait_for_an_answer(service: Service, tenant: str) -> None:
             return
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.create_server((HOST, 0)) as found:
         port: int = found.getsockname()[1]
     return port

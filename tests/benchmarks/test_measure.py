@@ -1,24 +1,25 @@
-"""Figures and their bars."""
+"""Figures, and how they are taken."""
 
 from __future__ import annotations
 
-from benchmarks.measure import Figure, memory_mib, percentile
+from dataclasses import asdict, replace
+
+from benchmarks.measure import NOMINAL_YARDSTICK_MS, Figure, memory_mib, percentile, yardstick
 
 
-def test_a_bar_is_an_upper_or_a_lower_limit() -> None:
-    """Times must not exceed their bar, rates must reach it; without a bar nothing is said."""
-    assert Figure("g", "n", 50, "ms", bar=50).meets_bar is True
-    assert Figure("g", "n", 51, "ms", bar=50).meets_bar is False
-    assert Figure("g", "n", 51, "1/s", bar=50, more_is_better=True).meets_bar is True
-    assert Figure("g", "n", 49, "1/s", bar=50, more_is_better=True).meets_bar is False
-    assert Figure("g", "n", 49, "ms").meets_bar is None
+def test_slowness_is_that_of_the_yardstick() -> None:
+    """A machine is as slow as a fixed piece of work is on it; a fast or unmeasured one counts as nominal."""
+    figure = Figure("g", "n", 50, "ms")
+    assert figure.slowness == 1
+    assert replace(figure, yardstick=NOMINAL_YARDSTICK_MS * 3).slowness == 3
+    assert replace(figure, yardstick=NOMINAL_YARDSTICK_MS / 2).slowness == 1
+    assert yardstick() > 0
 
 
-def test_what_the_service_may_add_to_its_floor() -> None:
-    """One and a half times the floor and ten milliseconds."""
-    assert Figure("g", "n", 25, "ms", floor=10).is_near_floor is True
-    assert Figure("g", "n", 25.1, "ms", floor=10).is_near_floor is False
-    assert Figure("g", "n", 25, "ms").is_near_floor is None
+def test_figures_of_other_versions_are_read() -> None:
+    """What an earlier or later version kept beside a figure does not matter."""
+    figure = Figure("g", "n", 50, "ms", floor=40)
+    assert Figure.from_json({**asdict(figure), "bar": 150.0}) == figure
 
 
 def test_percentiles() -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from benchmarks.measure import Figure
 from benchmarks.report import document, regressions
 
-_LIST = Figure("list", "first page", 20.0, "ms", floor=10.0, bar=150.0)
+_LIST = Figure("list", "first page", 20.0, "ms", floor=10.0)
 _EXPORT = Figure("export", "rows", 1_000_000.0, "rows/s", floor=2_000_000.0, more_is_better=True)
 
 
@@ -32,6 +32,22 @@ def test_a_slower_machine_is_not() -> None:
     """Where the floor is as much slower, nothing got worse but the machine."""
     slower = [replace(_LIST, value=40.0, floor=20.0), replace(_EXPORT, value=500_000.0, floor=1_000_000.0)]
     assert regressions(slower, document([_LIST, _EXPORT], quick=False)) == []
+
+
+def test_without_a_floor_the_yardstick_is_compared() -> None:
+    """A time without a floor is judged by its ratio to the yardstick, and not at all where that was not taken."""
+    before = Figure("small", "dates", 20.0, "ms", yardstick=4.0)
+    kept = document([before], quick=False)
+    assert regressions([replace(before, value=40.0, yardstick=8.0)], kept) == []
+    assert regressions([replace(before, value=40.0)], kept) == ["small / dates: 40.0 ms, was 20.0 (2.0 × worse)"]
+    assert regressions([replace(before, value=40.0, yardstick=None)], kept) == []
+
+
+def test_more_memory_is_named_whatever_the_machine() -> None:
+    """Sizes do not depend on a machine's speed."""
+    before = Figure("calculate", "peak memory", 300.0, "MiB")
+    found = regressions([replace(before, value=600.0, yardstick=40.0)], document([before], quick=False))
+    assert found == ["calculate / peak memory: 600 MiB, was 300 (2.0 × worse)"]
 
 
 def test_new_figures_have_nothing_to_be_compared_with() -> None:

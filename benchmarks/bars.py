@@ -1,0 +1,136 @@
+"""What the figures must reach: ratios to what was measured in the same run on the same machine, and sizes.
+
+No bar is a time, because machines differ by more than a factor of two. The margin in ms that some bars allow beside
+their ratio holds for a machine of nominal speed and grows with the time of the yardstick on a slower one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from benchmarks.measure import Figure, number
+
+ZONE_SUFFIX: Final = ", America/Denver"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A limit: ``factor`` × ``base`` + ``margin``, where ``base`` is the value of what ``of`` names."""
+
+    of: str
+    factor: float
+    base: float
+    margin: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """The value to reach."""
+        return self.factor * self.base + self.margin
+
+    def text(self, figure: Figure) -> str:
+        """Return the bar of ``figure`` as text: its terms and what they come to."""
+        sign = "≥" if figure.more_is_better else "≤"
+        if not self.of:
+            return f"{sign} {number(self.limit)} {figure.unit}"
+        margin = f" + {self.margin:.3g} {figure.unit}" if self.margin else ""
+        return f"{sign} {self.factor:g} × {self.of}{margin} = {number(self.limit)}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A figure beside one of its bars."""
+
+    figure: Figure
+    bar: Bar
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the figure reaches the bar: from below, or from above where more is better."""
+        figure = self.figure
+        return figure.value >= self.bar.limit if figure.more_is_better else figure.value <= self.bar.limit
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The bar of all figures whose key matches ``keys``; None if the run has no value to compare with.
+
+    ``of`` names the base in texts, ``base`` finds it; ``margin`` is in ms on a machine of nominal speed.
+    """
+
+    keys: str
+    factor: float
+    of: str
+    base: Callable[[Figure, Mapping[str, Figure]], float | None]
+    margin: float = 0.0
+
+    def bar_of(self, figure: Figure, run: Mapping[str, Figure]) -> Bar | None:
+        if not re.fullmatch(self.keys, figure.key):
+            return None
+        base = self.base(figure, run)
+        return None if base is None else Bar(self.of, self.factor, base, self.margin * figure.slowness)
+
+
+def _at_floor(keys: str, factor: float, margin: float = 0.0) -> _Rule:
+    return _Rule(keys, factor, "floor", lambda figure, _: figure.floor, margin)
+
+
+def _at_reference(keys: str, factor: float) -> _Rule:
+    return _Rule(keys, factor, "reference", lambda figure, _: figure.reference)
+
+
+def _at_figure(keys: str, factor: float, of: str, other: Callable[[str], str]) -> _Rule:
+    """Return a rule whose base is another figure of the run; ``other`` makes its key."""
+
+    def _value(figure: Figure, run: Mapping[str, Figure]) -> float | None:
+        found = run.get(other(figure.key))
+        return None if found is None else found.value
+
+    return _Rule(keys, factor, of, _value)
+
+
+def _at_size(keys: str, limit: float) -> _Rule:
+    return _Rule(keys, limit, "", lambda *_: 1.0)
+
+
+_MILLION: Final = r"calculate, [\d,]{9,} rows a day"
+_RULES: Final = (
+    _at_floor(rf"{_MILLION} / a day like the one before", 0.6),
+    _at_floor(rf"{_MILLION} / the first day, all dimensions new", 0.4),
+    _at_reference(rf"{_MILLION} / a day like the one before", 5),
+    _at_size(rf"{_MILLION} / peak memory", 1536),
+    _at_figure(
+        r"calculate, .* / growth of the peak, day by day",
+        0.1,
+        "peak",
+        lambda key: f"{key.partition(' / ')[0]} / peak memory",
+    ),
+    _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
+    _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
+    _at_figure(
+        r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")
+    ),
+    _at_floor(r"tags, .* / bulk by filter", 1.5, margin=10),
+    _at_floor(r"export, large / rows to the socket", 0.6),
+    _at_size(r"export, .* / growth of memory", 200),
+    # A quiet machine answers a bare server within some 5 ms while it is this busy: together 50 ms.
+    _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
+    _at_floor(r"limit, .* / 504 at a limit of 1 s", 1.2),
+    _at_figure(
+        r"requests, .* / chargebacks, page 1, 8 clients",
+        0.025,
+        "/health",
+        lambda key: key.replace("chargebacks, page 1", "health"),
+    ),
+    _at_figure(r"requests, .* / tenants, 8 clients", 0.2, "/health", lambda key: key.replace("tenants", "health")),
+    _at_floor(r"backfill, 200 days / own CPU, without topics", 1.5),
+)
+
+
+def judge(figures: Sequence[Figure]) -> list[Judgement]:
+    """Return every figure of a run beside each of its bars, in the order of the figures."""
+    run = {figure.key: figure for figure in figures}
+    bars = ((figure, rule.bar_of(figure, run)) for figure in figures for rule in _RULES)
+    return [Judgement(figure, bar) for figure, bar in bars if bar is not None]

@@ -1,0 +1,101 @@
+"""Bars are ratios to the same run: the speed of the machine changes none of their verdicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from benchmarks.bars import Bar, Judgement, judge
+from benchmarks.measure import NOMINAL_YARDSTICK_MS, Figure
+from benchmarks.report import RESULTS
+
+_PER_SECOND = ("rows/s", "1/s")
+_TIMES = ("ms", "s")
+
+
+def _figure(key: str, value: float, unit: str = "ms", floor: float | None = None, **others: float) -> Figure:
+    group, _, name = key.partition(" / ")
+    reference = others.get("reference")
+    return Figure(group, name, value, unit, floor, reference, unit in _PER_SECOND, yardstick=others.get("yardstick"))
+
+
+def _verdicts(figures: list[Figure]) -> list[tuple[str, str, bool]]:
+    return [(each.figure.key, each.bar.of, each.is_met) for each in judge(figures)]
+
+
+def _slower(figure: Figure, factor: float) -> Figure:
+    """The figure as a machine of another speed would have measured it."""
+    if figure.unit not in (*_TIMES, *_PER_SECOND):
+        return figure
+    factor = 1 / factor if figure.unit in _PER_SECOND else factor
+    return replace(
+        figure,
+        value=figure.value * factor,
+        floor=figure.floor and figure.floor * factor,
+        reference=figure.reference and figure.reference * factor,
+    )
+
+
+@pytest.mark.parametrize("factor", [1.5, 2, 5])
+def test_a_slower_machine_changes_no_verdict(factor: float) -> None:
+    """Whatever is met on a machine of nominal speed is met on a slower one, and whatever is missed is missed."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["figures"]
+    nominal = [replace(Figure.from_json(each), yardstick=NOMINAL_YARDSTICK_MS) for each in kept]
+    slower = [replace(_slower(each, factor), yardstick=NOMINAL_YARDSTICK_MS * factor) for each in nominal]
+    assert _verdicts(slower) == _verdicts(nominal)
+    assert len(_verdicts(nominal)) > 100
+
+
+def test_a_bar_is_an_upper_or_a_lower_limit() -> None:
+    """Times must not exceed their bar, rates must reach it."""
+    bar = Bar("floor", 2, 20, margin=10)
+    for value, is_met in ((50, True), (50.1, False)):
+        assert Judgement(_figure("g / n", value), bar).is_met is is_met
+    for value, is_met in ((50, True), (49.9, False)):
+        assert Judgement(_figure("g / n", value, "1/s"), bar).is_met is is_met
+
+
+def test_the_text_of_a_bar_names_its_terms() -> None:
+    """A reader sees the ratio, and what it comes to in this run; a size is a plain limit."""
+    assert Bar("floor", 1.3, 40, margin=8).text(_figure("g / n", 1)) == "≤ 1.3 × floor + 8 ms = 60.0"
+    assert Bar("reference", 5, 200).text(_figure("g / n", 1, "rows/s")) == "≥ 5 × reference = 1,000"
+    assert Bar("", 1536, 1).text(_figure("g / n", 1, "MiB")) == "≤ 1,536 MiB"
+
+
+def test_margins_hold_for_a_machine_of_nominal_speed() -> None:
+    """The margin grows with the yardstick on a slower machine and does not shrink on a faster one."""
+    key = "list, usual / first page"
+    limits = [
+        judge([_figure(key, 1, floor=10, yardstick=NOMINAL_YARDSTICK_MS * factor)])[0].bar.limit
+        for factor in (0.5, 1, 2)
+    ]
+    assert limits == [21, 21, 29]
+
+
+def test_bars_compare_figures_of_the_run() -> None:
+    """A zone is judged by UTC, a page of ten million rows by that of a small tenant, a rate by /health."""
+    zone, utc = (
+        "aggregate, usual / by identity_id and day, all, America/Denver",
+        "aggregate, usual / by identity_id and day, all",
+    )
+    figures = [
+        _figure(zone, 31),
+        _figure(utc, 20),
+        _figure("list, large / middle page", 14),
+        _figure("list, usual / middle page", 10),
+        _figure("requests, usual / tenants, 8 clients", 199, "1/s"),
+        _figure("requests, usual / health, 8 clients", 1000, "1/s"),
+    ]
+    assert _verdicts(figures) == [
+        (zone, "UTC", False),
+        ("list, large / middle page", "usual", True),
+        ("requests, usual / tenants, 8 clients", "/health", False),
+    ]
+
+
+def test_without_a_base_there_is_no_bar() -> None:
+    """A figure without a floor, and one whose companion was not measured, are information."""
+    assert (
+        judge([_figure("list, usual / first page", 9), _figure("requests, usual / tenants, 8 clients", 1, "1/s")]) == []
+    )
