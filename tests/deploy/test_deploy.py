@@ -41,6 +41,14 @@ def test_prometheus_takes_its_configuration() -> None:
     assert "SUCCESS" in promtool("check", "config", str(DEPLOY / "prometheus.yaml"))
 
 
+def test_prometheus_scrapes_confluent_cloud_as_documented() -> None:
+    """Prometheus takes the scrape configuration for Confluent Cloud, and the documentation shows it whole."""
+    file = DEPLOY / "prometheus-confluent.yaml"
+    assert "SUCCESS" in promtool("check", "config", str(file))
+    page = (DEPLOY.parent / "docs" / "confluent-cloud.md").read_text(encoding="utf-8")
+    assert f"```yaml\n{file.read_text(encoding='utf-8')}```" in page
+
+
 def test_the_services_are_there() -> None:
     """Two API processes, one worker, a database and a monitoring system; the modes are those of the command line."""
     services = compose()
