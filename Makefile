@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
+RUN    ?= .venv-run
 PORT   ?= 8080
 SIZE   ?= usual
 DAYS   ?= 60
@@ -11,25 +12,46 @@ DATA   ?= demo-data
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# What only runs the service has an environment without the tools of development, unless those are there already.
+RUN_READY := $(if $(wildcard $(READY)),$(READY),$(RUN)/.ready)
+RUN_BIN   := $(dir $(RUN_READY))bin
+PIP       := -m pip install --disable-pip-version-check
+
+# $(call environment,FOLDER): an empty virtual environment with a Python that is new enough.
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "1/3  Making the virtual environment $(1)"
+	@$(PYTHON) -m venv $(1) || { echo "the venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-quick drill lock clean servers
+.PHONY: help setup demo test check bench bench-quick drill lock clean servers container-test
 
 help:  ## What there is (this list)
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PYTHON=$(PYTHON)  chooses the interpreter;  demo: PORT=$(PORT) SIZE=$(SIZE) (small, usual, large) DAYS=$(DAYS) SEED=$(SEED) DATA=$(DATA)"
 
 setup: $(READY)  ## The virtual environment, from the locked dependencies
 
 $(READY): requirements/dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { echo "the venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(call environment,$(VENV))
+	@echo "2/3  Installing what development needs, from requirements/dev.lock (a minute or two)"
+	@$(BIN)/python $(PIP) --quiet --require-hashes -r requirements/dev.lock
+	@echo "3/3  Installing this package"
+	@$(BIN)/python $(PIP) --quiet --no-deps -e .
 	@touch $@
 
-demo: setup  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
-	@$(BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
+$(RUN)/.ready: requirements/runtime.lock pyproject.toml
+	$(call environment,$(RUN))
+	@echo "2/3  Installing what the service needs, from requirements/runtime.lock (some 120 MB, a minute or so)"
+	@$(RUN)/bin/python $(PIP) --require-hashes -r requirements/runtime.lock
+	@echo "3/3  Installing this package"
+	@$(RUN)/bin/python $(PIP) --quiet --no-deps -e .
+	@touch $@
+
+demo: $(RUN_READY)  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
+	@$(RUN_BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
 
 test: setup servers  ## All tests, the doctests included
 	@$(BIN)/python -m pytest -q -n 2 -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
@@ -50,13 +72,16 @@ bench-quick: setup  ## The same in less than a minute, on a small tenant
 drill: setup servers  ## Long failure drills (some twenty minutes); their table is kept in docs/reliability.md
 	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
 
+container-test:  ## Build the image, and run it with the configuration that `chargeback init` writes (needs podman or docker)
+	@deploy/container-test
+
 lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/runtime.lock
 	uv pip compile pyproject.toml --group dev -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/dev.lock
 
 clean:  ## Remove what was made here, but no data
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(RUN) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, and

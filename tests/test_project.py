@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -91,3 +92,28 @@ def test_make_names_its_targets() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in set(re.findall(r"^\$ make (\w+)", readme, re.MULTILINE)):
         assert re.search(rf"^{target}:.*##", makefile, re.MULTILINE), target
+
+
+def test_sql_on_the_control_database_has_one_home() -> None:
+    """Outside of `store/control` nobody makes a statement: of SQLAlchemy only types and addresses are known."""
+    known = {"Connection", "RowMapping", "URL", "make_url", "ArgumentError"}
+    for file in (ROOT / "src").rglob("*.py"):
+        if file.is_relative_to(ROOT / "src" / "chargeback" / "store" / "control"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlalchemy"):
+                assert {alias.name for alias in node.names} <= known, file
+            elif isinstance(node, ast.Import):
+                assert not [alias.name for alias in node.names if alias.name.startswith("sqlalchemy")], file
+
+
+def test_the_table_of_rooms_is_the_contract_of_layers() -> None:
+    """Every part of the package has a line, in the order in which the layers are enforced, and no line is left of one
+    that is gone."""
+    (contract, *_) = PROJECT["tool"]["importlinter"]["contracts"]
+    layers = [room for layer in contract["layers"] for room in re.findall(r"\w+", layer) if room != "__main__"]
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = contributing.partition("## Rooms")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == layers
+    parts = {file.stem for file in (ROOT / "src" / "chargeback").iterdir() if file.suffix == ".py" or file.is_dir()}
+    assert parts - {"__init__", "__main__", "__pycache__"} == set(layers)
