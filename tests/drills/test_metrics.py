@@ -56,7 +56,7 @@ OFTEN = (
     Case("metrics answer HTML", Fault("html", status=200, times=None), "(text/html"),
     Case("metrics answer in part", Fault(status=200, body=PARTIAL, times=None), "the answer is incomplete: a store is"),
     Case("metrics drip slowly", Fault("slow_drip", times=None, delay=0.02)),
-    Case("metrics reset every connection", Fault("reset", times=None), "Error"),
+    Case("metrics reset every connection", Fault("reset", times=None), "the connection broke"),
 )
 RARELY = (
     Case("metrics answer 500", Fault(status=500, times=3)),

@@ -6,6 +6,8 @@ import gzip
 import json
 import logging
 import re
+import socket
+import struct
 import threading
 import time
 import tracemalloc
@@ -130,6 +132,35 @@ def test_nobody_listens(stop: threading.Event) -> None:
         with pytest.raises(SourceUnreachable) as second:
             client.read_json(Call("/y"))
         assert (str(second.value), CALLS.read()) == (str(first.value), attempts)
+
+
+@pytest.mark.parametrize("linger", [None, 0], ids=["closed", "reset"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]
+)
+def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: bytes, linger: int | None) -> None:
+    """However a connection breaks and whatever was sent before, the error is the same: days it fails share a cause."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def _break_connections() -> None:
+            with suppress(OSError):  # the listener was closed: the test is over
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(65536)
+                        connection.sendall(sent)
+                        if linger is not None:
+                            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, linger))
+
+        threading.Thread(target=_break_connections, daemon=True).start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        broken = "the connection broke before the answer was complete"
+        with (
+            HttpClient(address, source="test", stop=stop, limits=QUICK) as client,
+            pytest.raises(SourceUnavailable, match=broken),
+        ):
+            client.read_json(Call("/x"))
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_refused_credentials_are_not_tried_again(stop: threading.Event) -> None:

@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 for _noisy in ("httpx", "httpcore"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
 
+#: How httpx tells that the other side closed the connection in an orderly way.
+_CUT_OFF = ("Server disconnected", "peer closed connection")
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 #: The status of an answer to credentials that the server does not know.
 WRONG_CREDENTIALS = 401
@@ -354,4 +356,7 @@ def _describe(error: Exception) -> str:
         return f"no connection: {error}" if str(error) else "no connection"
     if isinstance(error, httpx.TimeoutException):
         return "no answer within the time limit"
+    if isinstance(error, httpx.NetworkError) or str(error).startswith(_CUT_OFF):
+        # Which of several classes and texts it is depends on the moment alone; the days it fails have one cause.
+        return "the connection broke before the answer was complete"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
