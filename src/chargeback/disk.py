@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 
-def force(path: Path) -> None:
+def fsync(path: Path) -> None:
     """Return when a file, or the names in a folder, are on the disk.
 
     Raises:

@@ -16,7 +16,7 @@ from chargeback.api.app import create_app
 from chargeback.api.services import ApiLimits, Services
 from chargeback.cli.connections import LimitedProtocol, connection_limit
 from chargeback.cli.http_server import HttpServer, listen
-from chargeback.cli.stopping import Stopper
+from chargeback.cli.shutdown import ShutdownHandler
 from tests.support.serving import wait_until
 
 HALF = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Never: "
@@ -28,7 +28,7 @@ def running() -> Iterator[int]:
     """The port of a server as the command line starts it."""
     listening = listen("127.0.0.1", 0)
     port: int = listening.getsockname()[1]
-    server = HttpServer(create_app(Services("1.2.3", "both", ApiLimits(20))), Stopper(lambda: None))
+    server = HttpServer(create_app(Services("1.2.3", "both", ApiLimits(20))), ShutdownHandler(lambda: None))
     thread = threading.Thread(target=server.run_on, args=(listening,), daemon=True)
     thread.start()
     wait_until(lambda: server.started)

@@ -11,7 +11,7 @@ import pytest
 from chargeback.cli.display import print_days, print_findings, print_problems, print_results
 from chargeback.ecosystems.contract import Finding
 from chargeback.errors import Problem
-from chargeback.pipeline.events import Outcome, RunResult
+from chargeback.pipeline.run_messages import Outcome, RunResult
 from chargeback.recompute.verify import DayCheck
 
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from chargeback.cli.http_server import HttpServer, listen
-from chargeback.cli.stopping import Stopper
+from chargeback.cli.shutdown import ShutdownHandler
 from chargeback.errors import ListenError
 
 
@@ -36,7 +36,7 @@ def test_an_address_of_somebody_else(host: str) -> None:
 @pytest.mark.parametrize("moment", ["before", "while serving"])
 def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
     """A server that is to end before it serves ends at once; so does one whose end something else asks for."""
-    stopper = Stopper(lambda: None)
+    stopper = ShutdownHandler(lambda: None)
     if moment == "before":
         stopper.request()
     else:
@@ -49,7 +49,7 @@ def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
 def test_a_signal_asks_the_stopper() -> None:
     """What else runs is stopped as soon as the signal comes, and the server ends."""
     stopped = threading.Event()
-    stopper = Stopper(stopped.set)
+    stopper = ShutdownHandler(stopped.set)
     stopper.listen()
     threading.Timer(0.5, signal.raise_signal, (signal.SIGTERM,)).start()
     with listen("127.0.0.1", 0) as socket:

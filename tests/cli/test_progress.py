@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from chargeback.cli.progress import ProgressDisplay
-from chargeback.pipeline.events import Account, Progress, Stage
+from chargeback.pipeline.run_messages import Progress, RunStats, Stage
 
 
 class Clock:
@@ -38,7 +38,7 @@ def shown(events: list[tuple[float, Progress]], *, terminal: bool, width: int = 
 def calculating(done: int, rows: int, tenant: str = "acme") -> Progress:
     """An event of the calculation."""
     return Progress(
-        tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, Account(lines=900, chargeback_rows_written=rows)
+        tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, RunStats(lines=900, chargeback_rows_written=rows)
     )
 
 
@@ -46,8 +46,8 @@ def test_plain_lines_are_few() -> None:
     """In a pipe: one line a second and tenant, every change of stage, and the last word."""
     events = [
         (0.0, Progress("acme", Stage.GATHERING, None, 0, 60)),
-        (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, Account(lines=400))),
-        (0.2, Progress("acme", Stage.GATHERING, None, 60, 60, Account(lines=900))),
+        (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, RunStats(lines=400))),
+        (0.2, Progress("acme", Stage.GATHERING, None, 60, 60, RunStats(lines=900))),
         (0.3, calculating(0, 0)),
         (0.4, calculating(1, 500)),
         (1.4, calculating(11, 5500)),

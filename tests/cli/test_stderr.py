@@ -11,7 +11,7 @@ from pathlib import Path
 _DRAWING = """
 import subprocess, sys, time
 from chargeback.cli.progress import ProgressDisplay
-from chargeback.pipeline.events import Account, Progress, Stage
+from chargeback.pipeline.run_messages import Account, Progress, Stage
 
 with ProgressDisplay() as display:
     display(Progress("acme", Stage.CALCULATING, None, 1, 2, Account()))

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from chargeback.api.serving import create_app_from
+from chargeback.api.app_factory import create_app_from
 from chargeback.config import Configuration, load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -22,7 +22,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.pipeline.run_messages import Outcome, RunRequest
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock

@@ -13,7 +13,7 @@ import pytest
 
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.organisation import DemoSpec, Organisation
-from chargeback.demo.scales import Size
+from chargeback.demo.sizes import Size
 from chargeback.demo.wire import dumps
 
 TODAY = date(2026, 11, 20)

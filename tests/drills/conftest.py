@@ -6,7 +6,7 @@ import pytest
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.events import Outcome as Ending
+from chargeback.pipeline.run_messages import Outcome as Ending
 from tests.drills.ledger import TODAY, Outcome
 from tests.support.deployments import DAYS, Deployment, deployment, server
 

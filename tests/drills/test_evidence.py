@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.events import Outcome as Ending
-from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.run_messages import Outcome as Ending
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.facts.tables import USAGE_TABLE, read_day
 from tests.drills.ledger import Ledger, Outcome
 from tests.drills.ledger import tries as tried

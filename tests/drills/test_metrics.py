@@ -14,8 +14,8 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.events import Outcome as Ending
 from chargeback.pipeline.overlay import topic_plan
+from chargeback.pipeline.run_messages import Outcome as Ending
 from chargeback.recompute.verify import ATTRIBUTED, verify, verify_topics
 from chargeback.store.control import days
 from tests.drills.cases import cases

@@ -20,7 +20,7 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now
-from chargeback.pipeline.events import Outcome as Ending
+from chargeback.pipeline.run_messages import Outcome as Ending
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS

@@ -12,7 +12,7 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.events import Outcome as Ending
+from chargeback.pipeline.run_messages import Outcome as Ending
 from chargeback.recompute.verify import verify
 from tests.drills.cases import cases
 from tests.drills.ledger import Ledger, Outcome

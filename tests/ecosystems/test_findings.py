@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from chargeback.ecosystems.contract import Finding
-from chargeback.ecosystems.findings import Doubt, attempt, attempt_all
+from chargeback.ecosystems.findings import CheckWarning, attempt, attempt_all
 from chargeback.errors import SourceUnavailable
 
 
@@ -17,7 +17,7 @@ def test_a_finding_says_what_was_seen() -> None:
 
     assert attempt("x", lambda: "3 series") == Finding("x", ok=True, detail="3 series")
     assert attempt("x", fails) == Finding("x", ok=False, detail="connection refused (source metrics)")
-    assert attempt("x", lambda: Doubt("none yet")) == Finding("x", ok=True, detail="none yet", warning=True)
+    assert attempt("x", lambda: CheckWarning("none yet")) == Finding("x", ok=True, detail="none yet", warning=True)
 
 
 def test_what_would_fail_likewise_is_not_tried() -> None:

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import yaml
 
-from chargeback.api.serving import create_app_from
+from chargeback.api.app_factory import create_app_from
 from chargeback.config import load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -25,7 +25,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.model.money import total
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.pipeline.run_messages import Outcome, RunRequest
 from chargeback.recompute.verify import verify
 from chargeback.store.tenant import open_store
 from tests.support.clock import NOW, TODAY, FixedClock

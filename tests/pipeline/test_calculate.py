@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from chargeback.errors import SourcePartial, SourceUnavailable, StorageError
 from chargeback.model.inventory import Inventory, Resource
-from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.pipeline.run_messages import Outcome, RunRequest
 from chargeback.store.control.days import METRICS, listing
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.schema import days

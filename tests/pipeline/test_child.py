@@ -10,8 +10,8 @@ from chargeback.config import load_configuration
 from chargeback.config.settings import LoggingSettings
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.child import ChildProcesses, Messenger, RunningChild
-from chargeback.pipeline.events import Account, Outcome, Progress, RunRequest, RunResult, Stage, StopReason
 from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import Owner, acquire
 from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
@@ -20,7 +20,7 @@ from tests.support.runs import Recorded, recorded_runs
 
 def progress(rows: int) -> Progress:
     """A message of a run on its way."""
-    return Progress("acme", Stage.CALCULATING, TODAY, rows, rows, Account(chargeback_rows_written=rows))
+    return Progress("acme", Stage.CALCULATING, TODAY, rows, rows, RunStats(chargeback_rows_written=rows))
 
 
 def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:

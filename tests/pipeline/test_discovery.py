@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.pipeline.discovery import TopicBook
-from chargeback.store.control.topics import TopicLife
+from chargeback.pipeline.discovery import TopicRegistry
+from chargeback.store.control.topics import Lifetime
 
 FIRST = date(2026, 1, 1)
 
 
-def book_of(days: Iterable[tuple[int, str]]) -> TopicBook:
+def book_of(days: Iterable[tuple[int, str]]) -> TopicRegistry:
     """A book that has seen days of one cluster: (number, the letters of the topics named)."""
-    book = TopicBook({}, {})
+    book = TopicRegistry({}, {})
     for number, topics in days:
         book.see(FIRST + timedelta(number), {"lkc-1": set(topics)})
     return book
 
 
-def alive(book: TopicBook, days: Iterable[int]) -> list[str]:
+def alive(book: TopicRegistry, days: Iterable[int]) -> list[str]:
     """The topics alive on each day, as letters."""
     return ["".join(sorted(book.alive_on(FIRST + timedelta(number)).get("lkc-1", ()))) for number in days]
 
@@ -62,7 +62,7 @@ def test_a_day_seen_again_changes_nothing() -> None:
 def test_what_is_new_and_what_has_changed() -> None:
     """Only events are to be saved: an unknown beginning, a known one, an end."""
     book = book_of([(0, "ab")])
-    assert book.new == {"lkc-1": {"a": TopicLife(), "b": TopicLife()}}
+    assert book.new == {"lkc-1": {"a": Lifetime(), "b": Lifetime()}}
     book.new, book.changed = {}, {}
     book.see(FIRST + timedelta(1), {"lkc-1": {"b", "c"}})
     (created,) = book.new["lkc-1"].items()
@@ -77,7 +77,7 @@ def test_who_is_named_is_alive(days: dict[int, set[str]], chance: Random) -> Non
     """In whatever order days are seen, every topic is alive on each day that names it."""
     order = list(days.items())
     chance.shuffle(order)
-    book = TopicBook({}, {})
+    book = TopicRegistry({}, {})
     for number, topics in order:
         book.see(FIRST + timedelta(number), {"lkc-1": topics})
     for number, topics in days.items():

@@ -12,8 +12,8 @@ from chargeback.emitters.contract import Period
 from chargeback.errors import QueryTimeout, Stopped
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
-from chargeback.pipeline.events import RunRequest, StopSignal
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import RunRequest, StopSignal
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -28,16 +28,18 @@ ROWS = 20_000
 
 
 @pytest.fixture
-def job(deployment: Deployment) -> Job:
+def job(deployment: Deployment) -> RunContext:
     """A run of a tenant that has a day of many rows."""
     deployment.store.facts.create()
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
     lease = acquire(deployment.store.control, Owner.this_process())
     nobody: Callable[[object], None] = lambda _: None  # noqa: E731
-    return Job(deployment.tenant, deployment.store, lease, RunRequest(), TODAY, StopSignal(), nobody, FixedClock())
+    return RunContext(
+        deployment.tenant, deployment.store, lease, RunRequest(), TODAY, StopSignal(), nobody, FixedClock()
+    )
 
 
-def test_everything_there_is_to_ask(job: Job) -> None:
+def test_everything_there_is_to_ask(job: RunContext) -> None:
     """Rows, text, sums and inventory of one day."""
     with facts_for(job) as facts:
         facts.check()
@@ -50,7 +52,7 @@ def test_everything_there_is_to_ask(job: Job) -> None:
         assert facts.existing([DAY])[DAY].resources == {}
 
 
-def test_a_stream_ends_when_the_run_is_asked_to(job: Job) -> None:
+def test_a_stream_ends_when_the_run_is_asked_to(job: RunContext) -> None:
     """What is under way is interrupted, what has not begun does not begin, and it is told as a stop."""
     with facts_for(job) as facts:
         rows = facts.rows(PERIOD)
@@ -62,7 +64,7 @@ def test_a_stream_ends_when_the_run_is_asked_to(job: Job) -> None:
         rows.close()  # type: ignore[attr-defined]
 
 
-def test_a_query_is_cancelled_in_the_background(job: Job) -> None:
+def test_a_query_is_cancelled_in_the_background(job: RunContext) -> None:
     """An emitter that never checks is interrupted in the middle of a query."""
     with facts_for(job) as facts:
         token: CancellationToken = facts._token
@@ -70,7 +72,7 @@ def test_a_query_is_cancelled_in_the_background(job: Job) -> None:
         wait_until(lambda: token.cancelled)
 
 
-def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(job: Job) -> None:
+def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(job: RunContext) -> None:
     """Nobody asked the run to stop, so it is no stop."""
     token, engine = CancellationToken(), QueryEngine()
     facts = StoredFacts(job.store, engine, token, job.check)

@@ -7,14 +7,14 @@ from datetime import date, timedelta
 
 import pytest
 
-from chargeback.pipeline.emit_plan import Plan, Wishes, plan
+from chargeback.pipeline.emit_plan import EmitterSchedule, Plan, plan
 from chargeback.store.control.emissions import Emission, EmissionState
 from tests.support.facts import days_from
 
 MONDAY = date(2026, 1, 26)
 DAYS = days_from(MONDAY, 9)
 FILES = {day: f"file-{day}" for day in DAYS}
-DAILY = Wishes("finance", "daily", "settings", date.min, date.min)
+DAILY = EmitterSchedule("finance", "daily", "settings", date.min, date.min)
 WEEKLY = replace(DAILY, aggregation="weekly")
 
 

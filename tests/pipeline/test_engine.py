@@ -14,7 +14,7 @@ from chargeback.config import Configuration, load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.events import Outcome, Progress, RunRequest
+from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner, acquire
 from tests.support.deployments import Deployment

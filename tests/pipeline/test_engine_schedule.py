@@ -19,7 +19,7 @@ from chargeback.errors import EngineBusy, LeaseHeld, SchemaError, StorageError
 from chargeback.model.days import utc_now
 from chargeback.pipeline import engine as engine_module
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.events import Outcome, RunRequest
+from chargeback.pipeline.run_messages import Outcome, RunRequest
 from chargeback.store.control import runs, schema
 from chargeback.store.tenant import TenantStore, open_store
 from tests.config.conftest import tenant

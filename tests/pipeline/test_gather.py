@@ -17,9 +17,9 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory, Resource
 from chargeback.model.usage import USAGE
-from chargeback.pipeline.events import RunRequest, StopSignal
 from chargeback.pipeline.gather import gather
-from chargeback.pipeline.job import Job, Tally
+from chargeback.pipeline.run_context import RunContext, RunRecord
+from chargeback.pipeline.run_messages import RunRequest, StopSignal
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.lease import Owner, acquire
 from tests.support.clock import TODAY, FixedClock
@@ -71,25 +71,27 @@ class Bills:
 
 
 @pytest.fixture
-def job(deployment: Deployment) -> Job:
+def job(deployment: Deployment) -> RunContext:
     """A run that has just begun."""
     deployment.store.facts.create()
     lease = acquire(deployment.store.control, Owner.this_process())
     stop = StopSignal()
-    return Job(deployment.tenant, deployment.store, lease, RunRequest(), TODAY, stop, lambda _: None, FixedClock())
+    return RunContext(
+        deployment.tenant, deployment.store, lease, RunRequest(), TODAY, stop, lambda _: None, FixedClock()
+    )
 
 
 DAY = TODAY - timedelta(days=7)
 
 
-def guard(gatherer: Bills, job: Job) -> GuardedGatherer:
+def guard(gatherer: Bills, job: RunContext) -> GuardedGatherer:
     """The gatherer as the pipeline is given it."""
     settings = job.tenant.settings
     context = TenantContext("acme", settings.tenant_id, settings.currency, job.today, job.stop, "")
     return GuardedGatherer("plugin made_up", gatherer, context, ())
 
 
-def test_a_foreign_currency_is_an_error_of_its_day(job: Job, deployment: Deployment) -> None:
+def test_a_foreign_currency_is_an_error_of_its_day(job: RunContext, deployment: Deployment) -> None:
     """Lines in another currency than the tenant's are never mixed in; other days are kept."""
     gather(job, guard(Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}), job))
     expected = "plugin made_up: billing: line 2: currency should be USD, the tenant's, not str 'EUR'"
@@ -99,7 +101,7 @@ def test_a_foreign_currency_is_an_error_of_its_day(job: Job, deployment: Deploym
     assert deployment.state(DAY - timedelta(days=1)).resources_gathered
 
 
-def test_a_day_that_is_answered_twice_is_not_calculated(job: Job, deployment: Deployment) -> None:
+def test_a_day_that_is_answered_twice_is_not_calculated(job: RunContext, deployment: Deployment) -> None:
     """Neither the first answer nor an empty second one passes for the bill of the day."""
 
     class Twice(Bills):
@@ -108,7 +110,7 @@ def test_a_day_that_is_answered_twice_is_not_calculated(job: Job, deployment: De
             yield GatheredDay(DAY)
 
     for _ in range(2):
-        job.tally = Tally()
+        job.tally = RunRecord()
         gather(job, guard(Twice(), job))
         (error,) = job.tally.described_errors()
         assert error.startswith(f"{DAY}: plugin made_up: billing: the day was answered twice")
@@ -117,7 +119,7 @@ def test_a_day_that_is_answered_twice_is_not_calculated(job: Job, deployment: De
     assert deployment.state(DAY).billing_gathered
 
 
-def test_an_error_that_nobody_foresaw_is_one_of_its_day(job: Job, deployment: Deployment) -> None:
+def test_an_error_that_nobody_foresaw_is_one_of_its_day(job: RunContext, deployment: Deployment) -> None:
     """The other days are gathered."""
     gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, total_cost="one")])}))
     assert job.tally.described_errors() == [f"{DAY}: {deployment.state(DAY).error}"]
@@ -126,7 +128,7 @@ def test_an_error_that_nobody_foresaw_is_one_of_its_day(job: Job, deployment: De
     assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
 
 
-def test_a_day_with_an_error_keeps_what_is_stored(job: Job, deployment: Deployment) -> None:
+def test_a_day_with_an_error_keeps_what_is_stored(job: RunContext, deployment: Deployment) -> None:
     """A day that cannot be trusted now stays as it was gathered before."""
     gather(job, Bills())
     gather(job, Bills({DAY: GatheredDay(DAY, error="it spans several days")}))
@@ -135,7 +137,7 @@ def test_a_day_with_an_error_keeps_what_is_stored(job: Job, deployment: Deployme
 
 
 def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave(
-    job: Job, deployment: Deployment
+    job: RunContext, deployment: Deployment
 ) -> None:
     """Days that came before the failure are kept; none of the window is ready to be calculated."""
     gather(job, Bills(fails_after=2))
@@ -144,7 +146,7 @@ def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave
     assert not any(state.resources_gathered for state in deployment.states())
 
 
-def test_listings_that_fail_for_one_reason_are_one_error(job: Job) -> None:
+def test_listings_that_fail_for_one_reason_are_one_error(job: RunContext) -> None:
     """Types that could not be listed for the same reason are named together."""
     failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}
     gather(job, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
@@ -154,7 +156,7 @@ def test_listings_that_fail_for_one_reason_are_one_error(job: Job) -> None:
     ]
 
 
-def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: Job, deployment: Deployment) -> None:
+def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: RunContext, deployment: Deployment) -> None:
     """It gets the type that its line tells."""
     gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
     with deployment.store.control.read() as connection:
@@ -162,7 +164,9 @@ def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: Job, d
     assert types == {"x": "gadget", "thing-1": "unknown"}
 
 
-def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(job: Job, deployment: Deployment) -> None:
+def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(
+    job: RunContext, deployment: Deployment
+) -> None:
     """It is deleted from the start; of a type that was not listed nothing is known."""
     listed = ListedInventory(Inventory([Resource("here", "gadget")]), frozenset({"gadget"}))
     gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="gone", resource_type="gadget")])}, listed=listed))

@@ -15,11 +15,11 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.errors import SourceUnavailable
 from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
-from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunRequest, Stage, StopSignal
 from chargeback.store.control.days import TOPIC_METRICS
 from chargeback.store.control.schema import resources
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE
-from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+from tests.pipeline.topic_deployment import DAY, DAYS, WINDOW, Attributed
 from tests.support.clock import TODAY
 from tests.support.sources import DAY as BILLED
 from tests.support.sources import Laboratory, line

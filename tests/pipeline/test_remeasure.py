@@ -13,8 +13,8 @@ import pytest
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine, partly_measured
-from chargeback.pipeline.events import Outcome, RunRequest
 from chargeback.pipeline.remeasure import richer_bill, unseen_of
+from chargeback.pipeline.run_messages import Outcome, RunRequest
 from chargeback.store.control.days import BILL
 from chargeback.store.facts.tables import BILLING_TABLE
 from tests.support.facts import new_facts, write_lines

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.pipeline.events import Outcome, RunRequest, RunResult
+from chargeback.pipeline.run_messages import Outcome, RunRequest, RunResult
 from chargeback.recompute.verify import DAMAGED, verify
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.tables import (

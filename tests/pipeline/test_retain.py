@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
-from chargeback.pipeline.events import Outcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.pipeline.retain import oldest_kept
+from chargeback.pipeline.run_messages import Outcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.retention import forget_days
 from chargeback.store.control.schema import grants, topic_failures

@@ -14,7 +14,7 @@ from chargeback.cli.display import aligned
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.billing import MONEY
-from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.verify import (
     ATTRIBUTED,
     NOT_ATTRIBUTED,
@@ -26,7 +26,7 @@ from chargeback.recompute.verify import (
 )
 from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import TOPICS_TABLE
-from tests.pipeline.attributed import DAY, DAYS, WINDOW, Attributed
+from tests.pipeline.topic_deployment import DAY, DAYS, WINDOW, Attributed
 from tests.support.clock import TODAY
 from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 

@@ -14,7 +14,7 @@ import pytest
 
 from chargeback.errors import SourceUnavailable
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import HURRIED, Call, HttpClient
+from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient
 from chargeback.sources.prometheus import PrometheusClient
 from chargeback.sources.settings import MetricsSettings
 
@@ -71,7 +71,9 @@ def test_an_unknown_certificate_is_refused(impostor: tuple[str, list[str]]) -> N
     address, heard = impostor
     credentials = Credentials.basic("user", SECRET)
     with (
-        HttpClient(address, source="impostor", stop=Event(), credentials=credentials, limits=HURRIED) as client,
+        HttpClient(
+            address, source="impostor", stop=Event(), credentials=credentials, limits=INTERACTIVE_LIMITS
+        ) as client,
         pytest.raises(SourceUnavailable, match=r"(?i)certificate verify failed") as raised,
     ):
         client.read_json(Call("/x"))
@@ -84,7 +86,7 @@ def test_the_metrics_source_is_verified(impostor: tuple[str, list[str]]) -> None
     address, heard = impostor
     settings = MetricsSettings.model_validate({"url": address, "auth_type": "bearer", "bearer_token": SECRET})
     with (
-        PrometheusClient(settings, stop=Event(), is_awaited=True) as client,
+        PrometheusClient(settings, stop=Event(), interactive=True) as client,
         pytest.raises(SourceUnavailable, match=r"(?i)certificate verify failed"),
     ):
         client._client.read_json(Call("/api/v1/query", form={"query": "up"}))
@@ -97,6 +99,6 @@ def test_an_authority_of_ones_own(
     """`SSL_CERT_FILE` names the authority of a company's own servers; then they are trusted."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "certificate.pem"))
     address, heard = impostor
-    with HttpClient(address, source="own", stop=Event(), limits=HURRIED) as client:
+    with HttpClient(address, source="own", stop=Event(), limits=INTERACTIVE_LIMITS) as client:
         assert client.read_json(Call("/x")) == {"data": 1}
     assert len(heard) == 1

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from chargeback.pipeline.events import Outcome
+from chargeback.pipeline.run_messages import Outcome
 from chargeback.service.summary import summarise
 from tests.support.deployments import Deployment, deployment, organisation, server
 

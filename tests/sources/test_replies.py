@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from chargeback.errors import SourceRejected, SourceUnavailable
-from chargeback.sources.replies import Reply, judge, judge_json
+from chargeback.sources.replies import Reply, classify_json, classify_response
 
 
 def reply(status: int, body: str = "{}", **headers: str) -> Reply:
@@ -24,7 +24,7 @@ def test_numbers_are_exact_decimals() -> None:
 def test_an_answer_is_parsed_once() -> None:
     """Who judges it and who reads it share one document."""
     answer = reply(200, '{"a": [1]}')
-    assert judge_json(answer) is None
+    assert classify_json(answer) is None
     assert answer.json() is answer.json()
 
 
@@ -42,7 +42,7 @@ def test_what_is_no_json_may_be_better_next_time(body: str) -> None:
     """A body cut short, a proxy's page or nonsense is no final answer."""
     with pytest.raises(SourceUnavailable):
         reply(200, body).json()
-    assert isinstance(judge_json(reply(200, body)), SourceUnavailable)
+    assert isinstance(classify_json(reply(200, body)), SourceUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -116,17 +116,17 @@ def test_a_server_of_another_day(date: str) -> None:
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_what_may_pass_is_retryable(status: int) -> None:
     """Throttling and server errors may pass."""
-    assert isinstance(judge(reply(status)), SourceUnavailable)
+    assert isinstance(classify_response(reply(status)), SourceUnavailable)
 
 
 @pytest.mark.parametrize("status", [304, 400, 401, 403, 404, 410, 422])
 def test_what_was_refused_stays_refused(status: int) -> None:
     """Other statuses are final, and the error knows the status."""
-    error = judge(reply(status))
+    error = classify_response(reply(status))
     assert isinstance(error, SourceRejected)
     assert error.status == status
 
 
 def test_success_has_no_error() -> None:
     """2xx with JSON is fine."""
-    assert judge_json(reply(200)) is None
+    assert classify_json(reply(200)) is None

@@ -16,8 +16,8 @@ from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
-from chargeback.pipeline.events import Progress, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.run import run_tenant
+from chargeback.pipeline.run_messages import Progress, RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 
 from chargeback.model.days import utc_now
-from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunResult, StopReason
 from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunResult, StopReason
 
 
 class HeldRun:

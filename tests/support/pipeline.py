@@ -11,7 +11,7 @@ from typing import Any
 
 from chargeback.config import load_configuration
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.events import RunRequest, RunResult
+from chargeback.pipeline.run_messages import RunRequest, RunResult
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store

@@ -21,8 +21,8 @@ from chargeback.errors import SourceError
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
-from chargeback.pipeline.events import RunRequest, RunResult, StopSignal
 from chargeback.pipeline.run import run_tenant
+from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_day_state
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day

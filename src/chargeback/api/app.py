@@ -13,11 +13,11 @@ from starlette.middleware.cors import CORSMiddleware
 from chargeback.api import metrics
 from chargeback.api.documentation import complete
 from chargeback.api.guard import RequestGuard
+from chargeback.api.head_requests import HeadAsGet
 from chargeback.api.limits import RequestLimits
-from chargeback.api.metrics import Measured, RequestMeters
+from chargeback.api.metrics import Measured, RequestMetrics
 from chargeback.api.pages import add_pages
 from chargeback.api.problems import add_handlers
-from chargeback.api.reading import HeadAsGet
 from chargeback.api.routes import (
     aggregate,
     billing,
@@ -67,7 +67,7 @@ _ROUTERS = (
 def create_app(services: Services) -> FastAPI:
     """The HTTP application over ``services``. In mode ``worker`` it only answers whether it is alive, and metrics."""
 
-    meters = RequestMeters()
+    meters = RequestMetrics()
 
     @asynccontextmanager
     async def _lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -35,7 +35,7 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 
 _KNOWN_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class RequestMeters:
+class RequestMetrics:
     """The metrics of the requests of one application."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class RequestMeters:
 class Measured:
     """Middleware that measures every request, refused ones and those that ran out of time included."""
 
-    def __init__(self, app: ASGIApp, meters: RequestMeters, prefix: str) -> None:
+    def __init__(self, app: ASGIApp, meters: RequestMetrics, prefix: str) -> None:
         self._app = app
         self._meters = meters
         self._prefix = prefix
@@ -110,7 +110,7 @@ def route_of(scope: Scope, prefix: str) -> str:
 async def metrics(request: Request) -> Response:
     """All metrics."""
     services: Services = request.app.state.services
-    meters: RequestMeters = request.app.state.meters
+    meters: RequestMetrics = request.app.state.meters
     executor: RequestExecutor = request.app.state.executor
     context = executor.context_for(request.scope[CANCELLATION])
     found = await executor.watch(services.tenants.values(), _look)

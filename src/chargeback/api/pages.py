@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from chargeback.api.answers import json_answer
+from chargeback.api.responses import json_response
 from chargeback.api.services import Services
 
 #: What the pages may load: files of this service, and images that are part of the style sheet.
@@ -53,7 +53,7 @@ async def _index(request: Request) -> Response:
     links = {"documentation": "docs", "openapi": "openapi.json", "health": "health", "metrics": "metrics"}
     if services.mode != "worker":
         links |= {"readiness": "api/v1/readiness", "tenants": "api/v1/tenants"}
-    return json_answer({"name": "chargeback", "version": services.version, "links": links}, headers=headers)
+    return json_response({"name": "chargeback", "version": services.version, "links": links}, headers=headers)
 
 
 async def _docs(request: Request) -> Response:

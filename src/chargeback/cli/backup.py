@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exits import FAILED
+from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 from chargeback.errors import LeaseHeld, StorageError
 

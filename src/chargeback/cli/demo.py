@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exits import FAILED
+from chargeback.cli.exit_codes import FAILED
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration
@@ -144,7 +144,7 @@ def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Ite
 def _allocate(configuration: Configuration) -> None:
     from chargeback.cli.display import print_results
     from chargeback.cli.run import run_in_foreground
-    from chargeback.pipeline.events import Outcome, RunRequest
+    from chargeback.pipeline.run_messages import Outcome, RunRequest
 
     results = run_in_foreground(configuration, list(configuration.tenants), RunRequest())
     print_results(results)

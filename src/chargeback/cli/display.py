@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.ecosystems.contract import Finding
     from chargeback.errors import Problem
-    from chargeback.pipeline.events import RunResult
+    from chargeback.pipeline.run_messages import RunResult
     from chargeback.recompute.verify import DayCheck, TopicCheck
 
 __all__ = [

@@ -17,7 +17,7 @@ from chargeback.errors import ListenError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from chargeback.cli.stopping import Stopper
+    from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class HttpServer(uvicorn.Server):
     The end may have been asked for before the server runs, while its start was prepared: then it ends at once.
     """
 
-    def __init__(self, app: FastAPI, stopper: Stopper) -> None:
+    def __init__(self, app: FastAPI, stopper: ShutdownHandler) -> None:
         super().__init__(
             uvicorn.Config(
                 app,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from chargeback.cli.exits import FAILED
+from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG
 from chargeback.disk import explain_denial
 

@@ -16,7 +16,7 @@ import typer
 
 from chargeback import __version__
 from chargeback.cli import backup, check, db, demo, init, run, serve, verify
-from chargeback.cli.exits import CONFIGURATION, FAILED, INTERRUPTED, OK
+from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
 _PRIVATE = 0o077

@@ -18,7 +18,7 @@ from rich.table import Column
 from rich.text import Text
 
 from chargeback.cli.stderr import printed_above
-from chargeback.pipeline.events import Progress, Stage
+from chargeback.pipeline.run_messages import Progress, Stage
 
 #: On a narrower terminal there is no room for bars.
 BARS_WIDTH = 150

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exits import FAILED, INTERRUPTED
+from chargeback.cli.exit_codes import FAILED, INTERRUPTED
 from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
-from chargeback.cli.stopping import Stopper
+from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration
-    from chargeback.pipeline.events import RunRequest, RunResult
+    from chargeback.pipeline.run_messages import RunRequest, RunResult
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
-    from chargeback.pipeline.events import Outcome, RunRequest
+    from chargeback.pipeline.run_messages import Outcome, RunRequest
 
     if start and end and start > end:
         raise typer.BadParameter("--from is after --to")
@@ -76,7 +76,7 @@ def run_in_foreground(configuration: Configuration, names: Sequence[str], reques
 
     with ProgressDisplay() as display:
         engine = Engine(configuration, display)
-        stopper = Stopper(engine.stop)
+        stopper = ShutdownHandler(engine.stop)
         stopper.listen()
         try:
             results = engine.run_once(names, request)

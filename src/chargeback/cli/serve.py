@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
-from chargeback.cli.stopping import Stopper
+from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
     port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
     socket = listen(configuration.api.host, port) if port else None
     engine = None if mode is Mode.API else Engine(configuration, None)
-    stopper = Stopper(engine.stop if engine else lambda: None)
+    stopper = ShutdownHandler(engine.stop if engine else lambda: None)
     stopper.listen()
     try:
         if engine is not None:
@@ -65,7 +65,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         if socket is None:
             stopper.requested.wait()
         else:
-            from chargeback.api.serving import create_app_from
+            from chargeback.api.app_factory import create_app_from
 
             HttpServer(create_app_from(configuration, mode.value, engine), stopper).run_on(socket)
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from chargeback.cli.exits import FAILED
+from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from chargeback.demo.answers import Answer, Family, Refusal, invalid, refuse
 from chargeback.demo.changes import Changes
 from chargeback.demo.control_plane import ControlPlane, Endpoint, Question
 from chargeback.demo.faults import Fault, Faults, PagingFault
 from chargeback.demo.limits import RateLimiter
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
+from chargeback.demo.responses import Answer, Family, Refusal, invalid, refuse
 from chargeback.demo.wire import dumps
 from chargeback.errors import SourceRejected
 

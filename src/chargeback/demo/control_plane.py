@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from chargeback.demo.answers import Answer, Family, Listing, ListKind, Refusal, invalid, page
 from chargeback.demo.changes import Changes
 from chargeback.demo.faults import PagingFault
 from chargeback.demo.inventory import Thing
 from chargeback.demo.organisation import Organisation
-from chargeback.demo.scales import FLINK_REGIONS, OTHER_REGIONS
+from chargeback.demo.responses import Answer, Family, Listing, ListKind, Refusal, invalid, page
 from chargeback.demo.shapes import Json, Shapes
+from chargeback.demo.sizes import FLINK_REGIONS, OTHER_REGIONS
 from chargeback.demo.wire import dumps
 
 Query = Mapping[str, str]

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 from chargeback.demo.inventory import ApiKey, Cluster, Inventory, Member, Registry, Topic
 from chargeback.demo.people import JOBS, TEAMS, Plan
 from chargeback.demo.randomness import KEY_LETTERS
-from chargeback.demo.scales import FLINK_REGIONS
+from chargeback.demo.sizes import FLINK_REGIONS
 from chargeback.demo.traffic import RHYTHMS
 
 KeyKind = Literal["Cloud", "Global", "Cluster", "SchemaRegistry", "Region", "ksqlDB"]

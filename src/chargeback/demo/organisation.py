@@ -16,15 +16,15 @@ from functools import cached_property
 from typing import TypeVar
 
 from chargeback.demo.bills import cost
-from chargeback.demo.estate import add_estate
+from chargeback.demo.infrastructure import add_estate
 from chargeback.demo.inventory import Inventory, Thing
 from chargeback.demo.lines import EXACT, lines_of_day
 from chargeback.demo.membership import add_membership
 from chargeback.demo.metrics import METRICS, Series, SeriesBook, openmetrics_lines
 from chargeback.demo.people import Plan, add_people
 from chargeback.demo.randomness import IdMaker, token
-from chargeback.demo.scales import SCALES, Size
 from chargeback.demo.shapes import Json
+from chargeback.demo.sizes import SCALES, Size
 from chargeback.demo.traffic import MINUTES, Levels, Traffic
 
 #: Bills and metrics begin this many days before ``today − days``.

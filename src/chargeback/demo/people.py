@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from chargeback.demo.inventory import Inventory, Pool, Provider, ServiceAccount, User
 from chargeback.demo.randomness import IdMaker, stream
-from chargeback.demo.scales import Scale
+from chargeback.demo.sizes import Scale
 
 TEAMS = ("payments", "orders", "search", "fraud", "shipping", "billing", "catalog", "growth", "risk", "platform")
 JOBS = ("ingest", "api", "enricher", "writer", "reader", "replay", "etl", "monitor", "sync", "scorer")

@@ -26,7 +26,7 @@ from chargeback.demo.config import FlinkAccess, ServerInfo
 from chargeback.demo.faults import Fault, Faults
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.randomness import token
-from chargeback.demo.scales import FLINK_REGIONS
+from chargeback.demo.sizes import FLINK_REGIONS
 from chargeback.errors import SourceUnavailable
 
 __all__ = ["DemoServer", "Fault", "ServerOptions"]

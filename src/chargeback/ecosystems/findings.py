@@ -10,13 +10,13 @@ from chargeback.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class CheckWarning:
     """An answer that works, but deserves a look."""
 
     detail: str
 
 
-Question = Callable[[], str | Doubt]
+Question = Callable[[], str | CheckWarning]
 
 
 def attempt(subject: str, question: Question) -> Finding:
@@ -25,7 +25,7 @@ def attempt(subject: str, question: Question) -> Finding:
         seen = question()
     except SourceError as error:
         return Finding(subject, ok=False, detail=str(error))
-    if isinstance(seen, Doubt):
+    if isinstance(seen, CheckWarning):
         return Finding(subject, ok=True, detail=seen.detail, warning=True)
     return Finding(subject, ok=True, detail=seen)
 

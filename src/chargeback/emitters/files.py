@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Formatter
 from urllib.parse import quote
 
-from chargeback.disk import explain_denial, force
+from chargeback.disk import explain_denial, fsync
 from chargeback.errors import EmitterError
 
 _TEMPORARY = ".chargeback-"
@@ -43,7 +43,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callabl
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        force(path.parent)
+        fsync(path.parent)
     except OSError as error:
         why = explain_denial(path) if isinstance(error, PermissionError) else ""
         raise EmitterError(f"{path} cannot be written: {error.strerror or type(error).__name__}{why}") from error

@@ -19,9 +19,9 @@ from chargeback.errors import AllocationError, DamagedFacts, StorageError
 from chargeback.logs import log_context
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
-from chargeback.pipeline.events import Stage
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted, kept
-from chargeback.pipeline.job import EVERYTHING, Job, on_days
+from chargeback.pipeline.run_context import EVERYTHING, RunContext, on_days
+from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import DayRecomputer, is_stored
 from chargeback.store.control import days as states
 from chargeback.store.control import inventory as shelves
@@ -81,7 +81,7 @@ class _Task:
         return self.use_stored and not self.state.missing_listings
 
 
-def calculate(job: Job, gatherer: Gatherer) -> None:
+def calculate(job: RunContext, gatherer: Gatherer) -> None:
     """Calculate what is due, or what the request names, and what can be done better than it was."""
     tasks = _tasks(job)
     job.tally.dates_pending = sum(not task.is_optional for task in tasks)
@@ -102,7 +102,7 @@ def calculate(job: Job, gatherer: Gatherer) -> None:
         calculation.close()
 
 
-def _tasks(job: Job) -> list[_Task]:
+def _tasks(job: RunContext) -> list[_Task]:
     with job.store.control.read() as connection:
         known = states.read_days(connection)
     tasks = [
@@ -119,12 +119,12 @@ def _tasks(job: Job) -> list[_Task]:
     return [task for task in tasks if not task.is_optional or _may_get_better(job, task)]
 
 
-def _may_get_better(job: Job, task: _Task) -> bool:
+def _may_get_better(job: RunContext, task: _Task) -> bool:
     is_asked_for = task.is_outdated and task.day in job.window
     return METRICS in task.state.incomplete or task.is_listed or is_asked_for
 
 
-def _can_be_listed(job: Job, state: DayState) -> bool:
+def _can_be_listed(job: RunContext, state: DayState) -> bool:
     """Whether nothing that could not be listed when the day was calculated is still missing."""
     unlisted, missing = job.tally.unlisted, state.missing_listings
     return bool(missing) and EVERYTHING not in unlisted and unlisted.keys().isdisjoint(missing)
@@ -147,7 +147,7 @@ def _is_covered(facts: FactTables, state: DayState) -> bool:
 class _Calculation:
     """The calculation stage of one run."""
 
-    def __init__(self, job: Job, gatherer: Gatherer) -> None:
+    def __init__(self, job: RunContext, gatherer: Gatherer) -> None:
         self._job = job
         tenant = job.tenant
         with job.store.control.read() as connection:
@@ -182,7 +182,7 @@ class _Calculation:
                 return
             if usage.poorer and task.is_requested:
                 what = ", ".join(usage.poorer)
-                self._job.trouble(
+                self._job.record_error(
                     f"the metrics source has less {what} than before; the stored measurements are kept", task.day
                 )
             elif usage.poorer and task.is_outdated:
@@ -199,7 +199,7 @@ class _Calculation:
         stored = usage.stored if usage.stored is not None else USAGE.empty_table()
         if task.has_evidence and usage.stored is not None:
             if task.is_requested:
-                self._job.trouble(
+                self._job.record_error(
                     f"measured before, and not anew: {usage.error}; the stored measurements are kept", task.day
                 )
             if not task.is_optional or task.is_listed:
@@ -209,7 +209,7 @@ class _Calculation:
         elif task.is_listed:
             self._calculate(task, usage, stored, {METRICS: task.state.incomplete.get(METRICS, str(usage.error))})
         elif task.is_requested:
-            self._job.trouble(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
+            self._job.record_error(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
 
     def _wait(self, task: _Task, usage: DayUsage, stored: pa.Table) -> None:
         """One more run in which the metrics did not answer; the last one ends with a day that is marked."""
@@ -217,11 +217,11 @@ class _Calculation:
         if attempts < self._job.tenant.settings.allocation_retry_limit:
             self._record_error(task.day, f"metrics unavailable: {usage.error}", failed_attempts=attempts)
             return
-        self._job.trouble(f"calculated without metrics after {attempts} failed attempts: {usage.error}", task.day)
+        self._job.record_error(f"calculated without metrics after {attempts} failed attempts: {usage.error}", task.day)
         self._calculate(task, usage, stored, {METRICS: str(usage.error)})
 
     def _record_error(self, day: date, error: str, **changes: int) -> None:
-        self._job.trouble(error, day)
+        self._job.record_error(error, day)
         with self._job.lease.write() as connection:
             states.save_day(connection, day, error=error, **changes)
 
@@ -254,7 +254,9 @@ class _Calculation:
         missing: dict[str, str | None] = {listing(kind): None for kind in task.state.missing_listings}
         for kind, reason in self._job.tally.unlisted.items():
             missing[listing(kind)] = reason
-            self._job.trouble(f"calculated with the last known of {kind}; done again once it can be listed", task.day)
+            self._job.record_error(
+                f"calculated with the last known of {kind}; done again once it can be listed", task.day
+            )
         return missing
 
     def _write(self, day: date, calculated: CalculatedDay) -> None:

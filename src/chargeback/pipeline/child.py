@@ -22,11 +22,11 @@ from multiprocessing.process import BaseProcess
 from chargeback.config import Tenant
 from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
-from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunResult, StopReason, StopSignal
 from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run import run_tenant
+from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunResult, StopReason, StopSignal
 from chargeback.store.control import runs
-from chargeback.store.control.database import Patience
+from chargeback.store.control.database import ConnectRetry
 from chargeback.store.control.lease import EXPIRY, Lease, Owner, resume
 from chargeback.store.tenant import open_store
 
@@ -164,7 +164,7 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     threading.Thread(target=_keep_limit, args=(assignment, stop), name="time limit", daemon=True).start()
     messenger = Messenger(pipe)
     # A database server that is started again is back before anybody else may take the lease.
-    store = open_store(tenant, Patience(EXPIRY.total_seconds(), stop))
+    store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
     try:
         lease = resume(store.control, Owner.this_process(), assignment.epoch)
         result = run_tenant(

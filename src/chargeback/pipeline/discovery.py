@@ -22,23 +22,23 @@ from chargeback.model.days import ONE_DAY, start_of_day
 from chargeback.model.inventory import alive_during
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.model.usage import USAGE
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import topics as shelf
-from chargeback.store.control.topics import Sightings, TopicLife, TopicLives
+from chargeback.store.control.topics import Lifetime, SeenRange, TopicLifetimes
 
 log = logging.getLogger(__name__)
 
-_NOTHING: Final[Mapping[str, TopicLife]] = {}
+_NOTHING: Final[Mapping[str, Lifetime]] = {}
 
 
-class TopicBook:
+class TopicRegistry:
     """The topics known so far, and when they existed."""
 
-    def __init__(self, lives: TopicLives, sightings: Sightings) -> None:
+    def __init__(self, lives: TopicLifetimes, sightings: SeenRange) -> None:
         self._lives = lives
         self.sightings = sightings
-        self.new: TopicLives = {}
-        self.changed: TopicLives = {}
+        self.new: TopicLifetimes = {}
+        self.changed: TopicLifetimes = {}
 
     def see(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
         """Learn from one day's metrics: ``seen`` maps each cluster to the topics named on it.
@@ -58,27 +58,27 @@ class TopicBook:
         for topic in topics:
             life = known.get(topic)
             if life is None:
-                self._set(cluster, topic, TopicLife(earliest, latest), self.new)
+                self._set(cluster, topic, Lifetime(earliest, latest), self.new)
                 continue
             created = earliest if life.created_at is not None and life.created_at > start else life.created_at
             deleted = latest if life.deleted_at is not None and life.deleted_at < end else life.deleted_at
-            self._change(cluster, topic, life, TopicLife(created, deleted))
+            self._change(cluster, topic, life, Lifetime(created, deleted))
         if day > last or day < first:
             for topic, life in list(known.items()):
                 if topic in topics:
                     continue
                 if day > last and alive_during(life.created_at, life.deleted_at, start, end):
-                    self._change(cluster, topic, life, TopicLife(life.created_at, start))
+                    self._change(cluster, topic, life, Lifetime(life.created_at, start))
                 elif day < first and life.created_at is None:
-                    self._change(cluster, topic, life, TopicLife(start_of_day(first), life.deleted_at))
+                    self._change(cluster, topic, life, Lifetime(start_of_day(first), life.deleted_at))
         self.sightings[cluster] = (min(first, day), max(last, day))
 
-    def _change(self, cluster: str, topic: str, before: TopicLife, after: TopicLife) -> None:
+    def _change(self, cluster: str, topic: str, before: Lifetime, after: Lifetime) -> None:
         if after != before:
             is_new = topic in self.new.get(cluster, _NOTHING)
             self._set(cluster, topic, after, self.new if is_new else self.changed)
 
-    def _set(self, cluster: str, topic: str, life: TopicLife, among: TopicLives) -> None:
+    def _set(self, cluster: str, topic: str, life: Lifetime, among: TopicLifetimes) -> None:
         self._lives[cluster][topic] = life
         among.setdefault(cluster, {})[topic] = life
 
@@ -96,12 +96,12 @@ class TopicBook:
 class TopicDiscovery:
     """Discovers topics for one run: completes each day's evidence, and keeps the inventory."""
 
-    def __init__(self, job: Job, plan: TopicPlan, clusters: Collection[str]) -> None:
+    def __init__(self, job: RunContext, plan: TopicPlan, clusters: Collection[str]) -> None:
         self._job = job
         self._plan = plan
         self._clusters = pa.array(sorted(clusters), pa.string())
         with job.store.control.read() as connection:
-            self._book = TopicBook(
+            self._book = TopicRegistry(
                 shelf.read_topic_lives(connection, plan.topic_type), shelf.read_sightings(connection)
             )
         self._touched: set[str] = set()

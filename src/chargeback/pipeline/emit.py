@@ -17,9 +17,9 @@ from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.emitters.contract import Emitter
 from chargeback.errors import ChargebackError, LeaseLost, PluginError, Stopped
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
-from chargeback.pipeline.emit_plan import Due, Wishes, plan
-from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.emit_plan import DuePeriod, EmitterSchedule, plan
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as states
 from chargeback.store.control.emissions import Emission, EmissionState, read_emissions, save_emission
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
@@ -27,7 +27,7 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 log = logging.getLogger(__name__)
 
 
-def emit(job: Job) -> None:
+def emit(job: RunContext) -> None:
     """Let every emitter write what is due; none stops another.
 
     Raises:
@@ -54,14 +54,14 @@ def emit(job: Job) -> None:
 class _Stage:
     """The emitting stage of one run: the ``calculated`` days, and the names of each day's ``files``."""
 
-    job: Job
+    job: RunContext
     calculated: Sequence[date]
     files: Mapping[date, str]
     done: int = 0
     total: int = 0
 
     @classmethod
-    def of(cls, job: Job) -> _Stage:
+    def of(cls, job: RunContext) -> _Stage:
         """The facts as they are now; nobody else changes them during the run."""
         files: dict[date, str] = defaultdict(str)
         for file in job.store.facts.snapshot(CHARGEBACKS_TABLE).files:
@@ -76,10 +76,10 @@ class _Stage:
         lookback = emitter.settings.lookback_days
         return date.min if lookback is None else self.job.today - timedelta(days=lookback)
 
-    def due_of(self, emitter: ConfiguredEmitter) -> list[Due]:
+    def due_of(self, emitter: ConfiguredEmitter) -> list[DuePeriod]:
         """What an emitter is to write, oldest first; what it leaves out is recorded."""
         job, settings = self.job, emitter.settings
-        wishes = Wishes(
+        wishes = EmitterSchedule(
             name=emitter.name,
             aggregation=settings.aggregation,
             # Secrets are masked in it.
@@ -102,10 +102,10 @@ class _Stage:
         try:
             return emitter.kind.wants_newest_only(emitter.params)
         except PluginError as error:
-            self.job.trouble(f"emitter {emitter.name}: {error}")
+            self.job.record_error(f"emitter {emitter.name}: {error}")
             return False
 
-    def work(self, emitter: ConfiguredEmitter, due: Sequence[Due], facts: StoredFacts) -> None:
+    def work(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], facts: StoredFacts) -> None:
         """Let one emitter write its periods, as many at once as it wants."""
         opened = self._opened(emitter)
         if isinstance(opened, str):
@@ -131,7 +131,7 @@ class _Stage:
             self.job.check()
             return str(error)
 
-    def _attempt(self, emitter: Emitter, due: Sequence[Due], facts: StoredFacts) -> str | None:
+    def _attempt(self, emitter: Emitter, due: Sequence[DuePeriod], facts: StoredFacts) -> str | None:
         """Why the periods could not be written, if they could not."""
         try:
             emitter.emit([each.period for each in due], facts)
@@ -142,12 +142,12 @@ class _Stage:
             return str(error)
         return None
 
-    def _record(self, emitter: ConfiguredEmitter, due: Sequence[Due], error: str | None) -> None:
+    def _record(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], error: str | None) -> None:
         """Remember what became of some periods."""
         first, last = due[0].period.start, due[-1].period.start
         if error is not None:
             when = f"{first}" if first == last else f"{first} to {last}"
-            self.job.trouble(f"emitter {emitter.name}: {when}: {error}")
+            self.job.record_error(f"emitter {emitter.name}: {when}: {error}")
         state = EmissionState.EMITTED if error is None else EmissionState.FAILED
         with self.job.lease.write() as connection:
             for each in due:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from chargeback.emitters.contract import DAILY, MONTHLY, OTHER, WEEKLY, Existing, Period, Sum
 from chargeback.errors import QueryTimeout
 from chargeback.model.days import DayRange
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control.emissions import existing_on
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.queries.cancellation import CancellationToken
@@ -123,7 +123,7 @@ class StoredFacts:
 
 
 @contextmanager
-def facts_for(job: Job) -> Iterator[StoredFacts]:
+def facts_for(job: RunContext) -> Iterator[StoredFacts]:
     """Open the facts for the emitters of one run; their queries are interrupted when the run is asked to end."""
     token, ended = CancellationToken(), threading.Event()
 

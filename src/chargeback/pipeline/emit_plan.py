@@ -14,7 +14,7 @@ _VERSION_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DuePeriod:
     """A period to emit: which version of it, and how often that one was tried before."""
 
     period: Period
@@ -23,7 +23,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class EmitterSchedule:
     """How one emitter is configured.
 
     ``settings`` is a text that changes with the settings; ``oldest`` the first day within its lookback, ``kept_from``
@@ -42,16 +42,18 @@ class Wishes:
 class Plan:
     """What is due, oldest first, and what is newly skipped."""
 
-    due: Sequence[Due]
+    due: Sequence[DuePeriod]
     skipped: Sequence[Emission]
 
 
-def plan(wishes: Wishes, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]) -> Plan:
+def plan(
+    wishes: EmitterSchedule, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]
+) -> Plan:
     """Compare what there is (the ``calculated`` days, ascending, and the files of each day) with what is ``known`` to
     be emitted."""
     last_days = {Period.containing(day, wishes.aggregation): day for day in calculated}
     newest = max(last_days, default=None)
-    due: list[Due] = []
+    due: list[DuePeriod] = []
     skipped: list[Emission] = []
     for period, last_day in last_days.items():
         if period.start < wishes.kept_from:
@@ -62,13 +64,13 @@ def plan(wishes: Wishes, calculated: Sequence[date], files: Mapping[date, str], 
         reason = _why_skipped(wishes, last_day, is_newest=period == newest)
         if reason is None:
             if same is None or same.state != EmissionState.EMITTED:
-                due.append(Due(period, version, same.attempts if same else 0))
+                due.append(DuePeriod(period, version, same.attempts if same else 0))
         elif same is None or same.state == EmissionState.FAILED:
             skipped.append(Emission(wishes.name, period.start, EmissionState.SKIPPED, version, error=reason))
     return Plan(due, skipped)
 
 
-def _why_skipped(wishes: Wishes, last_day: date, *, is_newest: bool) -> str | None:
+def _why_skipped(wishes: EmitterSchedule, last_day: date, *, is_newest: bool) -> str | None:
     if last_day < wishes.oldest:
         return "older than lookback_days"
     if wishes.newest_only and not is_newest:

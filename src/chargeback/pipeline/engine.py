@@ -15,10 +15,10 @@ from chargeback.config import Configuration
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
 from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.pipeline.child import ChildProcesses
-from chargeback.pipeline.events import STOPPED, Outcome, Progress, RunRequest, RunResult
 from chargeback.pipeline.executor import RunExecutor
-from chargeback.pipeline.places import Places
+from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunRequest, RunResult
 from chargeback.pipeline.schedule import NextTurn, Schedule
+from chargeback.pipeline.slots import RunSlots
 from chargeback.pipeline.supervisor import Supervisor
 from chargeback.pipeline.suspensions import Suspensions
 from chargeback.store.control import runs
@@ -57,7 +57,7 @@ class Engine:
         self._clock = clock
         self._stores = {name: open_store(tenant) for name, tenant in configuration.tenants.items()}
         self._stopping = threading.Event()
-        self._places = Places(configuration.features.max_parallel_tenants)
+        self._places = RunSlots(configuration.features.max_parallel_tenants)
         self._suspensions = Suspensions(self._stores)
         self._supervisor = Supervisor(
             configuration,

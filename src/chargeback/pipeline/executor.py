@@ -9,7 +9,7 @@ from typing import Protocol
 from chargeback.config import Tenant
 from chargeback.config.settings import LoggingSettings
 from chargeback.model.days import Clock, utc_now
-from chargeback.pipeline.events import STOPPED, Progress, RunRequest, RunResult, StopReason
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunRequest, RunResult, StopReason
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
-from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import EVERYTHING, Job
 from chargeback.pipeline.remeasure import richer_bill, unseen_of
+from chargeback.pipeline.run_context import EVERYTHING, RunContext
+from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as states
 from chargeback.store.control import inventory as shelves
 from chargeback.store.control import runs
@@ -35,7 +35,7 @@ _OLD_DAYS_REST = timedelta(hours=24)
 _EMPTY_ANSWERS_TO_BELIEVE = 3
 
 
-def gather(job: Job, gatherer: Gatherer) -> None:
+def gather(job: RunContext, gatherer: Gatherer) -> None:
     """Bring inventory and billing up to date.
 
     Trouble of single days and of optional listings is recorded and survived; when the costs or a required listing
@@ -47,7 +47,7 @@ def gather(job: Job, gatherer: Gatherer) -> None:
         listed = _gather_inventory(job, gatherer)
         _gather_billing(job, gatherer, listed.complete)
     except SourceError as error:
-        job.trouble(f"gathering failed: {error}")
+        job.record_error(f"gathering failed: {error}")
         job.tally.gathering_error = str(error)
         return
     if missing := sorted(listed.required & listed.failures.keys()):
@@ -58,14 +58,14 @@ def gather(job: Job, gatherer: Gatherer) -> None:
         runs.reset_gather_failures(connection)
 
 
-def _gather_inventory(job: Job, gatherer: Gatherer) -> ListedInventory:
+def _gather_inventory(job: RunContext, gatherer: Gatherer) -> ListedInventory:
     """Merge what is listed."""
     listed = gatherer.inventory()
     job.check()
     job.tally.unlisted = dict(listed.failures)
     for reason in sorted(set(listed.failures.values())):
         names = sorted(name for name, why in listed.failures.items() if why == reason)
-        job.trouble(f"{', '.join(names)} could not be listed, the last known is used: {reason}")
+        job.record_error(f"{', '.join(names)} could not be listed, the last known is used: {reason}")
     with job.lease.write() as connection:
         threshold = job.tenant.settings.zero_gather_deletion_threshold
         shelves.merge_listing(connection, listed, job.now(), empty_listings_to_delete=threshold)
@@ -73,11 +73,11 @@ def _gather_inventory(job: Job, gatherer: Gatherer) -> ListedInventory:
     return listed
 
 
-def _gather_billing(job: Job, gatherer: Gatherer, complete: frozenset[str]) -> None:
+def _gather_billing(job: RunContext, gatherer: Gatherer, complete: frozenset[str]) -> None:
     with job.store.control.read() as connection:
         known = {state.tracking_date: state for state in states.read_days(connection, job.window)}
         inventory = shelves.read_inventory(connection)
-    shelf = _Shelf(job, known, inventory, complete)
+    shelf = _BillingDayWriter(job, known, inventory, complete)
     wanted = [day for day in job.window if _is_asked_for(job, known.get(day))]
     for number, gathered in enumerate(_answers(gatherer, wanted), start=1):
         with log_context(date=gathered.day), job.surviving(gathered.day):
@@ -86,7 +86,7 @@ def _gather_billing(job: Job, gatherer: Gatherer, complete: frozenset[str]) -> N
         job.check()
 
 
-def _is_asked_for(job: Job, state: DayState | None) -> bool:
+def _is_asked_for(job: RunContext, state: DayState | None) -> bool:
     """Recent days are asked for in every run, old ones once in 24 hours. A bill that is made from measurements is made
     once, if all of its day was seen: the metrics source only forgets."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
@@ -111,11 +111,11 @@ def _answers(gatherer: Gatherer, wanted: list[date]) -> Iterator[GatheredDay]:
             start = position + 1
 
 
-class _Shelf:
+class _BillingDayWriter:
     """Keeps gathered days, one after the other. ``complete`` are the types that were just listed completely."""
 
     def __init__(
-        self, job: Job, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
+        self, job: RunContext, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
     ) -> None:
         self._job = job
         self._known = known
@@ -130,7 +130,7 @@ class _Shelf:
         state = self._known.get(day) or DayState(day)
         is_again = state.billing_gathered and job.tenant.ecosystem.capabilities.constructs_costs
         if gathered.error is not None:
-            self._refuse(day, gathered.error, is_again=is_again)
+            self._reject_day(day, gathered.error, is_again=is_again)
             return
         if is_again:
             gathered = self._richer(gathered)
@@ -139,7 +139,7 @@ class _Shelf:
         if not gathered.lines and state.billing_lines:
             empty_answers = state.empty_answers + 1
             if empty_answers < _EMPTY_ANSWERS_TO_BELIEVE:
-                self._doubt(state, empty_answers)
+                self._defer_empty(state, empty_answers)
                 return
         seen = fingerprint(gathered.lines)
         now = job.now()
@@ -161,7 +161,7 @@ class _Shelf:
         if found.poorer:
             less = f"measured again with less than is stored ({'; '.join(found.poorer)}): the stored bill is kept"
             if job.recalculates(day):
-                job.trouble(f"{less}; `--accept-less` takes what there is now", day)
+                job.record_error(f"{less}; `--accept-less` takes what there is now", day)
             else:
                 log.info("tenant %s: %s: %s", job.tenant.name, day, less)
         return GatheredDay(day, found.lines)
@@ -216,9 +216,9 @@ class _Shelf:
             shelves.ensure_known(connection, now, billed=new.values())
             self._resources |= new.keys()
 
-    def _doubt(self, state: DayState, empty_answers: int) -> None:
+    def _defer_empty(self, state: DayState, empty_answers: int) -> None:
         day = state.tracking_date
-        self._job.trouble(
+        self._job.record_error(
             f"the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_TO_BELIEVE} times), "
             "the lines known are kept",
             day,
@@ -226,7 +226,7 @@ class _Shelf:
         with self._job.lease.write() as connection:
             states.save_day(connection, day, gathered_at=self._job.now(), empty_answers=empty_answers)
 
-    def _refuse(self, day: date, problem: str, *, is_again: bool) -> None:
+    def _reject_day(self, day: date, problem: str, *, is_again: bool) -> None:
         """Note that a day cannot be trusted: what was stored of it stays. What this very run has stored of it is not to
         be trusted either, and is not calculated. That a day cannot be measured again by itself is no trouble."""
         if is_again and day not in self._replaced and not self._job.recalculates(day):
@@ -234,7 +234,7 @@ class _Shelf:
             with self._job.lease.write() as connection:
                 states.save_day(connection, day, gathered_at=self._job.now())
             return
-        self._job.trouble(problem, day)
+        self._job.record_error(problem, day)
         withdrawn = {"billing_gathered": False} if day in self._replaced else {}
         with self._job.lease.write() as connection:
             states.save_day(connection, day, error=problem, **withdrawn)

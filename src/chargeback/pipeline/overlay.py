@@ -23,9 +23,9 @@ from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
-from chargeback.pipeline.events import Stage
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import billed_lines, is_stored
 from chargeback.store.control import days as states
 from chargeback.store.control import topics as shelf
@@ -43,7 +43,7 @@ def topic_plan(tenant: Tenant) -> TopicPlan | None:
     return ecosystem.topic_plan(tenant.plugin_settings)
 
 
-def queue_topics(job: Job) -> None:
+def queue_topics(job: RunContext) -> None:
     """Queue the days that are about to be calculated, before they are.
 
     A day is queued when its bill is new or has changed since it was attributed, or when the request recalculates it. A
@@ -64,7 +64,7 @@ def queue_topics(job: Job) -> None:
             shelf.reconsider_topics(connection, set(waiting) - set(queued))
 
 
-def _is_outdated(job: Job, state: DayState, *, is_on: bool) -> bool:
+def _is_outdated(job: RunContext, state: DayState, *, is_on: bool) -> bool:
     if not state.billing_gathered or not (is_on or state.topic_fingerprint is not None):
         return False
     if job.request.recalculate and job.wants(state.tracking_date):
@@ -87,7 +87,7 @@ def _is_worth_doing(state: DayState) -> bool:
     return not state.topic_attribution_calculated or (state.chargeback_calculated and METRICS not in state.incomplete)
 
 
-def overlay(job: Job, gatherer: Gatherer) -> None:
+def overlay(job: RunContext, gatherer: Gatherer) -> None:
     """Attribute what is queued, and remove what is past its retention."""
     plan = topic_plan(job.tenant)
     if plan is None:
@@ -124,7 +124,7 @@ def overlay(job: Job, gatherer: Gatherer) -> None:
         stage.close()
 
 
-def _retain(job: Job, oldest: date) -> None:
+def _retain(job: RunContext, oldest: date) -> None:
     """Empty the days of which no topic rows are kept any more."""
     facts = job.store.facts
     kept = {day for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE) for day in facts.snapshot(table).days}
@@ -159,7 +159,7 @@ class TopicFetcher(UsageFetcher):
 class _Overlay:
     """The overlay stage of one run."""
 
-    def __init__(self, job: Job, gatherer: Gatherer, plan: TopicPlan) -> None:
+    def __init__(self, job: RunContext, gatherer: Gatherer, plan: TopicPlan) -> None:
         self._job = job
         self._plan = plan
         with job.store.control.read() as connection:
@@ -203,7 +203,7 @@ class _Overlay:
                 return
             if usage.poorer and self._job.request.recalculate:
                 what = ", ".join(usage.poorer)
-                self._job.trouble(
+                self._job.record_error(
                     f"the metrics source has less {what} than before; the stored measurements are kept",
                     state.tracking_date,
                 )
@@ -213,7 +213,7 @@ class _Overlay:
         except (AllocationError, StorageError) as error:
             if not isinstance(error, AllocationError) and error.retryable:
                 raise
-            self._job.trouble(f"topics are not attributed: {error}", state.tracking_date)
+            self._job.record_error(f"topics are not attributed: {error}", state.tracking_date)
 
     def _lines(self, state: DayState) -> pa.Table:
         return lines_of_clusters(billed_lines(self._job.store.facts, state), self._clusters, self._plan)
@@ -239,17 +239,17 @@ class _Overlay:
         lines = self._lines(state)
         if stored is not None and self._has_evidence(state):
             if job.request.recalculate:
-                job.trouble(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
+                job.record_error(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
             self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=None)
             return
         with job.lease.write() as connection:
             failures = shelf.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
         limit = job.tenant.settings.topic_attribution_retry_limit
         if any(count < limit for count in failures.values()):
-            job.trouble(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
+            job.record_error(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
             return
         if failures:
-            job.trouble(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
+            job.record_error(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
         why = str(usage.error) if failures else None
         if stored is not None:
             self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=why)

@@ -14,12 +14,12 @@ from datetime import date
 from typing import Final
 
 from chargeback.errors import DamagedFacts, StorageError
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import days as states
 from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.files import check_file
-from chargeback.store.facts.log import mend_log
+from chargeback.store.facts.log import repair_log
 from chargeback.store.facts.owner import claim
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -28,7 +28,7 @@ from chargeback.store.facts.tables import (
     DIMENSIONS_TABLE,
     SCHEMAS,
     TOPICS_TABLE,
-    naming,
+    translate_delta_errors,
 )
 from chargeback.store.facts.upkeep import rebuild_dimensions, upkeep_is_due
 
@@ -44,7 +44,7 @@ _TOO_OLD: Final = "the provider is not asked for days that old: restore it from 
 _EVIDENCE: Final = "what was calculated from it stays, a recalculation of the day has it anew"
 
 
-def repair(job: Job) -> None:
+def repair(job: RunContext) -> None:
     """Let everything that is lost be had again by the stages that follow.
 
     Raises:
@@ -52,20 +52,20 @@ def repair(job: Job) -> None:
         LeaseLost: somebody else has taken over.
         Stopped: the run was asked to stop.
     """
-    _mend_logs(job)
+    _repair_logs(job)
     _refuse_a_missing_disk(job)
     job.store.facts.create()
     claim(job.store.facts, job.store.owner)
     losses = _losses(job)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
-            job.trouble(f"{day}: {name}: {trouble}; {_remedy(job, name, day)}")
+            job.record_error(f"{day}: {name}: {trouble}; {_remedy(job, name, day)}")
     if losses:
-        _let_be_made_again(job, losses)
+        _schedule_rebuild(job, losses)
     _repair_dimensions(job)
 
 
-def _let_be_made_again(job: Job, losses: Losses) -> None:
+def _schedule_rebuild(job: RunContext, losses: Losses) -> None:
     """Bills are gathered again where the provider is still asked for their days; results are made again."""
     with job.lease.write() as connection:
         for day in losses.get(BILLING_TABLE, ()):
@@ -75,15 +75,15 @@ def _let_be_made_again(job: Job, losses: Losses) -> None:
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
 
 
-def _mend_logs(job: Job) -> None:
+def _repair_logs(job: RunContext) -> None:
     """A day whose commit was cut off by a loss of power is not recorded, or found to miss its rows."""
     for name in SCHEMAS:
-        with naming(name):
-            for trouble in mend_log(job.store.facts.root / name):
-                job.trouble(f"{name}: {trouble}; it is set aside")
+        with translate_delta_errors(name):
+            for trouble in repair_log(job.store.facts.root / name):
+                job.record_error(f"{name}: {trouble}; it is set aside")
 
 
-def _refuse_a_missing_disk(job: Job) -> None:
+def _refuse_a_missing_disk(job: RunContext) -> None:
     """Tables are made where there are none, but not in the place of those that were there."""
     facts = job.store.facts
     if facts.exist():
@@ -97,7 +97,7 @@ def _refuse_a_missing_disk(job: Job) -> None:
         )
 
 
-def _losses(job: Job) -> Losses:
+def _losses(job: RunContext) -> Losses:
     losses: dict[str, dict[date, str]] = defaultdict(dict)
     with job.store.control.read() as connection:
         known = states.read_days(connection)
@@ -106,7 +106,7 @@ def _losses(job: Job) -> Losses:
     return losses
 
 
-def _miscounted(job: Job, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
+def _miscounted(job: RunContext, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
     """Days whose rows are not as many as were recorded when they were written."""
     rows: dict[str, dict[date, int]] = {}
     for name in _REMEDIES:
@@ -126,32 +126,32 @@ def _miscounted(job: Job, known: list[DayState]) -> Iterator[tuple[str, date, st
                 yield name, state.tracking_date, f"{count} rows were written, {there} are there"
 
 
-def _damaged(job: Job) -> Iterator[tuple[str, date, str]]:
+def _damaged(job: RunContext) -> Iterator[tuple[str, date, str]]:
     facts = job.store.facts
     thorough = job.request.recalculate or upkeep_is_due(facts.root, job.now())
     for name in DAY_TABLES:
         job.check()
         for file in facts.snapshot(name).files:
             try:
-                with naming(name):
+                with translate_delta_errors(name):
                     check_file(file, thorough=thorough)
             except DamagedFacts as error:
                 if error.day is not None:
                     yield name, error.day, error.message
 
 
-def _remedy(job: Job, name: str, day: date) -> str:
+def _remedy(job: RunContext, name: str, day: date) -> str:
     if name == BILLING_TABLE and day not in job.window:
         return _TOO_OLD
     return _REMEDIES.get(name, _EVIDENCE)
 
 
-def _repair_dimensions(job: Job) -> None:
+def _repair_dimensions(job: RunContext) -> None:
     """The register only repeats what the days have."""
     try:
         for file in job.store.facts.snapshot(DIMENSIONS_TABLE).files:
-            with naming(DIMENSIONS_TABLE):
+            with translate_delta_errors(DIMENSIONS_TABLE):
                 check_file(file, thorough=True)
     except DamagedFacts as error:
-        job.trouble(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
+        job.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
         rebuild_dimensions(job.store.facts, epoch=job.lease.epoch)

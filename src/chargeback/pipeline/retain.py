@@ -10,11 +10,11 @@ import logging
 from datetime import date, timedelta
 
 from chargeback.errors import LeaseLost, StorageError
-from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import Job
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control.retention import forget_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, SCHEMAS
-from chargeback.store.facts.upkeep import Upkept, note_upkeep, rewrite_dimensions, tidy_table, upkeep_is_due
+from chargeback.store.facts.upkeep import CleanupStats, note_upkeep, rewrite_dimensions, tidy_table, upkeep_is_due
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ def oldest_kept(today: date, retention_days: int) -> date:
     return today - timedelta(days=retention_days)
 
 
-def retain(job: Job) -> None:
+def retain(job: RunContext) -> None:
     """Forget what is past retention, and see to the tables where that is due.
 
     A run that could not gather removes nothing. Trouble with the storage is recorded and survived: the next run tries
@@ -42,10 +42,10 @@ def retain(job: Job) -> None:
     except LeaseLost:
         raise
     except StorageError as error:
-        job.trouble(f"retention is not complete and is tried again in the next run: {error}")
+        job.record_error(f"retention is not complete and is tried again in the next run: {error}")
 
 
-def _forget(job: Job, oldest: date) -> None:
+def _forget(job: RunContext, oldest: date) -> None:
     with job.store.control.read() as connection:
         oldest_state = oldest_day(connection)
     expired = [name for name in DAY_TABLES if any(day < oldest for day in job.store.facts.snapshot(name).days)]
@@ -61,13 +61,13 @@ def _forget(job: Job, oldest: date) -> None:
     log.info("tenant %s: %d days before %s are past their retention and gone", job.tenant.name, forgotten, oldest)
 
 
-def _upkeep(job: Job) -> None:
+def _upkeep(job: RunContext) -> None:
     facts, epoch = job.store.facts, job.lease.epoch
     if not upkeep_is_due(facts.root, job.now()):
         return
     job.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)
-    removed = Upkept()
+    removed = CleanupStats()
     for number, name in enumerate(SCHEMAS, start=1):
         job.check()
         removed += tidy_table(facts, name, epoch=epoch)

@@ -15,12 +15,12 @@ from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.calculate import calculate
 from chargeback.pipeline.emit import emit
-from chargeback.pipeline.events import Outcome, Progress, RunCounts, RunRequest, RunResult, StopSignal
 from chargeback.pipeline.gather import gather
-from chargeback.pipeline.job import Job
 from chargeback.pipeline.overlay import overlay, queue_topics
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import Outcome, Progress, RunCounts, RunRequest, RunResult, StopSignal
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
@@ -50,7 +50,7 @@ def run_tenant(
     Raises:
         LeaseLost: somebody else has taken over; nothing more was written.
     """
-    job = Job(tenant, store, lease, request, clock().date(), stop, listener, clock)
+    job = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
     with lease.kept_alive(job.is_moving):
         with lease.write() as connection:
             run_id = runs.start_run(connection, lease.epoch, clock)
@@ -60,13 +60,13 @@ def run_tenant(
         except LeaseLost:
             raise
         except StorageError as error:
-            job.trouble(f"the end of the run could not be recorded: {error}")
+            job.record_error(f"the end of the run could not be recorded: {error}")
             return _result(job, Outcome.FAILED)
     lease.release()
     return result
 
 
-def _record(job: Job, run_id: int, result: RunResult) -> None:
+def _record(job: RunContext, run_id: int, result: RunResult) -> None:
     with job.lease.write() as connection:
         if job.tally.gathering_error is not None:
             _count_failure(job, connection)
@@ -80,7 +80,7 @@ def _record(job: Job, run_id: int, result: RunResult) -> None:
         )
 
 
-def _work(job: Job) -> Outcome:
+def _work(job: RunContext) -> Outcome:
     """The stages, one after the other; what ended them."""
     tenant = job.tenant
     try:
@@ -111,7 +111,7 @@ def _work(job: Job) -> Outcome:
     except LeaseLost:
         raise
     except ChargebackError as error:
-        job.trouble(str(error))
+        job.record_error(str(error))
         return Outcome.FAILED
     except Exception as error:  # the outermost edge of a run: a plugin may raise anything
         log.exception("tenant %s: the run failed", tenant.name)
@@ -122,7 +122,7 @@ def _work(job: Job) -> Outcome:
     return Outcome.COMPLETED_WITH_ERRORS if job.tally.errors else Outcome.COMPLETED
 
 
-def _count_failure(job: Job, connection: Connection) -> None:
+def _count_failure(job: RunContext, connection: Connection) -> None:
     """One more consecutive failure to gather; at the threshold the tenant is suspended."""
     failures = runs.count_gather_failure(connection)
     if failures >= job.tenant.settings.gather_failure_threshold:
@@ -133,7 +133,7 @@ def _count_failure(job: Job, connection: Connection) -> None:
         runs.suspend(connection, reason)
 
 
-def _result(job: Job, outcome: Outcome) -> RunResult:
+def _result(job: RunContext, outcome: Outcome) -> RunResult:
     return RunResult(
         job.tenant.name, outcome, errors=_bounded(job.tally.described_errors()), completed_at=job.now(), **job.account()
     )

@@ -10,9 +10,9 @@ from chargeback.config import Configuration
 from chargeback.errors import ChargebackError, LeaseHeld, StorageError
 from chargeback.logs import log_context
 from chargeback.model.days import Clock, utc_now
-from chargeback.pipeline.events import Outcome, Progress, RunRequest, RunResult
 from chargeback.pipeline.executor import Assignment, Execution, RunExecutor
-from chargeback.pipeline.meters import RunMeters
+from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.run_metrics import RunMetrics
 from chargeback.pipeline.suspensions import Suspensions
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease, Owner
@@ -47,7 +47,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._executions: set[Execution] = set()
         self._stopping = False
-        self.meters = RunMeters(stores, in_progress=lambda: len(self._executions), queued=queued)
+        self.meters = RunMetrics(stores, in_progress=lambda: len(self._executions), queued=queued)
 
     def acquire(self, name: str) -> Lease:
         """Take the lease of a tenant.
@@ -105,7 +105,7 @@ class Supervisor:
                 self._executions.discard(execution)
 
     def _on_progress(self, progress: Progress) -> None:
-        self.meters.hear(progress)
+        self.meters.on_progress(progress)
         self._listener(progress)
 
     def _close(self, name: str, lease: Lease, result: RunResult) -> None:

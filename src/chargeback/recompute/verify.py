@@ -29,8 +29,8 @@ from chargeback.store.facts.tables import (
     TOPICS_TABLE,
     USAGE_TABLE,
     FactTables,
-    naming,
     read_day,
+    translate_delta_errors,
 )
 from chargeback.store.tenant import TenantStore
 
@@ -111,7 +111,7 @@ class _Look:
     def at(self, name: str) -> None:
         """Look whether what a table has of the day is what was written."""
         for file in self._facts.snapshot(name).within(self._days):
-            with naming(name), self._noting_damage():
+            with translate_delta_errors(name), self._noting_damage():
                 check_file(file, thorough=True)
 
     def rows(self, name: str) -> pa.Table:
@@ -126,7 +126,7 @@ class _Look:
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
         parts = [schema.empty_table()]
         for file in self._facts.snapshot(name).within(self._days):
-            with naming(name), self._noting_damage():
+            with translate_delta_errors(name), self._noting_damage():
                 parts.append(read_file(file, columns).cast(schema))
         return pa.concat_tables(parts)
 

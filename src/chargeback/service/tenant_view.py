@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chargeback.emitters.prometheus import Exposition
-from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.tenant import TenantStore
 
 

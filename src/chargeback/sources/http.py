@@ -28,7 +28,7 @@ from chargeback.sources.calls import CALLS, NO_ANSWER
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.rate_limit import RateLimiter
 from chargeback.sources.redirects import REDIRECTS, next_address
-from chargeback.sources.replies import Judge, Reply, judge_json
+from chargeback.sources.replies import Classifier, Reply, classify_json
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Limits:
 
 
 #: For a question that a person waits for: one try, and no long wait for it.
-HURRIED = Limits(attempts=1, deadline_seconds=20, exchange_seconds=15, silence_seconds=10, connect_seconds=5)
+INTERACTIVE_LIMITS = Limits(attempts=1, deadline_seconds=20, exchange_seconds=15, silence_seconds=10, connect_seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Call:
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] | None = None
-    judge: Judge = judge_json
+    classify: Classifier = classify_json
     limiter: RateLimiter | None = None
 
     @property
@@ -90,7 +90,7 @@ class Call:
         return "GET" if self.form is None else "POST"
 
 
-class _AgainError(Exception):
+class RetryableError(Exception):
     """A try that failed in a way that may pass; ``delay`` is what the server asked to wait."""
 
     def __init__(self, error: SourceError, *, delay: float | None = None, throttled: bool = False) -> None:
@@ -167,7 +167,7 @@ class HttpClient:
             raise copy.copy(self.given_up)
         deadline = time.monotonic() + self._limits.deadline_seconds
         trying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_AgainError),
+            retry=tenacity.retry_if_exception_type(RetryableError),
             wait=self._backoff,
             stop=lambda state: self._is_over(state, deadline),
             before_sleep=lambda state: self._tell(call, state),
@@ -176,7 +176,7 @@ class HttpClient:
         )
         try:
             reply = trying(self._attempt, call, deadline)
-        except _AgainError as last:
+        except RetryableError as last:
             error = last.error
         except SourceError as refused:
             error = refused
@@ -204,7 +204,7 @@ class HttpClient:
             call.limiter.acquire(self._stop, deadline)
         reply = self._exchange(call, deadline)
         reply.refuse_another_time()
-        error = call.judge(reply)
+        error = call.classify(reply)
         if error is None:
             return reply
         throttled = reply.status == 429
@@ -212,7 +212,7 @@ class HttpClient:
         if throttled and call.limiter is not None:
             call.limiter.block(delay or self._limits.first_backoff_seconds)
         if error.retryable:
-            raise _AgainError(error, delay=delay, throttled=throttled)
+            raise RetryableError(error, delay=delay, throttled=throttled)
         raise error
 
     def _exchange(self, call: Call, deadline: float) -> Reply:
@@ -226,10 +226,10 @@ class HttpClient:
             except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _OverdueError) as error:
                 CALLS.count(self.source, NO_ANSWER)
                 kind = SourceUnreachable if isinstance(error, _UNREACHABLE) else SourceUnavailable
-                raise _AgainError(kind(_describe(error))) from None
+                raise RetryableError(kind(_describe(error))) from None
             except SourceUnavailable as error:
                 CALLS.count(self.source, NO_ANSWER)
-                raise _AgainError(error) from None
+                raise RetryableError(error) from None
             CALLS.count(self.source, str(reply.status))
             elapsed = time.monotonic() - started
             size = len(reply.body)
@@ -339,9 +339,9 @@ class _Outcome:
             done.set()
 
 
-def _again(state: tenacity.RetryCallState) -> _AgainError:
+def _again(state: tenacity.RetryCallState) -> RetryableError:
     error = state.outcome.exception() if state.outcome is not None else None
-    if not isinstance(error, _AgainError):  # pragma: no cover - tenacity only asks about what is retried
+    if not isinstance(error, RetryableError):  # pragma: no cover - tenacity only asks about what is retried
         raise TypeError("only a try that may be repeated is waited for")
     return error
 

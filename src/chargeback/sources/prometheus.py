@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from chargeback.errors import SourceDataError, SourceError, SourcePartial, SourceTooLarge, SourceUnavailable
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import HURRIED, Call, HttpClient, Limits
-from chargeback.sources.replies import Reply, judge
+from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient, Limits
+from chargeback.sources.replies import Reply, classify_response
 from chargeback.sources.settings import MetricsSettings
 
 logger = logging.getLogger(__name__)
@@ -69,14 +69,14 @@ class PrometheusClient:
     """
 
     def __init__(
-        self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS, is_awaited: bool = False
+        self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS, interactive: bool = False
     ) -> None:
         self._client = HttpClient(
             settings.url,
             source="metrics",
             stop=stop,
             credentials=_credentials(settings),
-            limits=HURRIED if is_awaited else limits,
+            limits=INTERACTIVE_LIMITS if interactive else limits,
         )
         self._warned: set[str] = set()
 
@@ -135,7 +135,7 @@ class PrometheusClient:
             raise SourceDataError(f"{self._client.address_of(path)}: {error.message}", source=error.source) from None
 
     def _ask(self, path: str, form: Mapping[str, str]) -> tuple[str, Any]:
-        document = self._client.read_json(Call(path, form={**form, **_WHOLE}, judge=_judge))
+        document = self._client.read_json(Call(path, form={**form, **_WHOLE}, classify=_classify))
         data = document.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("resultType"), str):
             raise _unexpected("an answer without data")
@@ -174,7 +174,7 @@ def _credentials(settings: MetricsSettings) -> Credentials | None:
     return None
 
 
-def _judge(reply: Reply) -> SourceError | None:
+def _classify(reply: Reply) -> SourceError | None:
     """What an answer means: an error that smaller questions would avoid is told from one that time may heal."""
     document: Any = None
     try:
@@ -191,7 +191,7 @@ def _judge(reply: Reply) -> SourceError | None:
             return SourceTooLarge(words)
     elif reply.status in {413, 422} and _TOO_LARGE.search(words):
         return SourceTooLarge(words)
-    return judge(reply) or SourceUnavailable(f"{words}: no answer of a Prometheus")
+    return classify_response(reply) or SourceUnavailable(f"{words}: no answer of a Prometheus")
 
 
 def _refuse_a_part(path: str, document: Mapping[str, Any]) -> None:

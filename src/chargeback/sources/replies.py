@@ -102,10 +102,10 @@ class Reply:
 
 
 #: Says what is wrong with a reply, or nothing; a retryable error makes the client ask again.
-Judge = Callable[[Reply], SourceError | None]
+Classifier = Callable[[Reply], SourceError | None]
 
 
-def judge(reply: Reply) -> SourceError | None:
+def classify_response(reply: Reply) -> SourceError | None:
     """The usual meaning of a status: 2xx is fine; 408, 425, 429 and 5xx may pass; all else is refused for good."""
     if 200 <= reply.status < 300:
         return None
@@ -114,9 +114,9 @@ def judge(reply: Reply) -> SourceError | None:
     return SourceRejected(reply.explanation(), status=reply.status)
 
 
-def judge_json(reply: Reply) -> SourceError | None:
-    """As :func:`judge`; besides, an answer that is no JSON may be better next time."""
-    error = judge(reply)
+def classify_json(reply: Reply) -> SourceError | None:
+    """As :func:`classify`; besides, an answer that is no JSON may be better next time."""
+    error = classify_response(reply)
     if error is None:
         try:
             reply.json()

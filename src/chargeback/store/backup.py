@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlalchemy.engine import URL, make_url
 
-from chargeback.disk import explain_denial, force
+from chargeback.disk import explain_denial, fsync
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.database import ControlDatabase
@@ -68,10 +68,10 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
             label = Label(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):
-                force(path)
+                fsync(path)
             _refuse_a_torn_copy(store, lease, versions)
             unfinished.rename(target)
-            force(folder)
+            fsync(folder)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise

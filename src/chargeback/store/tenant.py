@@ -11,7 +11,7 @@ from typing import Self
 
 from chargeback.config import Tenant
 from chargeback.errors import SchemaError, StorageError
-from chargeback.store.control.database import ControlDatabase, Patience
+from chargeback.store.control.database import ConnectRetry, ControlDatabase
 from chargeback.store.control.lease import Lease, Owner, acquire
 from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
 from chargeback.store.facts.owner import check_owner
@@ -44,7 +44,7 @@ class TenantStore:
         ecosystem: str,
         connection_string: str,
         facts: Path,
-        patience: Patience | None = None,
+        patience: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
     ) -> Self:
         """Open the storage without touching it: nothing is created or migrated until somebody asks."""
@@ -126,7 +126,7 @@ def refuse_unusable(tenants: Sequence[Tenant]) -> None:
 
 def open_store(
     tenant: Tenant,
-    patience: Patience | None = None,
+    patience: ConnectRetry | None = None,
     limits: ServerLimits = USUAL_LIMITS,
 ) -> TenantStore:
     """The storage of a configured tenant; with ``patience`` its database server is waited for."""

@@ -35,9 +35,9 @@ from chargeback.model.billing import BillingLine, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.money import total
-from chargeback.pipeline.events import Outcome, RunRequest, RunResult, StopSignal
-from chargeback.pipeline.job import on_days
 from chargeback.pipeline.run import run_tenant
+from chargeback.pipeline.run_context import on_days
+from chargeback.pipeline.run_messages import Outcome, RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.settings import FOLDER
 from chargeback.store.control.lease import Owner, acquire

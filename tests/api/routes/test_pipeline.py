@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
-from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.control.lease import Owner, acquire
 from chargeback.store.control.runs import clear_suspension, finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from chargeback.model.money import render, total
-from chargeback.pipeline.events import Outcome
+from chargeback.pipeline.run_messages import Outcome
 from tests.support.clock import NOW, TODAY
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.pipeline import Ran, run_pipeline

@@ -22,7 +22,7 @@ from sqlalchemy import text
 from chargeback.errors import ForeignStorage, SchemaError, StorageError
 from chargeback.model.days import utc_now
 from chargeback.store.control import schema
-from chargeback.store.control.database import ControlDatabase, Patience
+from chargeback.store.control.database import ConnectRetry, ControlDatabase
 from chargeback.store.ownership import StorageOwner
 from tests.support.databases import PostgresServer, own_postgres_server, raw_connection
 
@@ -200,7 +200,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) -> None:
     """With patience a transaction that finds no server begins when there is one; its old connections are forgotten."""
-    with ControlDatabase(postgres.address, Patience(120, threading.Event())) as database:
+    with ControlDatabase(postgres.address, ConnectRetry(120, threading.Event())) as database:
         database.upgrade()
         postgres.stop("fast")
         starting = threading.Timer(1, postgres.start)
@@ -217,7 +217,7 @@ def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresS
     stop = threading.Event()
     postgres.stop("fast")
     try:
-        for patience in (None, Patience(10**6, stop), Patience(0.1, threading.Event())):
+        for patience in (None, ConnectRetry(10**6, stop), ConnectRetry(0.1, threading.Event())):
             threading.Timer(0.2, stop.set).start()
             with ControlDatabase(postgres.address, patience) as database:
                 for _ in range(3):

@@ -11,7 +11,7 @@ from chargeback.model.topics import topic_resource_id
 from chargeback.store.control import days, inventory, topics
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.schema import resources
-from chargeback.store.control.topics import TopicLife
+from chargeback.store.control.topics import Lifetime
 
 FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -54,11 +54,11 @@ def test_a_day_goes_through_the_queue(database: ControlDatabase) -> None:
 def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:
     """New topics and changed lives, names of the greatest length included."""
     with database.write() as connection:
-        new = {"lkc-123456": {LONGEST: TopicLife(), "a": TopicLife(NOON)}}
+        new = {"lkc-123456": {LONGEST: Lifetime(), "a": Lifetime(NOON)}}
         topics.save_topic_lives(connection, TYPE, new, {}, seen_at=NOON)
-        topics.save_topic_lives(connection, TYPE, {}, {"lkc-123456": {"a": TopicLife(None, NOON)}}, seen_at=NOON)
+        topics.save_topic_lives(connection, TYPE, {}, {"lkc-123456": {"a": Lifetime(None, NOON)}}, seen_at=NOON)
         assert topics.read_topic_lives(connection, TYPE) == {
-            "lkc-123456": {LONGEST: TopicLife(), "a": TopicLife(None, NOON)}
+            "lkc-123456": {LONGEST: Lifetime(), "a": Lifetime(None, NOON)}
         }
         assert topics.resource_ids(connection, TYPE) == {
             topic_resource_id("lkc-123456", LONGEST),
@@ -79,7 +79,7 @@ def test_topics_end_with_their_cluster(database: ControlDatabase) -> None:
     with database.write() as connection:
         clusters = [Resource("lkc-1", "kafka_cluster"), Resource("lkc-2", "kafka_cluster", deleted_at=NOON)]
         inventory.ensure_known(connection, NOON, billed=clusters)
-        new = {cluster: {"a": TopicLife()} for cluster in ("lkc-1", "lkc-2")}
+        new = {cluster: {"a": Lifetime()} for cluster in ("lkc-1", "lkc-2")}
         topics.save_topic_lives(connection, TYPE, new, {}, seen_at=NOON)
         topics.save_sightings(connection, {"lkc-1": (FIRST, SECOND)})
         topics.touch_topics(connection, TYPE, ["lkc-1"])

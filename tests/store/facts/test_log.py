@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.store.facts.log import FOLDER, has_log, mend_log
+from chargeback.store.facts.log import FOLDER, has_log, repair_log
 from chargeback.store.facts.tables import MEMBERS_TABLE, FactTables
 from tests.store.facts.test_tables import DAY, rows
 
@@ -50,7 +50,7 @@ def days(table: Path) -> list[date]:
 def test_a_whole_log_is_left_alone(table: Path) -> None:
     """Nothing is wrong, nothing changes."""
     before = sorted(path.name for path in (table / FOLDER).iterdir())
-    assert list(mend_log(table)) == []
+    assert list(repair_log(table)) == []
     assert sorted(path.name for path in (table / FOLDER).iterdir()) == before
 
 
@@ -60,19 +60,19 @@ def test_a_torn_entry_is_set_aside(table: Path, tear: Callable[[Path], None]) ->
     all_days = days(table)
     entry = table / FOLDER / f"{COMMITS:020d}.json"
     tear(entry)
-    (said,) = mend_log(table)
+    (said,) = repair_log(table)
     assert said == f"{FOLDER}/{entry.name} was cut off in the middle of being written"
     assert days(table) == all_days[:-1]
     FactTables(table.parent).replace_day(MEMBERS_TABLE, all_days[-1], rows(all_days[-1], "a"), epoch=1)
     assert days(table) == all_days
-    assert list(mend_log(table)) == []
+    assert list(repair_log(table)) == []
 
 
 def test_an_empty_entry_changes_nothing(table: Path) -> None:
     """It reads as a commit without actions: the table can be opened, without what was lost."""
     all_days = days(table)
     empty(table / FOLDER / f"{COMMITS:020d}.json")
-    assert list(mend_log(table)) == []
+    assert list(repair_log(table)) == []
     assert days(table) == all_days[:-1]
 
 
@@ -81,7 +81,7 @@ def test_a_torn_checkpoint_is_done_without(table: Path, tear: Callable[[Path], N
     """The entries are all there; they are read from the checkpoint before."""
     all_days = days(table)
     tear(sorted((table / FOLDER).glob("*.checkpoint.parquet"))[-1])
-    (said,) = mend_log(table)
+    (said,) = repair_log(table)
     assert said.startswith(f"{FOLDER}/_last_checkpoint names a checkpoint that cannot be read")
     assert days(table) == all_days
 
@@ -97,7 +97,7 @@ def test_a_table_that_was_never_quite_made(tmp_path: Path, tear: Callable[[Path]
     FactTables(tmp_path).create()
     table = tmp_path / MEMBERS_TABLE
     tear(table / FOLDER / f"{0:020d}.json")
-    assert len(list(mend_log(table))) == 1
+    assert len(list(repair_log(table))) == 1
     assert not has_log(table)
     FactTables(tmp_path).create()
     assert days(table) == []

@@ -23,7 +23,7 @@ from chargeback.store.facts.tables import (
 from chargeback.store.facts.upkeep import (
     LEFTOVER_AGE,
     STAMP,
-    Upkept,
+    CleanupStats,
     note_upkeep,
     rewrite_dimensions,
     tidy_table,
@@ -65,7 +65,7 @@ def test_what_was_replaced_lately_stays(tables: FactTables) -> None:
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
     listed = tables.snapshot(MEMBERS_TABLE).files
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept()
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     assert pq.read_table(listed[0].path, partitioning=None)["identity_id"].to_pylist() == ["a"]
 
 
@@ -75,9 +75,9 @@ def test_what_was_replaced_long_ago_goes(tables: FactTables) -> None:
     for name in "abc":
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, name), epoch=1)
     time.sleep(0.01)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept(files=2)
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=2)
     version = tables.snapshot(MEMBERS_TABLE).version
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept()
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     assert tables.snapshot(MEMBERS_TABLE).version == version
     assert len([path for path in data_files(tables, MEMBERS_TABLE) if "_delta_log" not in path.parts]) == 1
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["c"]
@@ -91,10 +91,10 @@ def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> Non
     for name in ("orphan.parquet", "half.parquet#1"):
         (folder / name).write_bytes(b"x")
     (log / "00000000000000000009.json#1").write_bytes(b"x")
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept()
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     for path in [*folder.iterdir(), *log.iterdir()]:
         age(path)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept(files=1, leftovers=2)
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1, leftovers=2)
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
     assert not list((tables.root / MEMBERS_TABLE).rglob("*#1"))
 
@@ -107,10 +107,10 @@ def test_empty_folders_of_days_go(tables: FactTables) -> None:
     forget_at_once(tables, MEMBERS_TABLE)
     tables.delete_before(MEMBERS_TABLE, kept, epoch=1)
     time.sleep(0.01)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept(files=1)
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1)
     for folder in (tables.root / MEMBERS_TABLE).glob("date=*"):
         age(folder)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == Upkept(folders=1)
+    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(folders=1)
     assert [folder.name for folder in (tables.root / MEMBERS_TABLE).glob("date=*")] == [f"date={kept}"]
 
 
@@ -151,7 +151,7 @@ def test_upkeep_beside_a_writer(tables: FactTables) -> None:
 
 def test_a_table_never_made_needs_nothing(tmp_path: Path) -> None:
     """Upkeep of storage that was never used does nothing."""
-    assert tidy_table(FactTables(tmp_path / "nothing"), CHARGEBACKS_TABLE, epoch=1) == Upkept()
+    assert tidy_table(FactTables(tmp_path / "nothing"), CHARGEBACKS_TABLE, epoch=1) == CleanupStats()
 
 
 def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.answers import rendered_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.responses import rendered_response
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
 from chargeback.service.executor import RequestContext
@@ -51,6 +51,6 @@ async def sums_answer(context: RequestContext, tenant: TenantView, asked: Aggreg
     def _sum(reader: TenantReader) -> Response:
         sums = reader.aggregate(asked.dataset, selection, asked.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
-        return rendered_answer("buckets", sums.rendered, sums.totals, headers=headers)
+        return rendered_response("buckets", sums.rendered, sums.totals, headers=headers)
 
     return await context.query_facts(tenant, _sum)

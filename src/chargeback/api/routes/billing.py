@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.answers import page_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.responses import page_response
 from chargeback.api.schemas.billing import BillingLineItem, BillingQuery
 from chargeback.api.schemas.common import PageOf
 from chargeback.store.queries.datasets import BILLING_LINES
@@ -25,4 +25,4 @@ async def list_billing(
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(BILLING_LINES, selection, asked.wanted)
     )
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer, page_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.problems import NotFound
+from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackQuery, ChargebackRow, Dimension
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -28,7 +28,7 @@ async def list_chargebacks(
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, asked.wanted)
     )
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery))
@@ -36,7 +36,7 @@ async def list_dates(
     tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have chargeback rows: all that are stored, whatever range is given."""
-    return json_answer({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
+    return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
 
 
 @router.get("/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery))
@@ -46,7 +46,7 @@ async def list_issues(
     """What could not be allocated as its policy intends, and why, summed over the range, by ids."""
     selection = asked.selection(tenant.lookback_days)
     items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, asked.wanted))
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get(
@@ -64,4 +64,4 @@ async def one_dimension(
     found = await context.query_facts(tenant, lambda reader: dimension(reader, int(dimension_id)))
     if found is None:
         raise NotFound(f"Tenant {tenant.tenant_name} has no chargeback dimension {dimension_id[:80]!r}.")
-    return json_answer(found)
+    return json_response(found)

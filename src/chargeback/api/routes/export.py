@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.answers import ByteStream
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body
+from chargeback.api.responses import ByteStream
 from chargeback.api.schemas.export import ExportRequest
 from chargeback.store.queries.datasets import CHARGEBACKS
 

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer
 from chargeback.api.dependencies import TheServices
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
+from chargeback.api.responses import json_response
 from chargeback.api.schemas.readiness import Health
 
 router = APIRouter(tags=["Health"])
@@ -15,4 +15,4 @@ router = APIRouter(tags=["Health"])
 @router.get("/health", response_model=Health, **documented(only=(400,)), dependencies=[no_parameters()])
 async def health(services: TheServices) -> Response:
     """Whether the process answers, and which version it is."""
-    return json_answer({"status": "ok", "version": services.version})
+    return json_response({"status": "ok", "version": services.version})

@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer, page_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.inventory import (
     IdentityItem,
@@ -63,7 +63,7 @@ async def summarise(
             "identity_counts": counts(connection, IDENTITIES),
         }
 
-    return json_answer(await context.read_control(tenant, _read))
+    return json_response(await context.read_control(tenant, _read))
 
 
 def _asked(asked: InventoryQuery, kind: str | None, status: str | None) -> Asked:
@@ -94,7 +94,7 @@ async def _list(
         return [_item(tenant, row, fields) for row in rows], total
 
     items, total = await context.read_control(tenant, _read)
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)
 
 
 def _item(tenant: TenantView, row: RowMapping, fields: tuple[str, ...]) -> dict[str, Any]:

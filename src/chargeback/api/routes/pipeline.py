@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
+from chargeback.api.responses import json_response
 from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.days import render_instant
-from chargeback.pipeline.events import RunRequest
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.control.pipeline_state import pipeline_state
 
 router = APIRouter(prefix="/tenants/{tenant_name}/pipeline", tags=["Pipeline"])
@@ -54,7 +54,7 @@ async def run_pipeline(
         await context.run_blocking(tenant, lambda: pipeline.trigger(name, wanted))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
-    return json_answer(
+    return json_response(
         {"tenant_name": name, "status": "started", "message": f"Pipeline run started for tenant {name}"},
         status=202,
         headers={"Location": str(request.app.url_path_for("pipeline_status", tenant_name=name))},
@@ -69,7 +69,7 @@ async def pipeline_status(
     state = await context.read_control(tenant, pipeline_state)
     last = state.last_ended
     ended = None if last is None else render_instant(last["ended_at"])
-    return json_answer(
+    return json_response(
         {
             "tenant_name": tenant.tenant_name,
             "is_running": state.is_running,

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer
 from chargeback.api.dependencies import TheServices
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.responses import json_response
 from chargeback.api.schemas.readiness import Readiness
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.services import Services
@@ -89,7 +89,7 @@ async def readiness(
         if not memory.is_fresh():
             memory.answer = await _readiness(services, request.app.state.executor, memory)
             memory.made_at = time.monotonic()
-    return json_answer(memory.answer)
+    return json_response(memory.answer)
 
 
 async def _readiness(services: Services, executor: RequestExecutor, memory: ReadinessMemory) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Path
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer, page_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import ALWAYS, documented
 from chargeback.api.parameters import LONGEST_ID, TAG_KEY, body, no_parameters, query
 from chargeback.api.problems import Conflict, NotFound
+from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import (
     BulkByFilter,
@@ -64,7 +64,7 @@ async def list_entity_tags(
         _require_known(connection, [store.TagWrite(entity_type, entity_id, "", "")])
         return [_item(row) for row in store.of_entity(connection, entity_type, entity_id)]
 
-    return json_answer(await context.read_control(tenant, _read))
+    return json_response(await context.read_control(tenant, _read))
 
 
 @router.post(
@@ -93,7 +93,7 @@ async def create_tag(
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
         return _item(row)
 
-    return json_answer(await context.write_control(tenant, _create), status=201)
+    return json_response(await context.write_control(tenant, _create), status=201)
 
 
 @router.put(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
@@ -111,7 +111,7 @@ async def change_tag(
     row = await context.write_control(tenant, lambda connection: store.change(connection, tag))
     if row is None:
         raise _no_tag(entity_type, entity_id, tag_key)
-    return json_answer(_item(row))
+    return json_response(_item(row))
 
 
 @router.delete(
@@ -143,7 +143,7 @@ async def list_tags(tenant: TheTenant, context: TheContext, asked: Annotated[Tag
         return [_item(row) for row in rows], total
 
     items, total = await context.read_control(tenant, _read)
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery))
@@ -151,7 +151,7 @@ async def list_keys(
     tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """Every tag key in use."""
-    return json_answer({"keys": await context.read_control(tenant, store.keys)})
+    return json_response({"keys": await context.read_control(tenant, store.keys)})
 
 
 @router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery))
@@ -159,7 +159,7 @@ async def list_values(
     tenant: TheTenant, context: TheContext, tag_key: Key, asked: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
     """Every value in use of one key; none for a key that is not in use."""
-    return json_answer(
+    return json_response(
         {"values": await context.read_control(tenant, lambda connection: store.values(connection, tag_key, asked.q))}
     )
 
@@ -190,7 +190,7 @@ async def _write(
         return store.write_many(connection, tenant.tenant_id, wanted, created_by=created_by, override=override)
 
     done = await context.write_control(tenant, _all)
-    return json_answer({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
+    return json_response({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
 
 
 def _require_known(connection: Connection, wanted: list[store.TagWrite]) -> None:

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.api.answers import json_answer
 from chargeback.api.dependencies import TheContext, TheServices, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.responses import json_response
 from chargeback.api.schemas.tenants import TenantsQuery, TenantStatus, TenantSummary
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
@@ -29,7 +29,7 @@ async def list_tenants(
     tenants = [services.tenants[name] for name in sorted(services.tenants)]
     executor: RequestExecutor = request.app.state.executor
     found = await executor.watch(tenants, _count)
-    return json_answer([_summary(tenant, counts) for tenant, counts in zip(tenants, found, strict=True)])
+    return json_response([_summary(tenant, counts) for tenant, counts in zip(tenants, found, strict=True)])
 
 
 def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
@@ -70,7 +70,7 @@ async def tenant_status(
 
     states = await context.read_control(tenant, _read)
     topics = tenant.topic_attribution_status == "enabled"
-    return json_answer(
+    return json_response(
         {
             "tenant_name": tenant.tenant_name,
             "tenant_id": tenant.tenant_id,

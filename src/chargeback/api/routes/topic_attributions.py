@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from chargeback.api.answers import ByteStream, json_answer, page_answer
 from chargeback.api.dependencies import TheContext, TheTenant
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
+from chargeback.api.responses import ByteStream, json_response, page_response
 from chargeback.api.routes.aggregate import BUCKET_HEADERS, sums_answer
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -70,7 +70,7 @@ async def list_topic_attributions(
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, asked.wanted)
     )
-    return page_answer(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=asked.page, page_size=asked.page_size)
 
 
 @router.get(
@@ -94,7 +94,7 @@ async def list_topic_dates(
     tenant: WithTopics, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have topic rows: all that are stored, whatever range is given."""
-    return json_answer({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
+    return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
 
 
 @router.post(

@@ -15,9 +15,9 @@ from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSetting
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import HURRIED, WRONG_CREDENTIALS, Call, HttpClient, Limits
+from chargeback.sources.http import INTERACTIVE_LIMITS, WRONG_CREDENTIALS, Call, HttpClient, Limits
 from chargeback.sources.rate_limit import RateLimiter
-from chargeback.sources.replies import Judge, Reply, judge_json
+from chargeback.sources.replies import Classifier, Reply, classify_json
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ _WRONG_KEY = (
 Page = list[dict[str, Any]]
 
 
-def judge_cloud(reply: Reply) -> SourceError | None:
+def classify_cloud_response(reply: Reply) -> SourceError | None:
     """Judge an answer of the control plane; a refused key (401) comes with the most frequent reason."""
-    error = judge_json(reply)
+    error = classify_json(reply)
     if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
         return SourceRejected(error.message + _WRONG_KEY, status=reply.status)
     return error
@@ -55,7 +55,7 @@ class Listing:
     path: str
     params: Mapping[str, str]
     page_size: int = PAGE_SIZE
-    judge: Judge = judge_cloud
+    classify: Classifier = classify_cloud_response
     bucket: str = "control-plane"
 
 
@@ -65,7 +65,7 @@ class ControlPlane:
     def __init__(self, context: TenantContext, settings: ConfluentCloudSettings, limits: Limits | None = None) -> None:
         self._context = context
         self._settings = settings
-        self._limits = HURRIED if context.is_awaited else limits
+        self._limits = INTERACTIVE_LIMITS if context.is_awaited else limits
         self._organization = settings.organization_id
         self._organization_known = settings.organization_id is not None
         self._limiters: dict[str, RateLimiter] = {}
@@ -146,7 +146,9 @@ class ControlPlane:
 
     def get(self, path: str, **params: str) -> Any:
         """A document that is not paged."""
-        return self.client.read_json(Call(path, params, judge=judge_cloud, limiter=self.limiter("control-plane")))
+        return self.client.read_json(
+            Call(path, params, classify=classify_cloud_response, limiter=self.limiter("control-plane"))
+        )
 
     def pages(self, listing: Listing) -> Iterator[Page]:
         """The pages of a list (see :func:`read_pages`)."""
@@ -181,7 +183,7 @@ def read_pages(client: HttpClient, listing: Listing, limiter: Callable[[], RateL
     tokens: set[str] = set()
     contents: set[bytes] = set()
     for _ in range(_MOST_PAGES):
-        document = client.read_json(Call(listing.path, params, judge=listing.judge, limiter=limiter()))
+        document = client.read_json(Call(listing.path, params, classify=listing.classify, limiter=limiter()))
         page, token = _page(document, client, address)
         # One row twice is nothing unusual on a bill; a whole page twice is no bill.
         content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()

@@ -12,7 +12,7 @@ from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, FlinkRegion
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.ecosystems.findings import Doubt, Question, attempt_all
+from chargeback.ecosystems.findings import CheckWarning, Question, attempt_all
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.days import ONE_DAY
 from chargeback.sources.prometheus import PrometheusClient
@@ -57,27 +57,27 @@ class Checks:
         if isinstance(topics, str):
             yield Finding("topic attribution", ok=True, detail=f"does not work: {topics}", warning=True)
 
-    def _organization(self) -> str | Doubt:
-        return self._control_plane.organization_id() or Doubt(
+    def _organization(self) -> str | CheckWarning:
+        return self._control_plane.organization_id() or CheckWarning(
             "not visible to this key; costs without a resource go by the tenant id"
         )
 
-    def _list(self, subject: str) -> str | Doubt:
+    def _list(self, subject: str) -> str | CheckWarning:
         found = self._first_page(Listing(_LISTS[subject], {}))
         if not found and subject in _NEVER_EMPTY:
-            return Doubt("there are none: may this key see them?")
+            return CheckWarning("there are none: may this key see them?")
         return f"{found} on the first page"
 
     def _first_page(self, listing: Listing) -> int:
         return len(next(iter(self._control_plane.pages(listing))))
 
-    def _costs(self) -> str | Doubt:
+    def _costs(self) -> str | CheckWarning:
         day = self._context.today - _COSTS_ARE_COMPLETE_AFTER
         params = {"start_date": day.isoformat(), "end_date": (day + ONE_DAY).isoformat()}
         found = self._first_page(Listing(COSTS, params, bucket="costs"))
-        return f"{day}: {found} on the first page" if found else Doubt(f"{day}: nothing was billed")
+        return f"{day}: {found} on the first page" if found else CheckWarning(f"{day}: nothing was billed")
 
-    def _flink(self, key: FlinkRegion) -> str | Doubt:
+    def _flink(self, key: FlinkRegion) -> str | CheckWarning:
         """List the statements of the environments that the key is for; those of others are refused to it."""
         statements = FlinkStatements(self._control_plane, [key])
         organization = self._control_plane.organization_id()
@@ -98,7 +98,7 @@ class Checks:
                     return f"{region.region_id}: {len(found)} statements in {environment['id']}"
                 seen.append(environment["id"])
         if seen:
-            return Doubt(f"{region.region_id}: no statements in {', '.join(seen)}, so its costs have no owners")
+            return CheckWarning(f"{region.region_id}: no statements in {', '.join(seen)}, so its costs have no owners")
         raise refusal
 
     def _metric_findings(self) -> Iterator[Finding]:
@@ -113,9 +113,9 @@ class Checks:
         series = {f"metric {measure}": partial(self._series, metrics, metric) for measure, metric in names.items()}
         yield from attempt_all(series, lambda: metrics.given_up)
 
-    def _series(self, metrics: PrometheusClient, metric: str) -> str | Doubt:
+    def _series(self, metrics: PrometheusClient, metric: str) -> str | CheckWarning:
         if found := metrics.instant(f"count(last_over_time({metric}[1d]))", self._context.now()):
             return f"{metric}: {found[0].value} series within the last day"
         if found := metrics.instant(f"count(last_over_time({metric}[15d]))", self._context.now()):
-            return Doubt(f"{metric}: {found[0].value} series within 15 days, but no sample of the last day")
+            return CheckWarning(f"{metric}: {found[0].value} series within 15 days, but no sample of the last day")
         raise SourceDataError(f"{metric}: no series within 15 days")

@@ -19,7 +19,7 @@ from chargeback.ecosystems.confluent_cloud.settings import FlinkRegion
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.inventory import Resource
 from chargeback.sources.http import WRONG_CREDENTIALS
-from chargeback.sources.replies import Reply, judge_json
+from chargeback.sources.replies import Reply, classify_json
 
 logger = logging.getLogger(__name__)
 
@@ -123,13 +123,13 @@ class FlinkStatements:
         """The statements of one environment in one region, as one key sees them."""
         path = STATEMENTS.format(organization=quote(organization, safe=""), environment=quote(environment, safe=""))
         client = self._control_plane.flink(self.address(key, region), key.key, key.secret.get_secret_value())
-        pages = read_pages(client, Listing(path, {}, judge=_judge), lambda: self._control_plane.limiter("flink"))
+        pages = read_pages(client, Listing(path, {}, classify=_classify), lambda: self._control_plane.limiter("flink"))
         return [objects.flink_statement(each, environment) for page in pages for each in page]
 
 
-def _judge(reply: Reply) -> SourceError | None:
+def _classify(reply: Reply) -> SourceError | None:
     """As usual; a refused key (401) comes with the most frequent reason."""
-    error = judge_json(reply)
+    error = classify_json(reply)
     if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
         return SourceRejected(f"{error.message}; a Flink key of this region is needed here", status=reply.status)
     return error

@@ -38,7 +38,7 @@ class ConfluentCloudGatherer:
         self._queries: UsageQueries | None = None
         if settings.metrics is not None:
             self._metrics = self._connections.enter_context(
-                PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
+                PrometheusClient(settings.metrics, stop=context.stop, interactive=context.is_awaited)
             )
             sums = WindowSums(self._metrics)
             self._queries = UsageQueries(sums, settings.metric_names, settings.label_names)

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from chargeback.ecosystems.constructed.promql import foreign_ranges
 from chargeback.ecosystems.contract import Finding
-from chargeback.ecosystems.findings import Doubt
+from chargeback.ecosystems.findings import CheckWarning
 from chargeback.errors import SourceDataError
 from chargeback.model.days import Clock
 from chargeback.sources.prometheus import PrometheusClient
 
 
-def series_of(client: PrometheusClient, query: str, now: Clock) -> str | Doubt:
+def series_of(client: PrometheusClient, query: str, now: Clock) -> str | CheckWarning:
     """How many series a query gives ``now``; where there are none, those of the last day deserve a look.
 
     Raises:
@@ -22,7 +22,7 @@ def series_of(client: PrometheusClient, query: str, now: Clock) -> str | Doubt:
         return f"{found} series now"
     # The line breaks end a comment at the end of the query.
     if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", now())):
-        return Doubt(f"no series now, but {found} within the last day: is something not scraped any more?")
+        return CheckWarning(f"no series now, but {found} within the last day: is something not scraped any more?")
     raise SourceDataError("the query gives no series, neither now nor within the last day", source="metrics")
 
 

@@ -32,7 +32,7 @@ def open_system(context: TenantContext, settings: GenericMetricsSettings) -> Con
     connections, client, meter = ExitStack(), None, None
     if settings.metrics is not None:
         client = connections.enter_context(
-            PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
+            PrometheusClient(settings.metrics, stop=context.stop, interactive=context.is_awaited)
         )
         meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
     measuring = Measuring(settings, meter, tenant_catalogue(settings).measures)

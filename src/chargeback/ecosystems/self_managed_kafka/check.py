@@ -8,7 +8,7 @@ from functools import partial
 from chargeback.ecosystems.constructed.check import series_of
 from chargeback.ecosystems.constructed.identities import seen_lately
 from chargeback.ecosystems.contract import Finding
-from chargeback.ecosystems.findings import Doubt, attempt
+from chargeback.ecosystems.findings import CheckWarning, attempt
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.errors import SourceDataError
@@ -45,13 +45,13 @@ class Checks:
         if self._admin is not None:
             yield attempt("admin API", partial(_describe, self._admin))
 
-    def _brokers(self) -> str | Doubt:
+    def _brokers(self) -> str | CheckWarning:
         found = len(self._client.instant(self._metrics.brokers("1h"), self._now()))
         configured = self._settings.broker_count
         if not found:
             raise SourceDataError("the metrics know no broker", source="metrics")
         if found != configured:
-            return Doubt(f"the metrics know {found} brokers, but broker_count bills {configured}")
+            return CheckWarning(f"the metrics know {found} brokers, but broker_count bills {configured}")
         return f"{found} brokers, as broker_count says"
 
     def _principals(self) -> str:

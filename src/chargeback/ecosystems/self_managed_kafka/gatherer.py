@@ -24,7 +24,7 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
     """Start work for the tenant that has this cluster."""
     connections = ExitStack()
     client = connections.enter_context(
-        PrometheusClient(settings.metrics, stop=context.stop, is_awaited=context.is_awaited)
+        PrometheusClient(settings.metrics, stop=context.stop, interactive=context.is_awaited)
     )
     meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
     metrics = BrokerMetrics(settings)

@@ -51,7 +51,7 @@ from tenacity import (
 from chargeback.disk import explain_denial
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control import schema
-from chargeback.store.control.resting import RestingFile
+from chargeback.store.control.immutable_file import ImmutableSqliteFile
 from chargeback.store.control.server import USUAL_LIMITS, LimitedConnection, ServerLimits
 from chargeback.store.ownership import StorageOwner
 
@@ -71,7 +71,7 @@ _PRIMARY_CODE: Final = 0xFF  # the rest of an extended code says more about the 
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ConnectRetry:
     """How many seconds to wait for a database server that does not answer, and what ends the wait before."""
 
     seconds: float
@@ -105,7 +105,7 @@ class ControlDatabase:
     def __init__(
         self,
         connection_string: str,
-        patience: Patience | None = None,
+        patience: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
         owner: StorageOwner | None = None,
     ) -> None:
@@ -233,7 +233,7 @@ class ControlDatabase:
         try:
             connection = self._connected(self._engine)
         except OperationalError:
-            resting = RestingFile.at(Path(self._engine.url.database or "")) if self.is_sqlite else None
+            resting = ImmutableSqliteFile.at(Path(self._engine.url.database or "")) if self.is_sqlite else None
             if resting is None:
                 raise
             with resting.read() as connection:

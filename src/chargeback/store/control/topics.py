@@ -90,7 +90,7 @@ def resource_ids(connection: Connection, resource_type: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicLife:
+class Lifetime:
     """From when to when a topic existed; an unknown beginning counts as always there."""
 
     created_at: datetime | None = None
@@ -98,29 +98,29 @@ class TopicLife:
 
 
 #: Cluster → topic → its life.
-TopicLives = dict[str, dict[str, TopicLife]]
+TopicLifetimes = dict[str, dict[str, Lifetime]]
 #: Cluster → the first and the last day on which any topic of it was seen.
-Sightings = dict[str, tuple[date, date]]
+SeenRange = dict[str, tuple[date, date]]
 
 
-def read_topic_lives(connection: Connection, topic_type: str) -> TopicLives:
+def read_topic_lives(connection: Connection, topic_type: str) -> TopicLifetimes:
     """Every topic of the inventory, the deleted included."""
     columns = (resources.c.parent_id, resources.c.display_name, resources.c.created_at, resources.c.deleted_at)
-    lives: TopicLives = {}
+    lives: TopicLifetimes = {}
     for cluster, topic, created_at, deleted_at in connection.execute(
         select(*columns).where(resources.c.resource_type == topic_type)
     ):
-        lives.setdefault(cluster, {})[topic] = TopicLife(created_at, deleted_at)
+        lives.setdefault(cluster, {})[topic] = Lifetime(created_at, deleted_at)
     return lives
 
 
-def read_sightings(connection: Connection) -> Sightings:
+def read_sightings(connection: Connection) -> SeenRange:
     """When topics were seen, per cluster."""
     return {cluster: (first, last) for cluster, first, last in connection.execute(select(topic_sightings))}
 
 
 def save_topic_lives(
-    connection: Connection, topic_type: str, new: TopicLives, changed: TopicLives, *, seen_at: datetime
+    connection: Connection, topic_type: str, new: TopicLifetimes, changed: TopicLifetimes, *, seen_at: datetime
 ) -> None:
     """Add new topics to the inventory, and change the lives of known ones."""
     rows: list[dict[str, Any]] = [

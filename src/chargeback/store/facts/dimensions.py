@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSION_CHECK_SQL, DIMENSION_COLUMNS, DIMENSIONS
 from chargeback.store.facts.files import read_file
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, naming
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, translate_delta_errors
 
 
 def stored_dimensions(tables: FactTables) -> pa.Table:
@@ -23,7 +23,7 @@ def stored_dimensions(tables: FactTables) -> pa.Table:
         StorageError: it cannot be read.
     """
     files = tables.snapshot(DIMENSIONS_TABLE).files
-    with naming(DIMENSIONS_TABLE):
+    with translate_delta_errors(DIMENSIONS_TABLE):
         return pa.concat_tables([DIMENSIONS.empty_table(), *(read_file(file).cast(DIMENSIONS) for file in files)])
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from chargeback.disk import force
+from chargeback.disk import fsync
 from chargeback.errors import DamagedFacts
 
 _LARGEST_ROW_GROUP: Final = 2**20
@@ -63,7 +63,7 @@ def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddA
             row_group_size=_LARGEST_ROW_GROUP,
             store_schema=False,
         )
-        force(unfinished)
+        fsync(unfinished)
         path = folder / f"{name}-{_digest(unfinished)[:_DIGITS]}.zstd.parquet"
         unfinished.rename(path)
     except BaseException:

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chargeback.disk import force
+from chargeback.disk import fsync
 
 FOLDER: Final = "_delta_log"
 #: What is set aside is a leftover, which upkeep removes.
@@ -42,16 +42,16 @@ def settle_log(table: Path, after: int) -> None:
     """
     log, version = table / FOLDER, after + 1
     while _entry(log, version).exists():
-        force(_entry(log, version))
+        fsync(_entry(log, version))
         checkpoint = _checkpoint(log, version)
         if checkpoint.exists():
-            force(checkpoint)
-            force(log / _LAST_CHECKPOINT)
+            fsync(checkpoint)
+            fsync(log / _LAST_CHECKPOINT)
         version += 1
-    force(log)
+    fsync(log)
 
 
-def mend_log(table: Path) -> Iterator[str]:
+def repair_log(table: Path) -> Iterator[str]:
     """Set aside what a power cut has left at the end of a table's log; each piece is named. Whoever calls this holds
     the tenant's lease.
 

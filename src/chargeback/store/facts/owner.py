@@ -10,9 +10,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chargeback.disk import force
+from chargeback.disk import fsync
 from chargeback.errors import StorageError
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables, naming
+from chargeback.store.facts.tables import BILLING_TABLE, FactTables, translate_delta_errors
 from chargeback.store.ownership import StorageOwner
 
 #: The file, beside the tables, that names the owner.
@@ -27,7 +27,7 @@ def check_owner(facts: FactTables, owner: StorageOwner) -> None:
         ForeignStorage: it is another tenant's.
         StorageError: the folder cannot be read.
     """
-    with naming("owner"):
+    with translate_delta_errors("owner"):
         recorded = _recorded(facts.root / OWNER) or _billed(facts)
     owner.check(recorded, f"the folder {facts.root}")
 
@@ -41,13 +41,13 @@ def claim(facts: FactTables, owner: StorageOwner) -> None:
     """
     check_owner(facts, owner)
     path = facts.root / OWNER
-    with naming("owner"):
+    with translate_delta_errors("owner"):
         if _recorded(path) is None:
             new = path.with_name(f"{OWNER}#1")
             new.write_text(json.dumps({"tenant_id": owner.tenant_id, "ecosystem": owner.ecosystem}) + "\n", "utf-8")
-            force(new)
+            fsync(new)
             new.rename(path)
-            force(facts.root)
+            fsync(facts.root)
 
 
 def _recorded(path: Path) -> StorageOwner | None:

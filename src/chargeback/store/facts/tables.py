@@ -122,7 +122,7 @@ class FactTables:
         for name, schema in SCHEMAS.items():
             path = self.root / name
             partition = ["date"] if name in DAY_TABLES else None
-            with naming(name):
+            with translate_delta_errors(name):
                 if has_log(path):
                     continue
                 path.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class FactTables:
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
-        with self._lock, naming(name):
+        with self._lock, translate_delta_errors(name):
             table = self._refresh(name)
             if table is None:
                 return EMPTY
@@ -156,7 +156,7 @@ class FactTables:
 
     def newest_versions(self) -> dict[str, int]:
         """The newest version of each table, readable or not; -1 of one that is not there."""
-        with naming("log"):
+        with translate_delta_errors("log"):
             return {name: newest_version(self.root / name) for name in SCHEMAS}
 
     def newest_epoch(self) -> int:
@@ -164,7 +164,7 @@ class FactTables:
         be read says nothing: the next run mends it."""
         recorded = [0]
         for name in SCHEMAS:
-            with suppress(StorageError), naming(name), suppress(TableNotFoundError):
+            with suppress(StorageError), translate_delta_errors(name), suppress(TableNotFoundError):
                 table = DeltaTable(str(self.root / name))
                 recorded.append(table.transaction_version(LEASE) or 0)
         return max(recorded)
@@ -215,7 +215,7 @@ class FactTables:
         table refers to, upkeep removes.
         """
         partition = {} if day is None else {"date": day.isoformat()}
-        with naming(name):
+        with translate_delta_errors(name):
             file = write_file(self.root / name, _fitting(rows, SCHEMAS[name]), partition)
         self._commit(
             name,
@@ -260,7 +260,7 @@ class FactTables:
             reraise=True,
         )
         before: int | None = None
-        with self._lock, naming(name):
+        with self._lock, translate_delta_errors(name):
             for attempt in retrying:
                 with attempt:
                     table = self._existing(name)
@@ -313,7 +313,7 @@ def _files_of(table: DeltaTable, root: Path) -> Snapshot:
     return Snapshot(table.version(), tuple(files))
 
 
-class naming:  # noqa: N801 - reads as a statement: `with naming(table)`
+class translate_delta_errors:  # noqa: N801 - reads as a statement: `with naming(table)`
     """Turns an error of the Delta library into one of ours that names the table."""
 
     def __init__(self, table: str) -> None:
@@ -346,7 +346,7 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     schema = SCHEMAS[name]
     parts = [schema.empty_table()]
     for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
-        with naming(name):
+        with translate_delta_errors(name):
             stored = read_file(file)
         dates = pa.array([day] * stored.num_rows, pa.date32())
         columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}

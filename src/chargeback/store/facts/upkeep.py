@@ -33,7 +33,7 @@ from chargeback.store.facts.tables import (
     DIMENSIONS_TABLE,
     LEASE,
     FactTables,
-    naming,
+    translate_delta_errors,
 )
 
 #: Delta's default for files that were removed; nothing younger is ever touched.
@@ -49,18 +49,18 @@ _ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Upkept:
+class CleanupStats:
     """What was taken off the disk: data files, leftovers of killed writers, empty folders of days."""
 
     files: int = 0
     leftovers: int = 0
     folders: int = 0
 
-    def __add__(self, other: Upkept) -> Upkept:
-        return Upkept(self.files + other.files, self.leftovers + other.leftovers, self.folders + other.folders)
+    def __add__(self, other: CleanupStats) -> CleanupStats:
+        return CleanupStats(self.files + other.files, self.leftovers + other.leftovers, self.folders + other.folders)
 
     def __bool__(self) -> bool:
-        return self != Upkept()
+        return self != CleanupStats()
 
 
 def upkeep_is_due(root: Path, now: datetime) -> bool:
@@ -78,11 +78,11 @@ def note_upkeep(root: Path, now: datetime) -> None:
     Raises:
         StorageError: the folder cannot be written.
     """
-    with naming("upkeep"):
+    with translate_delta_errors("upkeep"):
         (root / STAMP).write_text(now.isoformat() + "\n", encoding="utf-8")
 
 
-def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> Upkept:
+def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
     """Vacuum one table, shorten its log, and remove what Delta itself does not see.
 
     Raises:
@@ -91,11 +91,11 @@ def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timede
     """
     root = facts.root / name
     if not (root / "_delta_log").is_dir():
-        return Upkept()
-    with naming(name):
+        return CleanupStats()
+    with translate_delta_errors(name):
         files = _vacuum(root, epoch)
         _shorten_log(root)
-        return Upkept(files, _remove_leftovers(root, leftover_age), _remove_empty_days(facts, name, leftover_age))
+        return CleanupStats(files, _remove_leftovers(root, leftover_age), _remove_empty_days(facts, name, leftover_age))
 
 
 def _vacuum(root: Path, epoch: int) -> int:
@@ -204,6 +204,6 @@ def _of_stored_days(facts: FactTables, columns: Sequence[str], *, but_damaged: b
     schema = pa.schema([CHARGEBACKS.field(name) for name in columns])
     of_days = [schema.empty_table()]
     for file in facts.snapshot(CHARGEBACKS_TABLE).files:
-        with naming(CHARGEBACKS_TABLE), suppress(*([DamagedFacts] if but_damaged else [])):
+        with translate_delta_errors(CHARGEBACKS_TABLE), suppress(*([DamagedFacts] if but_damaged else [])):
             of_days.append(read_file(file, columns).cast(schema).group_by(columns).aggregate([]).select(columns))
     return pa.concat_tables(of_days)

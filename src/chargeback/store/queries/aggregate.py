@@ -15,8 +15,8 @@ from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.selection import UNTAGGED
+from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.text import decimal_text, json_text, quoted
 
 TAG_PREFIX: Final = "tag:"
 MOST_BUCKETS: Final = 10_000

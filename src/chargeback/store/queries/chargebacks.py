@@ -12,7 +12,7 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.text import decimal_text
+from chargeback.store.queries.sql_format import decimal_text
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
 _ISSUE_ORDER: Final = "resource_id, product_type, identity_id, allocation_detail, ecosystem"

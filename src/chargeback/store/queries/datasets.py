@@ -17,7 +17,15 @@ from chargeback.model.chargeback import USAGE_COST
 from chargeback.model.topics import TOPIC_RESOURCE_SQL
 from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE
-from chargeback.store.queries.text import csv_json, csv_text, decimal_text, instant_text, json_object, json_text, quoted
+from chargeback.store.queries.sql_format import (
+    csv_json,
+    csv_text,
+    decimal_text,
+    instant_text,
+    json_object,
+    json_text,
+    quoted,
+)
 
 TEXT: Final = "text"
 NUMBER: Final = "number"

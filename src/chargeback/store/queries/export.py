@@ -16,8 +16,8 @@ from chargeback.store.facts.tables import ORDER
 from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Scan
+from chargeback.store.queries.sql_format import END_OF_LINE, guarded_inside
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.text import END_OF_LINE, guarded_inside
 
 _BATCH = 50_000
 

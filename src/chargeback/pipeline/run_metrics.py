@@ -12,7 +12,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from chargeback.pipeline.events import Account, Outcome, Progress, RunResult, Stage
+from chargeback.pipeline.run_messages import Outcome, Progress, RunResult, RunStats, Stage
 
 _DURATIONS: Final = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
 _COUNTS: Final = {
@@ -23,7 +23,7 @@ _COUNTS: Final = {
 }
 
 
-class RunMeters:
+class RunMetrics:
     """Counters of the runs of these tenants, in a registry of their own. Safe for use by several threads."""
 
     def __init__(
@@ -31,7 +31,7 @@ class RunMeters:
     ) -> None:
         self.registry = CollectorRegistry()
         self._lock = threading.Lock()
-        self._heard: dict[str, Account] = {}
+        self._heard: dict[str, RunStats] = {}
         self._began: dict[str, float] = {}
         self._runs = Counter(
             "chargeback_runs", "Runs that ended, by how.", ("tenant", "outcome"), registry=self.registry
@@ -83,10 +83,10 @@ class RunMeters:
     def begin(self, tenant: str) -> None:
         """A run of the tenant begins."""
         with self._lock:
-            self._heard[tenant] = Account()
+            self._heard[tenant] = RunStats()
             self._began[tenant] = time.monotonic()
 
-    def hear(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """A run told how far it is."""
         self._add(progress.tenant, progress.account)
 
@@ -99,10 +99,10 @@ class RunMeters:
         if began is not None:
             self._durations.labels(result.tenant).observe(time.monotonic() - began)
 
-    def _add(self, tenant: str, now: Account) -> None:
+    def _add(self, tenant: str, now: RunStats) -> None:
         """Add what is more than was heard before."""
         with self._lock:
-            before = self._heard.get(tenant, Account())
+            before = self._heard.get(tenant, RunStats())
             self._heard[tenant] = now
             for field, counter in self._counts.items():
                 counter.labels(tenant).inc(max(0, getattr(now, field) - getattr(before, field)))

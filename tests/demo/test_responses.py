@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from chargeback.demo.answers import Listing, ListKind, Refusal, invalid, page, refuse
 from chargeback.demo.faults import PagingFault
+from chargeback.demo.responses import Listing, ListKind, Refusal, invalid, page, refuse
 
 KIND = ListKind("iam/v2", "UserList")
 URL = "http://127.0.0.1/iam/v2/users"

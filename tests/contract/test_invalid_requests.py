@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.deployment import Deployment
+from tests.contract.invalid_requests import throw
 from tests.contract.records import Client
-from tests.contract.rubbish import throw
 
-#: ``python -m tests.contract.rubbish ADDRESS COUNT [SEED]`` sends more.
+#: ``python -m tests.contract.invalid_requests ADDRESS COUNT [SEED]`` sends more.
 COUNT = 600
 
 

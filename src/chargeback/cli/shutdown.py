@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 STOP_SECONDS = 8.5
 
 
-class Stopper:
+class ShutdownHandler:
     """Calls ``stop`` once, in a thread of its own, as soon as a signal or anything else asks for it.
 
     A second signal, and every one after the end, does again what it did before :meth:`listen`.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from chargeback.pipeline.places import Places
+from chargeback.pipeline.slots import RunSlots
 from tests.support.processes import eventually
 
 
 def test_as_many_as_there_are() -> None:
     """A place can be had once until it is given back; whoever does not want to wait is told."""
-    places = Places(2)
+    places = RunSlots(2)
     assert [places.try_take() for _ in range(3)] == [True, True, False]
     places.give_back()
     assert places.take()
@@ -19,7 +19,7 @@ def test_as_many_as_there_are() -> None:
 
 def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
     """A waiting thread goes on when a place is given back."""
-    places = Places(1)
+    places = RunSlots(1)
     assert places.take()
     got: list[bool] = []
     thread = threading.Thread(target=lambda: got.append(places.take()))
@@ -33,7 +33,7 @@ def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
 
 def test_closed_places_let_everybody_go() -> None:
     """Nobody waits for a place that will never be given, and none is given any more."""
-    places = Places(0)
+    places = RunSlots(0)
     got: list[bool] = []
     thread = threading.Thread(target=lambda: got.append(places.take()))
     thread.start()
@@ -41,4 +41,4 @@ def test_closed_places_let_everybody_go() -> None:
     places.close()
     thread.join(30)
     assert got == [False]
-    assert not Places(0).try_take()
+    assert not RunSlots(0).try_take()

@@ -16,7 +16,7 @@ from chargeback.demo.inventory import (
     Statement,
 )
 from chargeback.demo.people import TEAMS, Plan
-from chargeback.demo.scales import CLUSTER_PLAN, DAILY_BYTES, FLINK_REGIONS
+from chargeback.demo.sizes import CLUSTER_PLAN, DAILY_BYTES, FLINK_REGIONS
 from chargeback.demo.traffic import RHYTHMS
 
 ENVIRONMENTS = ("prod", "staging", "dev", "analytics")

@@ -11,7 +11,7 @@ from chargeback.errors import StorageError
 from chargeback.model.days import utc_now
 from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.resting import RestingFile
+from chargeback.store.control.immutable_file import ImmutableSqliteFile
 from tests.support.databases import control_database
 
 
@@ -43,7 +43,7 @@ def write(path: Path) -> ControlDatabase:
 def test_everything_is_read_and_nothing_written(path: Path) -> None:
     """What was committed is there, and no file appears beside it."""
     write(path).close()
-    resting = RestingFile.at(path)
+    resting = ImmutableSqliteFile.at(path)
     assert resting is not None
     with resting.read() as connection:
         assert connection.execute(select(schema.tags.c.tag_value)).scalars().all() == ["red"]
@@ -53,15 +53,15 @@ def test_everything_is_read_and_nothing_written(path: Path) -> None:
 def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
     """While somebody has it open, what was committed last may lie in the log alone; a missing file is none either."""
     database = write(path)
-    assert RestingFile.at(path) is None
+    assert ImmutableSqliteFile.at(path) is None
     database.close()
-    assert RestingFile.at(path) is not None
-    assert RestingFile.at(path.with_name("missing.db")) is None
+    assert ImmutableSqliteFile.at(path) is not None
+    assert ImmutableSqliteFile.at(path.with_name("missing.db")) is None
 
 
 def test_what_changes_while_it_is_read_does_not_count(path: Path) -> None:
     """Whoever reads without locks learns that somebody wrote."""
-    resting = RestingFile.at(path)
+    resting = ImmutableSqliteFile.at(path)
     assert resting is not None
     with pytest.raises(StorageError, match="changed while it was read"), resting.read():
         write(path).close()

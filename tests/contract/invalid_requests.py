@@ -1,6 +1,7 @@
 """Requests that nobody would send: random paths, parameters, bodies and headers, byte by byte over a socket.
 
-``python -m tests.contract.rubbish http://127.0.0.1:8080 10000`` sends some to a running service and counts answers.
+``python -m tests.contract.invalid_requests http://127.0.0.1:8080 10000`` sends some to a running service and counts
+answers.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 
-class Places:
+class RunSlots:
     """A fixed number of places for runs; whoever has to wait for one is counted. Safe for use by several threads."""
 
     def __init__(self, size: int) -> None:

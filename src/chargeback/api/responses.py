@@ -18,13 +18,13 @@ from chargeback.service.executor import Pieces, RequestContext
 _PIECE_BYTES = 2**18
 
 
-def json_answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """``value`` as JSON. Its shape is the endpoint's response model; checking millions of rows again would only cost
     time, a test compares them."""
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
-def rendered_answer(
+def rendered_response(
     name: str, rendered: Sequence[str], rest: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
 ) -> Response:
     """An object with the members ``rest``, and first a list whose items are JSON already."""
@@ -32,9 +32,9 @@ def rendered_answer(
     return Response(body, media_type="application/json", headers=headers)
 
 
-def page_answer(items: list[Any], total: int, *, page: int, page_size: int) -> Response:
+def page_response(items: list[Any], total: int, *, page: int, page_size: int) -> Response:
     """One page of a list in its envelope."""
-    return json_answer(
+    return json_response(
         {"items": items, "total": total, "page": page, "page_size": page_size, "pages": -(-total // page_size)}
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from chargeback.demo.scales import CLUSTER_PLAN, DAILY_BYTES, SCALES
+from chargeback.demo.sizes import CLUSTER_PLAN, DAILY_BYTES, SCALES
 
 
 def test_each_scale_is_larger_than_the_one_before() -> None:

@@ -20,7 +20,7 @@ from chargeback.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class RestingFile:
+class ImmutableSqliteFile:
     """A file of SQLite with everything in it, as it was when somebody looked."""
 
     path: Path
@@ -49,7 +49,7 @@ class RestingFile:
         engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         with engine.connect() as connection:
             yield connection
-        if RestingFile.at(self.path) != self:
+        if ImmutableSqliteFile.at(self.path) != self:
             raise StorageError("the control database cannot be used: it was changed while it was read without locks")
 
     def _open(self) -> sqlite3.Connection:

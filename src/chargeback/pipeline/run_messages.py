@@ -81,7 +81,7 @@ class RunCounts:
 
 
 @dataclass(slots=True, kw_only=True)
-class Account(RunCounts):
+class RunStats(RunCounts):
     """What a run has done and needed so far, for the metrics of the service.
 
     ``stage_seconds`` is the time spent in each stage; ``calls`` counts requests by source and HTTP status (``none``
@@ -101,7 +101,7 @@ class Progress:
     day: date | None = None
     done: int = 0
     total: int = 0
-    account: Account = field(default_factory=Account)
+    account: RunStats = field(default_factory=RunStats)
 
     @property
     def lines(self) -> int:
@@ -115,7 +115,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class RunResult(Account):
+class RunResult(RunStats):
     """What a run did. ``errors`` are sentences; a run with errors is not lost, only partial."""
 
     tenant: str

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from chargeback.demo.faults import Fault
-from chargeback.pipeline.events import Stage
-from chargeback.pipeline.job import ProgressWatch, StageClock, Tally
+from chargeback.pipeline.run_context import ProgressWatch, RunRecord, StageClock
+from chargeback.pipeline.run_messages import Stage
 from chargeback.sources.calls import CALLS
 from tests.support.deployments import Deployment
 
@@ -59,7 +59,7 @@ def test_an_error_of_many_days_is_one_error(deployment: Deployment, caplog: pyte
 
 def test_an_error_of_one_day_names_the_day() -> None:
     """A single day is named by itself; errors that are about no day stay as they are."""
-    tally = Tally(errors=["x", "listing failed"], days_of_errors={"x": [date(2026, 11, 1)]})
+    tally = RunRecord(errors=["x", "listing failed"], days_of_errors={"x": [date(2026, 11, 1)]})
     assert tally.described_errors() == ["2026-11-01: x", "listing failed"]
 
 

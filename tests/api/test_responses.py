@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from datetime import date
 
-from chargeback.api.answers import json_answer, page_answer
+from chargeback.api.responses import json_response, page_response
 
 
 def test_a_page_in_its_envelope() -> None:
     """Pages are counted upwards; an empty list has none."""
-    assert json.loads(bytes(page_answer([1], 101, page=2, page_size=100).body)) == {
+    assert json.loads(bytes(page_response([1], 101, page=2, page_size=100).body)) == {
         "items": [1],
         "total": 101,
         "page": 2,
         "page_size": 100,
         "pages": 2,
     }
-    assert json.loads(bytes(page_answer([], 0, page=1, page_size=100).body))["pages"] == 0
+    assert json.loads(bytes(page_response([], 0, page=1, page_size=100).body))["pages"] == 0
 
 
 def test_dates_are_written_as_dates() -> None:
     """JSON of plain values needs no model."""
-    answer = json_answer({"day": date(2026, 1, 31)}, status=202)
+    answer = json_response({"day": date(2026, 1, 31)}, status=202)
     assert (answer.status_code, bytes(answer.body)) == (202, b'{"day":"2026-01-31"}')

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from chargeback.cli.stopping import Stopper
+from chargeback.cli.shutdown import ShutdownHandler
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -15,7 +15,7 @@ def test_a_signal_stops_once(number: signal.Signals) -> None:
     """The first signal stops, in a thread of its own; afterwards signals do what they did before."""
     before = signal.getsignal(number)
     stopped: list[str] = []
-    stopper = Stopper(lambda: stopped.append(threading.current_thread().name))
+    stopper = ShutdownHandler(lambda: stopped.append(threading.current_thread().name))
     stopper.listen()
     signal.raise_signal(number)
     assert stopper.requested.is_set()
@@ -29,7 +29,7 @@ def test_the_end_without_a_signal() -> None:
     """Work that ends by itself is stopped all the same, and the signals are given back."""
     before = signal.getsignal(signal.SIGTERM)
     stopped = threading.Event()
-    stopper = Stopper(stopped.set)
+    stopper = ShutdownHandler(stopped.set)
     stopper.listen()
     stopper.finish()
     assert stopped.is_set()
@@ -40,7 +40,7 @@ def test_whoever_waits_for_the_end_may_finish_at_once() -> None:
     """The end that another thread asks for can be waited for as soon as it is known."""
     for _ in range(300):
         stopped = threading.Event()
-        stopper = Stopper(stopped.set)
+        stopper = ShutdownHandler(stopped.set)
         asking = threading.Thread(target=stopper.request)
         asking.start()
         stopper.requested.wait()

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chargeback.api.serving import create_app_from
+from chargeback.api.app_factory import create_app_from
 from chargeback.config import load_configuration
 from chargeback.store.queries.cancellation import CancellationToken
 from tests.support.serving import served

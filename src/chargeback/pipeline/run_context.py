@@ -13,7 +13,7 @@ from typing import Any, Final
 from chargeback.config import Tenant
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import Clock, DayRange, utc_now
-from chargeback.pipeline.events import Account, Progress, RunCounts, RunRequest, Stage, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunCounts, RunRequest, RunStats, Stage, StopSignal
 from chargeback.sources.calls import CALLS, Calls
 from chargeback.store.control import days as states
 from chargeback.store.control.lease import Lease
@@ -31,7 +31,7 @@ EVERYTHING: Final = "the inventory"
 
 
 @dataclass
-class Tally(RunCounts):
+class RunRecord(RunCounts):
     """What a run has done so far, and what went wrong. ``unlisted`` are the types that could not be listed, and why;
     ``days_of_errors`` has the days of each error that is about days."""
 
@@ -89,7 +89,7 @@ class ProgressWatch:
 
 
 @dataclass
-class Job:
+class RunContext:
     """Everything that the stages of one run share.
 
     ``today`` is the UTC day on which the run began, and stays so when midnight passes; ``now`` tells the present.
@@ -103,7 +103,7 @@ class Job:
     stop: StopSignal
     listener: Callable[[Progress], None]
     now: Clock = utc_now
-    tally: Tally = field(default_factory=Tally)
+    tally: RunRecord = field(default_factory=RunRecord)
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)
     progress: ProgressWatch = field(default_factory=ProgressWatch)
@@ -130,10 +130,10 @@ class Job:
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener where the run is."""
         self.progress.step()
-        self.listener(Progress(self.tenant.name, stage, day, done, total, Account(**self.account())))
+        self.listener(Progress(self.tenant.name, stage, day, done, total, RunStats(**self.account())))
 
     def account(self) -> dict[str, Any]:
-        """Return what the run has done and needed so far, as the fields of an :class:`Account`."""
+        """Return what the run has done and needed so far, as the fields of an :class:`RunStats`."""
         calls = {key: count - self.calls_before.get(key, 0) for key, count in CALLS.read().items()}
         return {
             **{counter.name: getattr(self.tally, counter.name) for counter in fields(RunCounts)},
@@ -145,7 +145,7 @@ class Job:
         """Return whether the run made progress lately; one that hangs gives up its lease."""
         return self.progress.is_recent(STILL_SECONDS)
 
-    def trouble(self, error: str, day: date | None = None) -> None:
+    def record_error(self, error: str, day: date | None = None) -> None:
         """Record an error that the run survives. The same error of several days is one error, logged once; the days
         after the first are logged at DEBUG."""
         if day is None:
@@ -168,7 +168,7 @@ class Job:
         except Exception as error:
             log.exception("tenant %s: the work on %s failed", self.tenant.name, day)
             problem = f"internal error: {type(error).__name__}"
-            self.trouble(problem, day)
+            self.record_error(problem, day)
             with self.lease.write() as connection:
                 states.save_day(connection, day, error=problem)
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.money import render
-from chargeback.store.queries.text import csv_json, csv_text, decimal_text, instant_text, json_object, json_text
+from chargeback.store.queries.sql_format import csv_json, csv_text, decimal_text, instant_text, json_object, json_text
 from tests.store.queries.conftest import Ask
 
 FORMULAS = st.sampled_from("=+-@'\";\t\r\n")
