@@ -19,7 +19,7 @@ from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
-from chargeback.store.control import inventory as shelves
+from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import tags
 from chargeback.store.control.days import save_day
 from chargeback.store.control.lease import Owner, acquire
@@ -85,8 +85,8 @@ def generate(shape: Shape, folder: Path) -> None:
     with lease.kept_alive():
         rows = _calculate(store, shape, lease.epoch)
         with lease.write() as connection:
-            shelves.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
-            shelves.ensure_known(connection, utc_now())
+            inventory_store.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
+            inventory_store.ensure_known(connection, utc_now())
             tags.write_many(connection, TENANT_ID, _tags(shape), created_by="benchmarks", override=False)
             for day, (count, of_topics) in rows.items():
                 save_day(

@@ -11,7 +11,7 @@ import pytest
 from chargeback.cli.display import print_days, print_findings, print_problems, print_results
 from chargeback.ecosystems.contract import Finding
 from chargeback.errors import Problem
-from chargeback.pipeline.run_messages import Outcome, RunResult
+from chargeback.pipeline.run_messages import RunOutcome, RunResult
 from chargeback.recompute.verify import DayCheck
 
 
@@ -27,7 +27,7 @@ def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_results_and_their_errors(capsys: pytest.CaptureFixture[str]) -> None:
     """A run is a line of counts; its errors go to standard error with the tenant."""
-    partial = Outcome.COMPLETED_WITH_ERRORS
+    partial = RunOutcome.COMPLETED_WITH_ERRORS
     print_results(
         [
             RunResult(

@@ -22,7 +22,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Outcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock
@@ -93,7 +93,7 @@ def deployed(
             # What is billed but gone counts as deleted from the second look on.
             for names in ([name for name in tenants if name in RUN], ["acme"]):
                 results = engine.run_once(names, RunRequest())
-                assert all(result.outcome is Outcome.COMPLETED for result in results), results
+                assert all(result.outcome is RunOutcome.COMPLETED for result in results), results
             with served(create_app_from(configuration, "both", engine, clock)) as address:
                 yield Deployment(address, configuration, engine, today, clock)
         finally:

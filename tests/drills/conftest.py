@@ -6,8 +6,8 @@ import pytest
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import Outcome as Ending
-from tests.drills.ledger import TODAY, Outcome
+from chargeback.pipeline.run_messages import RunOutcome as Ending
+from tests.drills.ledger import TODAY, RunOutcome
 from tests.support.deployments import DAYS, Deployment, deployment, server
 
 __all__ = ["deployment", "server"]
@@ -20,11 +20,11 @@ def organisation() -> Organisation:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def undisturbed(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
     """What a tenant of the same organisation has that was calculated in peace."""
     with DemoServer(organisation) as server:
         tenant = Deployment(server, tmp_path_factory.mktemp("undisturbed"))
         assert tenant.run().outcome is Ending.COMPLETED
-        outcome = Outcome.of(tenant.store)
+        outcome = RunOutcome.of(tenant.store)
         tenant.store.close()
     return outcome

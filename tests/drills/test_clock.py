@@ -19,7 +19,7 @@ from chargeback.store.control.lease import Owner
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
 from tests.drills.cases import cases
-from tests.drills.ledger import TODAY, Ledger, Outcome
+from tests.drills.ledger import TODAY, Ledger, RunOutcome
 from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
 from tests.support.runs import Ended, recorded_runs, run_to_its_end
@@ -52,7 +52,7 @@ RARELY = (
 
 @cases(OFTEN, RARELY)
 def test_a_clock_that_is_put_right(
-    case: Case, server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+    case: Case, server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """A run under the wrong clock says so and changes nothing; in the end there is what a tenant has whose clock was
     always right, and nothing waits for the wrong time."""
@@ -99,7 +99,7 @@ def _nothing_is_ahead(deployment: Deployment) -> None:
 
 
 def test_the_service_does_not_wait_for_the_wrong_time(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
 ) -> None:
     """A worker that respects a pause between runs begins at once, though the last run seems to end in two days."""
     deployment = Deployment.within(server, tmp_path / "served")
@@ -121,7 +121,7 @@ def test_the_service_does_not_wait_for_the_wrong_time(
 
 
 def test_a_lease_of_the_wrong_time_is_nobodys(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
 ) -> None:
     """A process of another host died under a clock that was two days ahead: its tenant is not locked until then."""
     deployment = Deployment.within(server, tmp_path / "locked")
@@ -150,7 +150,7 @@ def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger
         for each in (deployment, peaceful):
             ended = run_to_its_end(each.config_file)
             assert ended.code == 0, ended.said
-        drill.compare(Outcome.of(peaceful.store), deployment.store)
+        drill.compare(RunOutcome.of(peaceful.store), deployment.store)
     for each in (deployment, peaceful):
         each.store.close()
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import Outcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome as Ending
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.facts.tables import USAGE_TABLE, read_day
-from tests.drills.ledger import Ledger, Outcome
+from tests.drills.ledger import Ledger, RunOutcome
 from tests.drills.ledger import tries as tried
 from tests.support.deployments import Deployment
 from tests.support.runs import run_to_its_end
@@ -21,7 +21,7 @@ _NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}
 
 @tried(1, 3)
 def test_metrics_are_away_during_a_recalculation(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """However often everything is recalculated meanwhile, and also when the metrics have forgotten everything when
     they are back, each day keeps its measurements and its rows."""
@@ -46,7 +46,7 @@ def test_metrics_are_away_during_a_recalculation(
 
 @tried(1, 3)
 def test_an_optional_listing_fails_once(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """Days that were calculated without knowing whose statements are whose say so; with the next listing they have
     what an undisturbed tenant has, although the metrics are away by then."""

@@ -12,7 +12,7 @@ import pytest
 from chargeback.demo.server import DemoServer
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE
 from chargeback.store.facts.upkeep import STAMP
-from tests.drills.ledger import Ledger, Outcome, tries
+from tests.drills.ledger import Ledger, RunOutcome, tries
 from tests.support.damage import DAMAGES, file_of
 from tests.support.deployments import Deployment
 from tests.support.installations import Installation, Service
@@ -23,7 +23,7 @@ ENDPOINTS = {BILLING_TABLE: "/tenants/acme/billing", CHARGEBACKS_TABLE: "/tenant
 @tries(1, 5)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_lost_file(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, damage: str, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, damage: str, tries: int
 ) -> None:
     """A file of a random day, of bills and of chargebacks in turn, while the API runs beside."""
     seed = random.SystemRandom().randrange(2**32)

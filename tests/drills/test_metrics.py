@@ -15,11 +15,11 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline.overlay import topic_plan
-from chargeback.pipeline.run_messages import Outcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome as Ending
 from chargeback.recompute.verify import ATTRIBUTED, verify, verify_topics
 from chargeback.store.control import days
 from tests.drills.cases import cases
-from tests.drills.ledger import TODAY, Ledger, Outcome
+from tests.drills.ledger import TODAY, Ledger, RunOutcome
 from tests.support.deployments import Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
 
@@ -86,7 +86,7 @@ def _deployment(server: DemoServer, folder: Path) -> Deployment:
 
 @cases(OFTEN, RARELY)
 def test_broken_metrics(
-    case: Case, server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+    case: Case, server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """Days wait for the metrics with the reason on record; the next run has everything; and with the fault again, what
     is calculated stays as it is."""
@@ -138,7 +138,7 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
 
 
 def test_days_that_went_without_metrics_come_back(
-    server: DemoServer, tmp_path: Path, undisturbed: Outcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
 ) -> None:
     """After three failing runs the days are calculated without metrics, and say so; once the metrics answer they are
     calculated again by themselves."""
@@ -148,7 +148,7 @@ def test_days_that_went_without_metrics_come_back(
         assert [run_to_its_end(deployment.config_file).code for _ in range(3)] == [1, 1, 1]
         states = deployment.states()
         assert all(state.chargeback_calculated and days.METRICS in state.incomplete for state in states)
-        without = Outcome.of(deployment.store)
+        without = RunOutcome.of(deployment.store)
         assert "METRICS_UNAVAILABLE" in without.rows["allocation_detail"].to_pylist()
         server.faults.clear()
         ended = run_to_its_end(deployment.config_file)

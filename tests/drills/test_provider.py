@@ -12,10 +12,10 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import Outcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome as Ending
 from chargeback.recompute.verify import verify
 from tests.drills.cases import cases
-from tests.drills.ledger import Ledger, Outcome
+from tests.drills.ledger import Ledger, RunOutcome
 from tests.support.deployments import Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
 
@@ -83,7 +83,7 @@ RARELY = (
 
 @cases(OFTEN, RARELY)
 def test_a_broken_provider(
-    case: Case, organisation: Organisation, tmp_path: Path, undisturbed: Outcome, ledger: Ledger, tries: int
+    case: Case, organisation: Organisation, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """The run under the fault ends as the table says; the one after it has everything; and with the fault again, what
     is calculated stays as it is."""
@@ -144,7 +144,7 @@ def _run_again_under(case: Case, deployment: Deployment) -> None:
     assert recorded_runs(deployment.store)[-1].outcome == case.ends
 
 
-def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: Outcome) -> None:
+def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: RunOutcome) -> None:
     """What is calculated adds up, and is what it will be in the end."""
     assert not [check for check in verify(deployment.store) if check.is_wrong]
     rows = undisturbed.rows.to_pylist()

@@ -17,7 +17,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY
 from chargeback.recompute.verify import verify
 from chargeback.store.control.inventory import read_inventory
-from tests.drills.ledger import TODAY, Ledger, Outcome
+from tests.drills.ledger import TODAY, Ledger, RunOutcome
 from tests.support.databases import KINDS, scratch_database
 from tests.support.deployments import DAYS, Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
@@ -84,7 +84,9 @@ def odd_principals(cluster: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_odd_texts(kind: str, organisation: Organisation, tmp_path: Path, undisturbed: Outcome, ledger: Ledger) -> None:
+def test_odd_texts(
+    kind: str, organisation: Organisation, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
+) -> None:
     """Every day is gathered and calculated, to the last digit; with sensible texts again, nothing odd is left of it."""
     with (
         DemoServer(organisation) as server,

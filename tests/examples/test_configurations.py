@@ -25,7 +25,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.model.money import total
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Outcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.recompute.verify import verify
 from chargeback.store.tenant import open_store
 from tests.support.clock import NOW, TODAY, FixedClock
@@ -115,7 +115,7 @@ def test_an_example_runs(
     """As it stands, with nothing but the address of its metrics, it bills and allocates every day of its window."""
     monkeypatch.setenv("METRICS_URL", prometheus.url)
     with run_pipeline(copied(name, tmp_path), tenant) as ran:
-        assert ran.result.outcome is Outcome.COMPLETED, ran.result.errors
+        assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
         checks = ran.checks()
         assert len(checks) == LOOKBACK_DAYS - 1
         assert all(check.state == "calculated" and check.difference == 0 and check.billing > 0 for check in checks)
@@ -146,7 +146,7 @@ def test_three_kinds_of_bill_in_one_service(
                 sums = {name: _sums(client, name) for name in configuration.tenants}
         finally:
             engine.stop()
-    assert [result.outcome for result in results] == [Outcome.COMPLETED] * 3
+    assert [result.outcome for result in results] == [RunOutcome.COMPLETED] * 3
     assert [summary["tenant_name"] for summary in summaries] == ["acme", "databases", "kafka-prod"]
     assert all(billed == charged > 0 for billed, charged in sums.values())
     for tenant in configuration.tenants.values():

@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from chargeback.errors import SourcePartial, SourceUnavailable, StorageError
 from chargeback.model.inventory import Inventory, Resource
-from chargeback.pipeline.run_messages import Outcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.days import METRICS, listing
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.schema import days
@@ -44,7 +44,7 @@ def test_recalculating_without_metrics_keeps_evidence_and_split(laboratory: Labo
     laboratory.sources.fault = AWAY
     for _ in range(3):
         result = laboratory.run(RECALCULATE)
-        assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert any("HTTP 503" in error and "the stored measurements are kept" in error for error in result.errors)
         assert laboratory.stored(CHARGEBACKS_TABLE).equals(rows)
     laboratory.sources.fault, laboratory.sources.totals = None, {}
@@ -59,9 +59,9 @@ def test_a_smaller_answer_is_taken_only_by_a_request_that_says_so(laboratory: La
     """A recalculation keeps the richer measurements, and says so; one that accepts less takes what there is."""
     laboratory.run()
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-b"): 5}}
-    assert laboratory.run(RECALCULATE).outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert laboratory.run(RECALCULATE).outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert laboratory.charged() == {"sa-a": "90", "sa-b": "10"}
-    assert laboratory.run(ACCEPT_LESS).outcome is Outcome.COMPLETED
+    assert laboratory.run(ACCEPT_LESS).outcome is RunOutcome.COMPLETED
     assert laboratory.charged() == {"sa-b": "100"}
 
 
@@ -94,9 +94,9 @@ def test_owners_that_could_not_be_listed_get_what_is_theirs_later(laboratory: La
     """A listing that failed once is made good when it succeeds, although the metrics have forgotten the day."""
     sources = laboratory.sources
     pool = Resource("lfcp-1", "flink_compute_pool")
-    job = Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-a")
+    run = Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-a")
     etl = Resource("s-2", STATEMENT, "etl", "lfcp-1", "sa-b")
-    sources.listed = Inventory([*sources.listed.resources, pool, job, etl], sources.listed.identities)
+    sources.listed = Inventory([*sources.listed.resources, pool, run, etl], sources.listed.identities)
     sources.unlisted = {STATEMENT: "HTTP 403"}
     sources.lines[DAY] = [line("1000", resource="lfcp-1", product="FLINK_NUM_CFUS")]
     sources.totals = {"flink_cfu_minutes_by_statement": {("lfcp-1", "job"): 3, ("lfcp-1", "etl"): 1}}

@@ -11,7 +11,7 @@ from chargeback.config.settings import LoggingSettings
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.child import ChildProcesses, Messenger, RunningChild
 from chargeback.pipeline.executor import Assignment
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, RunResult, RunStats, Stage, StopReason
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import Owner, acquire
 from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
@@ -32,7 +32,7 @@ def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:
     for rows in range(20_000):
         messenger.show(progress(rows))
     assert time.monotonic() - began < 30
-    messenger.finish(RunResult("acme", Outcome.COMPLETED, lines=7), 0.01)
+    messenger.finish(RunResult("acme", RunOutcome.COMPLETED, lines=7), 0.01)
     messages: list[Any] = []
     while not (messages and isinstance(messages[-1], RunResult)):
         messages.append(mine.recv())
@@ -46,7 +46,7 @@ def test_a_parent_that_is_gone_is_no_error() -> None:
     mine.close()
     messenger = Messenger(theirs)
     messenger.show(progress(1))
-    messenger.finish(RunResult("acme", Outcome.COMPLETED), 30)
+    messenger.finish(RunResult("acme", RunOutcome.COMPLETED), 30)
 
 
 def started(deployment: Deployment, *, epochs_ago: int = 0) -> RunningChild:
@@ -63,7 +63,7 @@ def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
     """The parent hears where the run is, and has its result; the run is recorded and the lease is free."""
     heard: list[Progress] = []
     result = started(deployment).wait(heard.append)
-    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert heard[-1].rows == result.chargeback_rows_written == deployment.all_rows().num_rows > 0
     assert recorded_runs(deployment.store) == [Recorded("completed", ())]
     acquire(deployment.store.control, Owner.this_process())
@@ -77,7 +77,7 @@ def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
     assert process.name == "chargeback run acme"
     process.kill()
     result = running.wait(lambda _: None)
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is RunOutcome.FAILED
     assert result.errors == ("the process of the run ended unexpectedly (exit code -9)",)
     assert multiprocessing.active_children() == []
 
@@ -88,18 +88,18 @@ def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
     running = started(deployment)
 
     def stop(_: Progress) -> None:
-        running.stop(StopReason(Outcome.INTERRUPTED, "the worker is going down"))
+        running.stop(StopReason(RunOutcome.INTERRUPTED, "the worker is going down"))
         running.stop()
 
     result = running.wait(stop)
-    assert (result.outcome, result.errors) == (Outcome.INTERRUPTED, ("the worker is going down",))
+    assert (result.outcome, result.errors) == (RunOutcome.INTERRUPTED, ("the worker is going down",))
     assert recorded_runs(deployment.store) == [Recorded("interrupted", ("the worker is going down",))]
 
 
 def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deployment) -> None:
     """The run fails before it begins, and leaves no record."""
     result = started(deployment, epochs_ago=1).wait(lambda _: None)
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is RunOutcome.FAILED
     assert "lease" in result.errors[0]
     assert recorded_runs(deployment.store) == []
     assert not deployment.store.facts.exist()

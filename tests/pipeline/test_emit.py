@@ -23,7 +23,7 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY, DayRange, utc_today
 from chargeback.model.money import total
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, Stage, StopSignal
 from chargeback.store.control.emissions import Emission, read_emissions
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from tests.emitters.plugins import installed
@@ -96,7 +96,7 @@ def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
 def emitted(deployment: Emitting) -> Emitting:
     """A tenant whose first run has written its files."""
     deployment.emitters(finance())
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     deployment.changed()
     return deployment
 
@@ -118,7 +118,7 @@ def test_the_stage_is_told(emitted: Emitting) -> None:
 
 def test_a_second_run_writes_nothing(emitted: Emitting) -> None:
     """What has not changed is left alone."""
-    assert emitted.run().outcome is Outcome.COMPLETED
+    assert emitted.run().outcome is RunOutcome.COMPLETED
     assert emitted.changed() == set()
 
 
@@ -168,7 +168,7 @@ def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting
         deployment.emitters(tiny(deployment, broken_on=str(DAY)), finance())
         for attempts in (1, 2):
             result = deployment.run()
-            assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+            assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
             assert result.errors == (f"emitter tiny: {DAY}: the printer is on fire",)
             failed = deployment.emissions("tiny")[DAY]
             assert (failed.state, failed.attempts, failed.error) == ("failed", attempts, "the printer is on fire")
@@ -176,7 +176,7 @@ def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting
         assert deployment.ended("tiny") == states | {DAY: "failed"}
         assert deployment.ended() == states
         deployment.emitters(tiny(deployment, colour="red"), finance())
-        assert deployment.run().outcome is Outcome.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
         assert deployment.ended("tiny") == states
 
 
@@ -209,7 +209,7 @@ def test_a_place_that_cannot_be_written(deployment: Emitting) -> None:
     assert len(result.errors) == len(WINDOW)
     assert all("cannot be written" in error for error in result.errors)
     deployment.out.unlink()
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert len(deployment.changed()) == len(WINDOW)
 
 
@@ -222,10 +222,10 @@ def test_a_stopped_run_keeps_what_is_written(deployment: Emitting) -> None:
         if progress.stage is Stage.EMITTING and progress.done == 2:
             stop.set()
 
-    assert deployment.run(stop=stop, listener=listen).outcome is Outcome.INTERRUPTED
+    assert deployment.run(stop=stop, listener=listen).outcome is RunOutcome.INTERRUPTED
     assert deployment.ended() == dict.fromkeys(WINDOW[:2], "emitted")
     assert len(deployment.changed()) == 2
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert deployment.changed() == {f"acme_{day}.csv" for day in WINDOW[2:]}
 
 
@@ -240,7 +240,7 @@ def test_a_hanging_emitter_ends_with_the_run(deployment: Emitting, tmp_path: Pat
     with installed(tmp_path):
         deployment.emitters(tiny(deployment, hangs=True))
         began = time.monotonic()
-        assert deployment.run(stop=stop, listener=listen).outcome is Outcome.INTERRUPTED
+        assert deployment.run(stop=stop, listener=listen).outcome is RunOutcome.INTERRUPTED
     assert time.monotonic() - began < 40
     assert deployment.ended("tiny") == {}
 

@@ -28,7 +28,7 @@ ROWS = 20_000
 
 
 @pytest.fixture
-def job(deployment: Deployment) -> RunContext:
+def run(deployment: Deployment) -> RunContext:
     """A run of a tenant that has a day of many rows."""
     deployment.store.facts.create()
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
@@ -39,9 +39,9 @@ def job(deployment: Deployment) -> RunContext:
     )
 
 
-def test_everything_there_is_to_ask(job: RunContext) -> None:
+def test_everything_there_is_to_ask(run: RunContext) -> None:
     """Rows, text, sums and inventory of one day."""
-    with facts_for(job) as facts:
+    with facts_for(run) as facts:
         facts.check()
         assert sum(batch.num_rows for batch in facts.rows(PERIOD)) == ROWS
         assert b"".join(facts.csv(PERIOD)).count(b"\r\n") == ROWS + 1
@@ -52,30 +52,30 @@ def test_everything_there_is_to_ask(job: RunContext) -> None:
         assert facts.existing([DAY])[DAY].resources == {}
 
 
-def test_a_stream_ends_when_the_run_is_asked_to(job: RunContext) -> None:
+def test_a_stream_ends_when_the_run_is_asked_to(run: RunContext) -> None:
     """What is under way is interrupted, what has not begun does not begin, and it is told as a stop."""
-    with facts_for(job) as facts:
+    with facts_for(run) as facts:
         rows = facts.rows(PERIOD)
         next(rows)
-        job.stop.set()
+        run.stop.set()
         for ask in (facts.check, lambda: list(facts.rows(PERIOD)), lambda: facts.existing([DAY])):
             with pytest.raises(Stopped):
                 ask()
         rows.close()  # type: ignore[attr-defined]
 
 
-def test_a_query_is_cancelled_in_the_background(job: RunContext) -> None:
+def test_a_query_is_cancelled_in_the_background(run: RunContext) -> None:
     """An emitter that never checks is interrupted in the middle of a query."""
-    with facts_for(job) as facts:
+    with facts_for(run) as facts:
         token: CancellationToken = facts._token
-        job.stop.set()
+        run.stop.set()
         wait_until(lambda: token.cancelled)
 
 
-def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(job: RunContext) -> None:
+def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(run: RunContext) -> None:
     """Nobody asked the run to stop, so it is no stop."""
     token, engine = CancellationToken(), QueryEngine()
-    facts = StoredFacts(job.store, engine, token, job.check)
+    facts = StoredFacts(run.store, engine, token, run.check)
     token.cancel()
     with pytest.raises(QueryTimeout):
         list(facts.csv(PERIOD))

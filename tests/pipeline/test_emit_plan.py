@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from chargeback.pipeline.emit_plan import EmitterSchedule, Plan, plan
+from chargeback.pipeline.emit_plan import EmissionPlan, EmitterSchedule, plan
 from chargeback.store.control.emissions import Emission, EmissionState
 from tests.support.facts import days_from
 
@@ -18,7 +18,7 @@ DAILY = EmitterSchedule("finance", "daily", "settings", date.min, date.min)
 WEEKLY = replace(DAILY, aggregation="weekly")
 
 
-def done(planned: Plan, state: EmissionState = EmissionState.EMITTED) -> dict[date, Emission]:
+def done(planned: EmissionPlan, state: EmissionState = EmissionState.EMITTED) -> dict[date, Emission]:
     """What is known after everything that was due has ended in ``state``, and what was skipped is recorded."""
     found = {
         due.period.start: Emission("finance", due.period.start, state, due.version, due.attempts + 1)
@@ -27,7 +27,7 @@ def done(planned: Plan, state: EmissionState = EmissionState.EMITTED) -> dict[da
     return found | {emission.tracking_date: emission for emission in planned.skipped}
 
 
-def starts(planned: Plan) -> list[date]:
+def starts(planned: EmissionPlan) -> list[date]:
     """The first days of what is due."""
     return [due.period.start for due in planned.due]
 
@@ -36,7 +36,7 @@ def test_everything_is_due_once_oldest_first() -> None:
     """What is emitted is not due again."""
     first = plan(DAILY, DAYS, FILES, {})
     assert starts(first) == DAYS
-    assert plan(DAILY, DAYS, FILES, done(first)) == Plan([], [])
+    assert plan(DAILY, DAYS, FILES, done(first)) == EmissionPlan([], [])
 
 
 def test_what_failed_is_due_again_and_its_attempts_are_counted() -> None:
@@ -68,7 +68,7 @@ def test_a_week_is_due_while_it_grows() -> None:
 def test_a_day_that_waits_for_its_calculation_is_not_due() -> None:
     """It keeps what was emitted of it; its week is told from the rows that are there."""
     known = done(plan(WEEKLY, DAYS, FILES, {}))
-    assert plan(WEEKLY, DAYS[:3] + DAYS[4:], FILES, known) == Plan([], [])
+    assert plan(WEEKLY, DAYS[:3] + DAYS[4:], FILES, known) == EmissionPlan([], [])
     assert starts(plan(DAILY, DAYS[1:], FILES, {})) == DAYS[1:]
 
 
@@ -80,7 +80,7 @@ def test_days_beyond_the_lookback_are_skipped() -> None:
     assert [(each.tracking_date, each.state, each.error) for each in planned.skipped] == [
         (day, "skipped", "older than lookback_days") for day in DAYS[:3]
     ]
-    assert plan(short, DAYS, FILES, done(planned)) == Plan([], [])
+    assert plan(short, DAYS, FILES, done(planned)) == EmissionPlan([], [])
     assert starts(plan(DAILY, DAYS, FILES, done(planned))) == DAYS[:3]
 
 
@@ -90,7 +90,7 @@ def test_a_failure_that_leaves_the_lookback_is_not_tried_any_more() -> None:
     everything = plan(DAILY, DAYS, FILES, {})
     (skipped,) = plan(later, DAYS, FILES, done(everything, EmissionState.FAILED)).skipped
     assert skipped.tracking_date == MONDAY
-    assert plan(later, DAYS, FILES, done(everything)) == Plan([], [])
+    assert plan(later, DAYS, FILES, done(everything)) == EmissionPlan([], [])
     (changed,) = plan(later, DAYS, FILES | {MONDAY: "new"}, done(everything)).skipped
     assert changed.tracking_date == MONDAY
 
@@ -111,14 +111,14 @@ def test_a_week_that_retention_has_begun_to_remove_is_left_alone(known: dict[dat
 
 def test_only_the_newest() -> None:
     """All others are skipped; yesterday's newest stays as it was."""
-    wishes = replace(DAILY, newest_only=True)
-    first = plan(wishes, DAYS[:-1], FILES, {})
+    schedule = replace(DAILY, newest_only=True)
+    first = plan(schedule, DAYS[:-1], FILES, {})
     assert starts(first) == [DAYS[-2]]
     assert len(first.skipped) == len(DAYS) - 2
-    second = plan(wishes, DAYS, FILES, done(first))
+    second = plan(schedule, DAYS, FILES, done(first))
     assert (starts(second), second.skipped) == ([DAYS[-1]], [])
 
 
 def test_no_calculated_day_is_nothing() -> None:
     """A tenant that has never been calculated has nothing to emit."""
-    assert plan(replace(DAILY, newest_only=True), [], {}, {}) == Plan([], [])
+    assert plan(replace(DAILY, newest_only=True), [], {}, {}) == EmissionPlan([], [])

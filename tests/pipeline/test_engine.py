@@ -14,7 +14,7 @@ from chargeback.config import Configuration, load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest
 from chargeback.store.control import schema
 from chargeback.store.control.lease import Owner, acquire
 from tests.support.deployments import Deployment
@@ -63,7 +63,7 @@ def test_a_run_is_a_child_process_that_reports_and_is_logged(
     caplog.set_level(logging.INFO)
     heard: list[Progress] = []
     (result,) = start(heard.append).run_once(["acme"], RunRequest())
-    assert result.outcome is Outcome.COMPLETED
+    assert result.outcome is RunOutcome.COMPLETED
     assert heard[-1].rows == result.chargeback_rows_written > 0
     assert (
         f"Tenant acme: gathered={result.dates_gathered}, pending={result.dates_pending}, "
@@ -77,7 +77,7 @@ def test_a_partial_run_is_logged_with_its_errors(
     """A run with errors says which."""
     deployment.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
     (result,) = start().run_once(["acme"], RunRequest())
-    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert "Tenant acme completed with errors: [" in caplog.text
 
 
@@ -103,11 +103,11 @@ def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callab
     """The run ends with the specified words, however long the provider would have taken."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
     (result,) = start(tenant_execution_timeout_seconds=2).run_once(["acme"], RunRequest())
-    assert (result.outcome, result.errors) == (Outcome.TIMED_OUT, ("Execution timed out after 2s",))
+    assert (result.outcome, result.errors) == (RunOutcome.TIMED_OUT, ("Execution timed out after 2s",))
     deployment.server.faults.clear()
     eventually(lambda: outcomes(deployment)[-1] == "timed_out")
     (again,) = start().run_once(["acme"], RunRequest())
-    assert again.outcome is Outcome.COMPLETED
+    assert again.outcome is RunOutcome.COMPLETED
 
 
 def test_failures_suspend_the_tenant_with_an_alert(

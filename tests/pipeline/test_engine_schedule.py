@@ -19,7 +19,7 @@ from chargeback.errors import EngineBusy, LeaseHeld, SchemaError, StorageError
 from chargeback.model.days import utc_now
 from chargeback.pipeline import engine as engine_module
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Outcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control import runs, schema
 from chargeback.store.tenant import TenantStore, open_store
 from tests.config.conftest import tenant
@@ -250,4 +250,4 @@ def test_stopping_ends_runs_and_waits(configuration: Configuration, start: Calla
     eventually(lambda: len(executor.started) == 1 and engine._places.waiting == 1)
     engine.stop()
     assert len(executor.started) == 1
-    assert executor.started[0]._outcome is Outcome.INTERRUPTED
+    assert executor.started[0]._outcome is RunOutcome.INTERRUPTED

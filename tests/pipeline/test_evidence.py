@@ -17,7 +17,7 @@ from chargeback.ecosystems.confluent_cloud.usage import Totals, usage_table
 from chargeback.ecosystems.contract import MeasuredUsage
 from chargeback.errors import SourcePartial, SourceUnavailable
 from chargeback.model.inventory import Inventory, Resource
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted, kept, richer_of
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored, richer_of
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -122,21 +122,21 @@ def facts(tmp_path: Path) -> Iterator[FactTables]:
     yield tables
 
 
-def fetched(sources: Sources, facts: FactTables, wanted: Sequence[Wanted], *, workers: int = 1) -> list[DayUsage]:
+def fetched(sources: Sources, facts: FactTables, wanted: Sequence[UsageRequest], *, workers: int = 1) -> list[DayUsage]:
     """The usage of these days."""
     with UsageFetcher(sources, CLUSTER, facts, workers=workers).fetching(wanted) as usages:
         return list(usages)
 
 
-def later_days(count: int) -> list[Wanted]:
+def later_days(count: int) -> list[UsageRequest]:
     """Days of which nothing is stored."""
-    return [Wanted(ANY_DAY + timedelta(days=number), use_stored=False) for number in range(1, count + 1)]
+    return [UsageRequest(ANY_DAY + timedelta(days=number), use_stored=False) for number in range(1, count + 1)]
 
 
 def test_stored_usage_that_is_enough_is_not_asked_for(facts: FactTables) -> None:
     """The source is asked only for days of which nothing is stored."""
     sources = Sources(totals=nested(LESS))
-    stored, new = fetched(sources, facts, [Wanted(ANY_DAY, use_stored=True), *later_days(1)])
+    stored, new = fetched(sources, facts, [UsageRequest(ANY_DAY, use_stored=True), *later_days(1)])
     assert stored.table is not None
     assert (values_of(stored.table), stored.is_new, stored.is_fetched) == (MORE, False, False)
     assert new.table is not None
@@ -147,8 +147,8 @@ def test_stored_usage_that_is_enough_is_not_asked_for(facts: FactTables) -> None
 def test_lost_usage_is_asked_for_again(facts: FactTables, caplog: pytest.LogCaptureFixture) -> None:
     """Where the file is gone there is nothing to compare with, and the log says so."""
     remove(Path(file_of(facts, USAGE_TABLE, ANY_DAY).path))
-    assert kept(facts, USAGE_TABLE, ANY_DAY) is None
-    (usage,) = fetched(Sources(totals=nested(LESS)), facts, [Wanted(ANY_DAY, use_stored=True)])
+    assert load_stored(facts, USAGE_TABLE, ANY_DAY) is None
+    (usage,) = fetched(Sources(totals=nested(LESS)), facts, [UsageRequest(ANY_DAY, use_stored=True)])
     assert usage.table is not None
     assert (values_of(usage.table), usage.is_new, usage.stored, usage.poorer) == (LESS, True, None, ())
     assert "evidence is lost and had anew" in caplog.text
@@ -157,10 +157,10 @@ def test_lost_usage_is_asked_for_again(facts: FactTables, caplog: pytest.LogCapt
 def test_less_than_is_stored_is_named_and_not_taken(facts: FactTables) -> None:
     """The measures of which the source has less are told, unless it is to replace what is stored."""
     sources = Sources(totals=nested(LESS))
-    (careful,) = fetched(sources, facts, [Wanted(ANY_DAY, use_stored=False)])
+    (careful,) = fetched(sources, facts, [UsageRequest(ANY_DAY, use_stored=False)])
     assert careful.table is not None
     assert (values_of(careful.table), careful.is_new, careful.poorer) == (MORE, False, ("bytes_in",))
-    (obedient,) = fetched(sources, facts, [Wanted(ANY_DAY, use_stored=False, replace=True)])
+    (obedient,) = fetched(sources, facts, [UsageRequest(ANY_DAY, use_stored=False, replace=True)])
     assert obedient.table is not None
     assert (values_of(obedient.table), obedient.is_new, obedient.poorer) == (LESS, True, ())
 
@@ -174,14 +174,14 @@ def test_less_of_what_nobody_is_known_to_have_used_is_compared_as_it_counts(fact
 
     sources = Sources(totals=nested(LESS))
     fetcher = UsageFetcher(sources, CLUSTER, facts, workers=1, resolve=everything_is_anothers)
-    with fetcher.fetching([Wanted(ANY_DAY, use_stored=False)]) as usages:
+    with fetcher.fetching([UsageRequest(ANY_DAY, use_stored=False)]) as usages:
         assert next(usages).poorer == ("another",)
 
 
 def test_a_source_that_is_away_is_asked_once(facts: FactTables) -> None:
     """The other days have the same error at once, and what is stored of them."""
     sources = Sources(fault=AWAY)
-    usages = fetched(sources, facts, [*later_days(5), Wanted(ANY_DAY, use_stored=False)])
+    usages = fetched(sources, facts, [*later_days(5), UsageRequest(ANY_DAY, use_stored=False)])
     assert sources.asked == 1
     assert [(usage.table, usage.error) for usage in usages] == [(None, AWAY)] * 6
     assert values_of(usages[-1].stored) == MORE

@@ -71,7 +71,7 @@ class Bills:
 
 
 @pytest.fixture
-def job(deployment: Deployment) -> RunContext:
+def run(deployment: Deployment) -> RunContext:
     """A run that has just begun."""
     deployment.store.facts.create()
     lease = acquire(deployment.store.control, Owner.this_process())
@@ -84,24 +84,24 @@ def job(deployment: Deployment) -> RunContext:
 DAY = TODAY - timedelta(days=7)
 
 
-def guard(gatherer: Bills, job: RunContext) -> GuardedGatherer:
+def guard(gatherer: Bills, run: RunContext) -> GuardedGatherer:
     """The gatherer as the pipeline is given it."""
-    settings = job.tenant.settings
-    context = TenantContext("acme", settings.tenant_id, settings.currency, job.today, job.stop, "")
+    settings = run.tenant.settings
+    context = TenantContext("acme", settings.tenant_id, settings.currency, run.today, run.stop, "")
     return GuardedGatherer("plugin made_up", gatherer, context, ())
 
 
-def test_a_foreign_currency_is_an_error_of_its_day(job: RunContext, deployment: Deployment) -> None:
+def test_a_foreign_currency_is_an_error_of_its_day(run: RunContext, deployment: Deployment) -> None:
     """Lines in another currency than the tenant's are never mixed in; other days are kept."""
-    gather(job, guard(Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}), job))
+    gather(run, guard(Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}), run))
     expected = "plugin made_up: billing: line 2: currency should be USD, the tenant's, not str 'EUR'"
-    assert job.tally.described_errors() == [f"{DAY}: {expected}"]
+    assert run.record.described_errors() == [f"{DAY}: {expected}"]
     assert not deployment.state(DAY).billing_gathered
     assert deployment.state(DAY).error == expected
     assert deployment.state(DAY - timedelta(days=1)).resources_gathered
 
 
-def test_a_day_that_is_answered_twice_is_not_calculated(job: RunContext, deployment: Deployment) -> None:
+def test_a_day_that_is_answered_twice_is_not_calculated(run: RunContext, deployment: Deployment) -> None:
     """Neither the first answer nor an empty second one passes for the bill of the day."""
 
     class Twice(Bills):
@@ -110,66 +110,66 @@ def test_a_day_that_is_answered_twice_is_not_calculated(job: RunContext, deploym
             yield GatheredDay(DAY)
 
     for _ in range(2):
-        job.tally = RunRecord()
-        gather(job, guard(Twice(), job))
-        (error,) = job.tally.described_errors()
+        run.record = RunRecord()
+        gather(run, guard(Twice(), run))
+        (error,) = run.record.described_errors()
         assert error.startswith(f"{DAY}: plugin made_up: billing: the day was answered twice")
         assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
-    gather(job, guard(Bills(), job))
+    gather(run, guard(Bills(), run))
     assert deployment.state(DAY).billing_gathered
 
 
-def test_an_error_that_nobody_foresaw_is_one_of_its_day(job: RunContext, deployment: Deployment) -> None:
+def test_an_error_that_nobody_foresaw_is_one_of_its_day(run: RunContext, deployment: Deployment) -> None:
     """The other days are gathered."""
-    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, total_cost="one")])}))
-    assert job.tally.described_errors() == [f"{DAY}: {deployment.state(DAY).error}"]
-    assert job.tally.errors[0].startswith("internal error: ")
-    assert job.tally.gathering_error is None
+    gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, total_cost="one")])}))
+    assert run.record.described_errors() == [f"{DAY}: {deployment.state(DAY).error}"]
+    assert run.record.errors[0].startswith("internal error: ")
+    assert run.record.gathering_error is None
     assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
 
 
-def test_a_day_with_an_error_keeps_what_is_stored(job: RunContext, deployment: Deployment) -> None:
+def test_a_day_with_an_error_keeps_what_is_stored(run: RunContext, deployment: Deployment) -> None:
     """A day that cannot be trusted now stays as it was gathered before."""
-    gather(job, Bills())
-    gather(job, Bills({DAY: GatheredDay(DAY, error="it spans several days")}))
+    gather(run, Bills())
+    gather(run, Bills({DAY: GatheredDay(DAY, error="it spans several days")}))
     state = deployment.state(DAY)
     assert (state.billing_gathered, state.billing_lines, state.error) == (True, 1, "it spans several days")
 
 
 def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave(
-    job: RunContext, deployment: Deployment
+    run: RunContext, deployment: Deployment
 ) -> None:
     """Days that came before the failure are kept; none of the window is ready to be calculated."""
-    gather(job, Bills(fails_after=2))
-    assert job.tally.gathering_error == "the provider hung up"
+    gather(run, Bills(fails_after=2))
+    assert run.record.gathering_error == "the provider hung up"
     assert [state.billing_gathered for state in deployment.states()] == [True, True]
     assert not any(state.resources_gathered for state in deployment.states())
 
 
-def test_listings_that_fail_for_one_reason_are_one_error(job: RunContext) -> None:
+def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> None:
     """Types that could not be listed for the same reason are named together."""
     failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}
-    gather(job, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
-    assert job.tally.errors == [
+    gather(run, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
+    assert run.record.errors == [
         "cluster, user could not be listed, the last known is used: HTTP 401",
         "connector could not be listed, the last known is used: HTTP 500",
     ]
 
 
-def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(job: RunContext, deployment: Deployment) -> None:
+def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(run: RunContext, deployment: Deployment) -> None:
     """It gets the type that its line tells."""
-    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
+    gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
     with deployment.store.control.read() as connection:
         types = {resource.resource_id: resource.resource_type for resource in read_inventory(connection).resources}
     assert types == {"x": "gadget", "thing-1": "unknown"}
 
 
 def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(
-    job: RunContext, deployment: Deployment
+    run: RunContext, deployment: Deployment
 ) -> None:
     """It is deleted from the start; of a type that was not listed nothing is known."""
     listed = ListedInventory(Inventory([Resource("here", "gadget")]), frozenset({"gadget"}))
-    gather(job, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="gone", resource_type="gadget")])}, listed=listed))
+    gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="gone", resource_type="gadget")])}, listed=listed))
     with deployment.store.control.read() as connection:
         gone = {r.resource_id: r.deleted_at is not None for r in read_inventory(connection).resources}
     assert gone == {"here": False, "gone": True, "thing-1": False}

@@ -15,7 +15,7 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.errors import SourceUnavailable
 from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
-from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunRequest, Stage, StopSignal
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, Stage, StopSignal
 from chargeback.store.control.days import TOPIC_METRICS
 from chargeback.store.control.schema import resources
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE
@@ -46,7 +46,7 @@ def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
 def attributed(deployment: Attributed) -> Attributed:
     """A tenant whose first run has attributed everything."""
     result = deployment.run()
-    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     return deployment
 
 
@@ -105,7 +105,7 @@ def test_one_query_per_measure_and_day(deployment: Attributed) -> None:
 def test_a_second_run_changes_nothing(attributed: Attributed) -> None:
     """Nothing is fetched or written again."""
     version, asked = attributed.store.facts.snapshot(TOPICS_TABLE).version, attributed.server.requests[QUERY]
-    assert attributed.run().outcome is Outcome.COMPLETED
+    assert attributed.run().outcome is RunOutcome.COMPLETED
     assert attributed.store.facts.snapshot(TOPICS_TABLE).version == version
     assert attributed.server.requests[QUERY] == asked
 
@@ -116,7 +116,7 @@ def test_a_changed_bill_is_attributed_anew_from_kept_measurements(attributed: At
     changes = attributed.server.changes
     line = next(row for row in changes.cost_rows(DAY) if row["line_type"] == "KAFKA_NETWORK_WRITE")
     changes.add_cost(DAY, {**line, "id": "late", "amount": Decimal("-1.25")})
-    assert attributed.run().outcome is Outcome.COMPLETED
+    assert attributed.run().outcome is RunOutcome.COMPLETED
     assert attributed.server.requests[QUERY] == asked
     assert attributed.sums() == attributed.lines()
     assert attributed.flags() == (True, True)
@@ -135,7 +135,7 @@ def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> 
     """Days stay pending while the metrics are unreachable; in the third run each line has one sentinel row."""
     deployment.server.stop_prometheus()
     for failures in (1, 2):
-        assert deployment.run().outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert deployment.run().outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert deployment.flags() == (False, False)
         assert deployment.failures() == {failures}
         assert deployment.topics().num_rows == 0
@@ -156,7 +156,7 @@ def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> N
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
     deployment.server.start_prometheus()
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert ATTRIBUTION_FAILED not in deployment.methods()
     assert deployment.sums() == deployment.lines()
     assert deployment.flags() == (True, True)
@@ -179,7 +179,7 @@ def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attrib
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
     deployment.server.start_prometheus()
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert deployment.sums() == deployment.lines()
     assert ATTRIBUTION_FAILED not in deployment.methods()
     assert deployment.state(DAY).incomplete == {}
@@ -203,7 +203,7 @@ def test_a_cluster_that_is_billed_late_is_measured(tmp_path: Path) -> None:
         assert shares(laboratory) == {"lkc-1": {"a": 75, "b": 25}, "lkc-2": {"c": 10}}
         assert laboratory.state().incomplete == {}
         sources.topic_totals = {}
-        assert laboratory.run(RECALCULATE).outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert laboratory.run(RECALCULATE).outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert shares(laboratory) == {"lkc-1": {"a": 75, "b": 25}, "lkc-2": {"c": 10}}
 
 
@@ -330,5 +330,5 @@ def test_a_run_that_is_stopped_in_the_stage_is_finished_by_the_next(deployment: 
     deployment.run(stop=stop, listener=listen)
     done = deployment.store.facts.snapshot(TOPICS_TABLE).days
     assert done == WINDOW[-2:]
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert all(deployment.sums(day) == deployment.lines(day) for day in WINDOW)

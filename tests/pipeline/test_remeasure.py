@@ -14,7 +14,7 @@ from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine, partly_measured
 from chargeback.pipeline.remeasure import richer_bill, unseen_of
-from chargeback.pipeline.run_messages import Outcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.days import BILL
 from chargeback.store.facts.tables import BILLING_TABLE
 from tests.support.facts import new_facts, write_lines
@@ -89,12 +89,12 @@ def test_a_recalculation_does_not_halve_a_bill(laboratory: Laboratory) -> None:
     laboratory.sources.lines[DAY] = bill(300)
     laboratory.run()
     laboratory.sources.lines[DAY] = bill(150)
-    assert laboratory.run().outcome is Outcome.COMPLETED
+    assert laboratory.run().outcome is RunOutcome.COMPLETED
     result = laboratory.run(RECALCULATE)
-    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert any("150.00 GiB instead of 300.00 GiB" in error and "--accept-less" in error for error in result.errors)
     assert total(laboratory) == 300
-    assert laboratory.run(RunRequest(recalculate=True, accept_less=True)).outcome is Outcome.COMPLETED
+    assert laboratory.run(RunRequest(recalculate=True, accept_less=True)).outcome is RunOutcome.COMPLETED
     assert total(laboratory) == 150
     assert sum(map(Decimal, laboratory.charged().values())) == 150
 
@@ -108,7 +108,7 @@ def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laborato
     assert laboratory.state().incomplete == {BILL: f"KAFKA_NETWORK_WRITE: {HALF}"}
     assert laboratory.charged() == {"sa-a": "150"}
     sources.lines[DAY] = bill(10, partly_measured(10, 1440))
-    assert laboratory.run().outcome is Outcome.COMPLETED
+    assert laboratory.run().outcome is RunOutcome.COMPLETED
     assert total(laboratory) == 150
     sources.lines[DAY], sources.totals = bill(300), {"bytes_in": {("lkc-1", "sa-a"): 1, ("lkc-1", "sa-b"): 2}}
     laboratory.run()

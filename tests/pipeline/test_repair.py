@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.pipeline.run_messages import Outcome, RunRequest, RunResult
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult
 from chargeback.recompute.verify import DAMAGED, verify
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.tables import (
@@ -37,7 +37,7 @@ EVIDENCE = (USAGE_TABLE, MEMBERS_TABLE, TOPIC_USAGE_TABLE)
 @pytest.fixture
 def calculated(deployment: Deployment) -> Deployment:
     """A tenant whose first run has calculated everything, topics included."""
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     return deployment
 
 
@@ -82,11 +82,11 @@ def test_results_and_bills_are_had_again(
     if is_hidden:
         upkeep_due(calculated)
     result = calculated.run()
-    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert named(result, name)
     assert stored(calculated) == before
     assert calculated.server.requests["/prometheus/api/v1/query"] == asked
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
 
 
 @pytest.mark.parametrize("name", EVIDENCE)
@@ -97,11 +97,11 @@ def test_what_was_calculated_from_lost_evidence_stays(calculated: Deployment, na
     path_of(calculated, name).unlink()
     for _ in range(2):
         result = calculated.run()
-        assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 0)
+        assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED_WITH_ERRORS, 0)
         assert named(result, name)
         assert calculated.rows(DAY).equals(rows)
     calculated.run(RunRequest(DAY, DAY, recalculate=True))
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
     assert stored(calculated) == before
 
 
@@ -112,7 +112,7 @@ def test_a_day_that_lost_its_evidence_too_is_measured_anew(calculated: Deploymen
     for name in names:
         path_of(calculated, name).unlink()
     result = calculated.run()
-    assert (result.outcome, result.dates_calculated, len(result.errors)) == (Outcome.COMPLETED_WITH_ERRORS, 1, 2)
+    assert (result.outcome, result.dates_calculated, len(result.errors)) == (RunOutcome.COMPLETED_WITH_ERRORS, 1, 2)
     assert stored(calculated) == before
 
 
@@ -121,7 +121,7 @@ def test_topics_that_lost_their_evidence_too_are_measured_anew(calculated: Deplo
     before = stored(calculated)
     for name in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
         path_of(calculated, name).unlink()
-    assert calculated.run().outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert calculated.run().outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert stored(calculated) == before
 
 
@@ -166,11 +166,11 @@ def test_a_disk_that_is_not_mounted_is_refused(calculated: Deployment) -> None:
     root.rename(root.with_suffix(".away"))
     with reopened(calculated) as deployment:
         result = deployment.run()
-        assert result.outcome is Outcome.FAILED
+        assert result.outcome is RunOutcome.FAILED
         assert "is its disk mounted?" in result.errors[0]
         assert not root.exists()
         root.with_suffix(".away").rename(root)
-        assert deployment.run().outcome is Outcome.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
 
 
 def test_a_commit_that_a_power_cut_tore_is_made_again(calculated: Deployment) -> None:
@@ -180,10 +180,10 @@ def test_a_commit_that_a_power_cut_tore_is_made_again(calculated: Deployment) ->
     entry.write_bytes(bytes(entry.stat().st_size))
     with reopened(calculated) as deployment:
         result = deployment.run()
-        assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert result.errors[0].startswith(f"{CHARGEBACKS_TABLE}: _delta_log/{entry.name} was cut off")
         assert deployment.all_rows().equals(before)
-        assert deployment.run().outcome is Outcome.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
 
 
 def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> None:
@@ -199,7 +199,7 @@ def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> Non
 def test_hidden_damage_is_found_once_a_day(calculated: Deployment) -> None:
     """Not every run reads everything."""
     flip_a_bit(path_of(calculated, CHARGEBACKS_TABLE))
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
     upkeep_due(calculated)
     assert named(calculated.run(), CHARGEBACKS_TABLE)
 

@@ -10,7 +10,7 @@ from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.retain import oldest_kept
-from chargeback.pipeline.run_messages import Outcome, RunRequest, Stage, StopReason, StopSignal
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.retention import forget_days
 from chargeback.store.control.schema import grants, topic_failures
@@ -29,7 +29,7 @@ KEPT = [day for day in WINDOW if day >= OLDEST]
 @pytest.fixture
 def calculated(deployment: Deployment) -> Deployment:
     """A tenant with all of its days."""
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     return deployment
 
 
@@ -44,7 +44,7 @@ def test_days_past_retention_go_everywhere(calculated: Deployment) -> None:
     before = {day: calculated.rows(day) for day in KEPT}
     calculated.configure(retention_days=KEPT_DAYS)
     result = calculated.run()
-    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 0)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 0)
     assert [state.tracking_date for state in calculated.states()] == KEPT
     days = stored_days(calculated)
     for name in (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE, CHARGEBACKS_TABLE):
@@ -111,7 +111,7 @@ def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> Non
     kept = calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days
     calculated.configure(retention_days=6, lookback_days=6)
     calculated.server.faults.add("/billing/v1/costs", Fault(status=403, times=None))
-    assert calculated.run().outcome is Outcome.FAILED
+    assert calculated.run().outcome is RunOutcome.FAILED
     assert calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days == kept
 
 
@@ -121,7 +121,7 @@ def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:
     stamp.unlink()
     stamp.mkdir()
     result = calculated.run(RunRequest(WINDOW[-1], WINDOW[-1], recalculate=True))
-    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 1)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED_WITH_ERRORS, 1)
     assert ["retention is not complete" in error for error in result.errors] == [True]
 
 
@@ -132,8 +132,8 @@ def test_retention_can_be_stopped(calculated: Deployment) -> None:
     result = calculated.run(
         stop=stop, listener=lambda told: stop.ask(StopReason()) if told.stage is Stage.RETENTION else None
     )
-    assert result.outcome is Outcome.INTERRUPTED
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert result.outcome is RunOutcome.INTERRUPTED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
     assert stored_days(calculated)[USAGE_TABLE] == KEPT
 
 

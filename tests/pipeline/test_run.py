@@ -12,7 +12,7 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.model.days import ONE_DAY
 from chargeback.model.money import total
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, Stage, StopReason, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import verify
 from chargeback.store.control import schema
 from chargeback.store.control.inventory import read_inventory
@@ -30,7 +30,7 @@ TOMORROW = TODAY + ONE_DAY
 @pytest.fixture
 def calculated(deployment: Deployment) -> Deployment:
     """A tenant whose first run has calculated everything."""
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     return deployment
 
 
@@ -44,7 +44,7 @@ def test_a_first_run_calculates_the_window_to_the_last_digit(
 ) -> None:
     """Every day of [today − lookback, today − cutoff) is gathered and calculated, and equals the provider's bill."""
     result = deployment.run()
-    assert (result.outcome, result.errors) == (Outcome.COMPLETED, ())
+    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert result.dates_gathered == result.dates_calculated == result.dates_pending == len(WINDOW)
     assert [state.tracking_date for state in deployment.states()] == WINDOW
     assert all(state.chargeback_calculated for state in deployment.states())
@@ -69,7 +69,7 @@ def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
     """Days whose inputs have not changed are neither written nor calculated again."""
     before = versions(calculated)
     result = calculated.run()
-    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 0)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 0)
     assert versions(calculated) == before
 
 
@@ -79,7 +79,7 @@ def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
     changes = calculated.server.changes
     changes.add_cost(DAY, {**changes.cost_rows(DAY)[0], "id": "late", "amount": Decimal("1.25")})
     result = calculated.run()
-    assert (result.outcome, result.dates_calculated) == (Outcome.COMPLETED, 1)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 1)
     assert calculated.server.requests["/prometheus/api/v1/query"] == asked
     assert not [check for check in verify(calculated.store) if check.difference]
     assert calculated.state(DAY).billing_lines == len(changes.cost_rows(DAY))
@@ -99,10 +99,10 @@ def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated
     calculated.server.changes.drop_costs(DAY)
     for _ in range(2):
         result = calculated.run()
-        assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+        assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert [str(DAY) in error for error in result.errors] == [True]
         assert calculated.rows(DAY).equals(before)
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
     assert calculated.rows(DAY).num_rows == 0
     assert calculated.state(DAY).chargeback_calculated
 
@@ -120,7 +120,7 @@ def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployme
 def test_a_day_without_cost_is_gathered_and_calculated(deployment: Deployment) -> None:
     """A day that never had lines is done, with no rows."""
     deployment.server.changes.drop_costs(DAY)
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert deployment.state(DAY).chargeback_calculated
     assert DAY not in deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days
 
@@ -129,7 +129,7 @@ def test_an_optional_listing_that_fails_is_survived(calculated: Deployment) -> N
     """The last known inventory is used, nothing is deleted, and the run says so."""
     calculated.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
     result = calculated.run()
-    assert result.outcome is Outcome.COMPLETED_WITH_ERRORS
+    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
     assert any("compute_pool" in error for error in result.errors)
     with calculated.store.control.read() as connection:
         pools = [r for r in read_inventory(connection).resources if r.resource_type == "flink_compute_pool"]
@@ -141,7 +141,7 @@ def test_a_required_listing_that_fails_fails_the_gathering(deployment: Deploymen
     """Days wait for an inventory to be calculated with; the bill is kept meanwhile."""
     deployment.server.faults.add("/iam/v2/service-accounts", Fault(status=403, times=None))
     result = deployment.run()
-    assert (result.outcome, result.dates_calculated) == (Outcome.FAILED, 0)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.FAILED, 0)
     assert all(state.billing_gathered and not state.resources_gathered for state in deployment.states())
     deployment.server.faults.clear()
     assert deployment.run().dates_calculated == len(WINDOW)
@@ -171,7 +171,7 @@ def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deploymen
     deployment.configure(allocation_retry_limit=2, lookback_days=8)
     deployment.server.stop_prometheus()
     first = deployment.run()
-    assert (first.outcome, first.dates_calculated) == (Outcome.COMPLETED_WITH_ERRORS, 0)
+    assert (first.outcome, first.dates_calculated) == (RunOutcome.COMPLETED_WITH_ERRORS, 0)
     assert all("metrics unavailable" in str(state.error) for state in deployment.states())
     second = deployment.run()
     assert second.dates_calculated == len(deployment.states()) == 3
@@ -193,7 +193,7 @@ def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
     usage = read_day(calculated.store.facts, USAGE_TABLE, DAY)
     calculated.server.stop_prometheus()
     calculated.server.changes.edit_costs(DAY, lambda rows: [{**row, "amount": row["amount"] * 2} for row in rows])
-    assert calculated.run().outcome is Outcome.COMPLETED
+    assert calculated.run().outcome is RunOutcome.COMPLETED
     assert "USAGE_RATIO_ALLOCATION" in calculated.rows(DAY)["allocation_detail"].to_pylist()
     assert read_day(calculated.store.facts, USAGE_TABLE, DAY).equals(usage)
 
@@ -233,7 +233,7 @@ def test_a_run_ends_between_days_when_it_is_stopped(deployment: Deployment) -> N
             stop.ask(StopReason())
 
     result = deployment.run(stop=stop, listener=stop_early)
-    assert (result.outcome, result.dates_calculated) == (Outcome.INTERRUPTED, 2)
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.INTERRUPTED, 2)
     assert deployment.run().dates_calculated == len(WINDOW) - 2
     assert not [check for check in verify(deployment.store) if check.difference]
 
@@ -277,7 +277,7 @@ def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
     deployment.clock = lambda: present[-1]
     deployment.configure(retention_days=DAYS)
     result = deployment.run(listener=lambda told: present.append(after) if told.stage is Stage.GATHERING else None)
-    assert (result.outcome, result.errors, result.completed_at) == (Outcome.COMPLETED, (), after)
+    assert (result.outcome, result.errors, result.completed_at) == (RunOutcome.COMPLETED, (), after)
     assert [state.tracking_date for state in deployment.states()] == WINDOW
     assert all(state.chargeback_calculated and state.gathered_at == after for state in deployment.states())
     assert deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days == WINDOW

@@ -66,7 +66,7 @@ def test_an_error_of_one_day_names_the_day() -> None:
 def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
     """No number of the account falls from one message to the next."""
     deployment.run()
-    accounts = [progress.account for progress in deployment.progress]
+    accounts = [progress.stats for progress in deployment.progress]
     for before, after in pairwise(accounts):
         assert after.chargeback_rows_written >= before.chargeback_rows_written
         assert all(after.stage_seconds[stage] >= spent for stage, spent in before.stage_seconds.items())

@@ -13,7 +13,7 @@ import pytest
 from chargeback.config import Configuration
 from chargeback.demo.faults import Fault
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, RunResult, RunStats, Stage
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, RunStats, Stage
 from chargeback.pipeline.run_metrics import RunMetrics
 from tests.pipeline.test_engine import configuration, eventually, start
 from tests.support.deployments import Deployment
@@ -22,9 +22,9 @@ from tests.support.executors import HeldRuns
 __all__ = ["configuration", "start"]
 
 
-def value(meters: RunMetrics | Engine, name: str, **labels: str) -> float | None:
+def value(run_metrics: RunMetrics | Engine, name: str, **labels: str) -> float | None:
     """A metric of tenant acme."""
-    return meters.registry.get_sample_value(name, {"tenant": "acme", **labels})
+    return run_metrics.registry.get_sample_value(name, {"tenant": "acme", **labels})
 
 
 def counted(rows: int, calls: Mapping[tuple[str, str], int]) -> dict[str, Any]:
@@ -33,64 +33,66 @@ def counted(rows: int, calls: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     return {"dates_calculated": rows // 10, "chargeback_rows_written": rows, "stage_seconds": seconds, "calls": calls}
 
 
-def account(rows: int, calls: Mapping[tuple[str, str], int]) -> RunStats:
+def stats(rows: int, calls: Mapping[tuple[str, str], int]) -> RunStats:
     """What a run has told."""
     return RunStats(**counted(rows, calls))
 
 
 def progress(now: RunStats) -> Progress:
     """A message of a run on its way."""
-    return Progress("acme", Stage.CALCULATING, account=now)
+    return Progress("acme", Stage.CALCULATING, stats=now)
 
 
 @pytest.fixture
-def meters() -> RunMetrics:
+def run_metrics() -> RunMetrics:
     """The meters of tenant acme."""
     return RunMetrics(["acme"], in_progress=lambda: 3, queued=lambda: 2)
 
 
-def test_everything_begins_at_zero(meters: RunMetrics) -> None:
+def test_everything_begins_at_zero(run_metrics: RunMetrics) -> None:
     """The counters of a tenant are there before its first run, so that its first failure is an increase."""
-    assert value(meters, "chargeback_runs_total", outcome="failed") == 0
-    assert value(meters, "chargeback_stage_seconds_total", stage="retention") == 0
-    assert value(meters, "chargeback_rows_written_total") == 0
-    assert value(meters, "chargeback_runs_total", outcome="running") is None
+    assert value(run_metrics, "chargeback_runs_total", outcome="failed") == 0
+    assert value(run_metrics, "chargeback_stage_seconds_total", stage="retention") == 0
+    assert value(run_metrics, "chargeback_rows_written_total") == 0
+    assert value(run_metrics, "chargeback_runs_total", outcome="running") is None
 
 
-def test_numbers_grow_while_a_run_is_under_way(meters: RunMetrics) -> None:
+def test_numbers_grow_while_a_run_is_under_way(run_metrics: RunMetrics) -> None:
     """Each message adds what is new in it, and the result what the last message did not have yet."""
-    meters.begin("acme")
-    meters.on_progress(progress(account(100, {("metrics", "200"): 1})))
-    assert value(meters, "chargeback_rows_written_total") == 100
-    meters.on_progress(progress(account(250, {("metrics", "200"): 4, ("metrics", "429"): 1})))
-    meters.end(RunResult("acme", Outcome.COMPLETED, **counted(300, {("metrics", "200"): 5, ("metrics", "429"): 1})))
-    assert value(meters, "chargeback_rows_written_total") == 300
-    assert value(meters, "chargeback_days_calculated_total") == 30
-    assert value(meters, "chargeback_stage_seconds_total", stage="calculating") == 3
-    assert value(meters, "chargeback_provider_requests_total", source="metrics", status="200") == 5
-    assert value(meters, "chargeback_provider_requests_total", source="metrics", status="429") == 1
-    assert value(meters, "chargeback_run_duration_seconds_count") == 1
+    run_metrics.begin("acme")
+    run_metrics.on_progress(progress(stats(100, {("metrics", "200"): 1})))
+    assert value(run_metrics, "chargeback_rows_written_total") == 100
+    run_metrics.on_progress(progress(stats(250, {("metrics", "200"): 4, ("metrics", "429"): 1})))
+    run_metrics.end(
+        RunResult("acme", RunOutcome.COMPLETED, **counted(300, {("metrics", "200"): 5, ("metrics", "429"): 1}))
+    )
+    assert value(run_metrics, "chargeback_rows_written_total") == 300
+    assert value(run_metrics, "chargeback_days_calculated_total") == 30
+    assert value(run_metrics, "chargeback_stage_seconds_total", stage="calculating") == 3
+    assert value(run_metrics, "chargeback_provider_requests_total", source="metrics", status="200") == 5
+    assert value(run_metrics, "chargeback_provider_requests_total", source="metrics", status="429") == 1
+    assert value(run_metrics, "chargeback_run_duration_seconds_count") == 1
 
 
-def test_a_second_run_adds_to_the_first(meters: RunMetrics) -> None:
+def test_a_second_run_adds_to_the_first(run_metrics: RunMetrics) -> None:
     """Each run counts from zero again; the totals go on."""
     for _ in range(2):
-        meters.begin("acme")
-        meters.on_progress(progress(account(100, {})))
-        meters.end(RunResult("acme", Outcome.FAILED, **counted(100, {})))
-    assert value(meters, "chargeback_rows_written_total") == 200
-    assert value(meters, "chargeback_runs_total", outcome="failed") == 2
+        run_metrics.begin("acme")
+        run_metrics.on_progress(progress(stats(100, {})))
+        run_metrics.end(RunResult("acme", RunOutcome.FAILED, **counted(100, {})))
+    assert value(run_metrics, "chargeback_rows_written_total") == 200
+    assert value(run_metrics, "chargeback_runs_total", outcome="failed") == 2
 
 
-def test_a_run_that_was_killed_counts_with_what_it_told(meters: RunMetrics) -> None:
+def test_a_run_that_was_killed_counts_with_what_it_told(run_metrics: RunMetrics) -> None:
     """A result without an account takes nothing away."""
-    meters.begin("acme")
-    meters.on_progress(progress(account(100, {})))
-    meters.end(RunResult("acme", Outcome.TIMED_OUT))
-    assert value(meters, "chargeback_rows_written_total") == 100
-    assert value(meters, "chargeback_runs_total", outcome="timed_out") == 1
-    assert meters.registry.get_sample_value("chargeback_runs_in_progress") == 3
-    assert meters.registry.get_sample_value("chargeback_runs_queued") == 2
+    run_metrics.begin("acme")
+    run_metrics.on_progress(progress(stats(100, {})))
+    run_metrics.end(RunResult("acme", RunOutcome.TIMED_OUT))
+    assert value(run_metrics, "chargeback_rows_written_total") == 100
+    assert value(run_metrics, "chargeback_runs_total", outcome="timed_out") == 1
+    assert run_metrics.registry.get_sample_value("chargeback_runs_in_progress") == 3
+    assert run_metrics.registry.get_sample_value("chargeback_runs_queued") == 2
 
 
 def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:

@@ -29,8 +29,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
     """A tenant with a cluster that two identities use, and a pool whose statements have owners."""
     with Laboratory(tmp_path) as opened:
         sources = opened.sources
-        pool, job = Resource("lfcp-1", "flink_compute_pool"), Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-c")
-        sources.listed = Inventory([*sources.listed.resources, pool, job], sources.listed.identities)
+        pool, run = Resource("lfcp-1", "flink_compute_pool"), Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-c")
+        sources.listed = Inventory([*sources.listed.resources, pool, run], sources.listed.identities)
         sources.lines[DAY] = [
             line("100"),
             line("7", resource="lfcp-1", product="FLINK_NUM_CFUS", resource_type="flink_compute_pool"),

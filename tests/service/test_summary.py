@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from chargeback.pipeline.run_messages import Outcome
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.service.summary import summarise
 from tests.support.deployments import Deployment, deployment, organisation, server
 
@@ -22,7 +22,7 @@ def test_a_tenant_that_never_ran(deployment: Deployment) -> None:
 @pytest.mark.usefixtures("server")
 def test_everything_billed_is_charged_to_someone_for_something(deployment: Deployment) -> None:
     """The bill, the chargebacks, and the sums by identity and by product type are the same; the largest come first."""
-    assert deployment.run().outcome is Outcome.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     summary = summarise(deployment.tenant)
     assert summary.billed == summary.charged > 0
     for groups in (summary.by_identity, summary.by_product):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from chargeback.model.days import utc_now
 from chargeback.pipeline.executor import Assignment
-from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunResult, StopReason
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason
 
 
 class HeldRun:
@@ -16,9 +16,9 @@ class HeldRun:
     def __init__(self, assignment: Assignment) -> None:
         self.tenant = assignment.tenant.name
         self._ended = threading.Event()
-        self._outcome = Outcome.COMPLETED
+        self._outcome = RunOutcome.COMPLETED
 
-    def end(self, outcome: Outcome = Outcome.COMPLETED) -> None:
+    def end(self, outcome: RunOutcome = RunOutcome.COMPLETED) -> None:
         """Let the run end."""
         self._outcome = outcome
         self._ended.set()

@@ -15,7 +15,7 @@ from chargeback.api.documentation import complete
 from chargeback.api.guard import RequestGuard
 from chargeback.api.head_requests import HeadAsGet
 from chargeback.api.limits import RequestLimits
-from chargeback.api.metrics import Measured, RequestMetrics
+from chargeback.api.metrics import MetricsMiddleware, RequestMetrics
 from chargeback.api.pages import add_pages
 from chargeback.api.problems import add_handlers
 from chargeback.api.routes import (
@@ -32,7 +32,7 @@ from chargeback.api.routes import (
     tenants,
     topic_attributions,
 )
-from chargeback.api.routes.readiness import ReadinessMemory
+from chargeback.api.routes.readiness import ReadinessCache
 from chargeback.api.schemas.problem import Problem
 from chargeback.api.services import ApiLimits, Services
 from chargeback.service.executor import RequestExecutor
@@ -67,15 +67,15 @@ _ROUTERS = (
 def create_app(services: Services) -> FastAPI:
     """The HTTP application over ``services``. In mode ``worker`` it only answers whether it is alive, and metrics."""
 
-    meters = RequestMetrics()
+    request_metrics = RequestMetrics()
 
     @asynccontextmanager
     async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.executor = RequestExecutor(
             query_memory=services.api.query_memory, query_threads=services.api.query_threads
         )
-        app.state.readiness = ReadinessMemory()
-        meters.watch(app.state.executor)
+        app.state.readiness = ReadinessCache()
+        request_metrics.watch(app.state.executor)
         try:
             yield
         finally:
@@ -93,7 +93,7 @@ def create_app(services: Services) -> FastAPI:
         redoc_url=None,
     )
     app.state.services = services
-    app.state.meters = meters
+    app.state.request_metrics = request_metrics
     add_pages(app)
     app.include_router(health.router)
     app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
@@ -115,7 +115,7 @@ def create_app(services: Services) -> FastAPI:
         )
     app.add_middleware(HeadAsGet)
     app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api))
-    app.add_middleware(Measured, meters=meters, prefix=PREFIX)
+    app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
     _document(app)
     return app
 

@@ -32,6 +32,6 @@ async def _context(request: Request) -> RequestContext:
     return executor.context_for(request.scope[CANCELLATION])
 
 
-TheServices = Annotated[Services, Depends(_services)]
-TheTenant = Annotated[TenantView, Depends(_tenant)]
-TheContext = Annotated[RequestContext, Depends(_context)]
+ServicesDep = Annotated[Services, Depends(_services)]
+TenantDep = Annotated[TenantView, Depends(_tenant)]
+ContextDep = Annotated[RequestContext, Depends(_context)]

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from chargeback.api.parameters import TAG_PARAMETER, Common, Strict
+from chargeback.api.parameters import TAG_PARAMETER, CommonParameters, StrictModel
 from chargeback.api.problems import MEDIA_TYPE
 
 _REF = "#/components/schemas/{model}"
@@ -33,8 +33,8 @@ _bodies: dict[str, type[BaseModel]] = {}
 
 def documented(
     *,
-    query: type[Common] | None = None,
-    body: type[Strict] | None = None,
+    query: type[CommonParameters] | None = None,
+    body: type[StrictModel] | None = None,
     optional_body: bool = False,
     answer: str = "The answer.",
     only: tuple[int, ...] = ALWAYS,
@@ -62,7 +62,7 @@ def documented(
     }
 
 
-def _parameters(model: type[Common]) -> list[dict[str, Any]]:
+def _parameters(model: type[CommonParameters]) -> list[dict[str, Any]]:
     schema = model.model_json_schema()
     described = []
     for name, field in schema["properties"].items():

@@ -19,8 +19,8 @@ class HeadAsGet:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        reading = {**scope, "method": "GET"}
+        get_scope = {**scope, "method": "GET"}
         try:
-            await self._app(reading, receive, send)
+            await self._app(get_scope, receive, send)
         finally:
-            scope["route"] = reading.get("route")  # for whoever measures requests by their route
+            scope["route"] = get_scope.get("route")  # for whoever measures requests by their route

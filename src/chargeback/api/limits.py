@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chargeback.api.problems import answer_to, timed_out, too_large, unforeseen
+from chargeback.api.problems import error_response, timed_out, too_large, unexpected_error
 from chargeback.errors import ChargebackError
 from chargeback.store.queries.cancellation import CancellationToken
 
@@ -144,7 +144,7 @@ class RequestLimits:
         except _Stalled:
             return
         except Exception as error:  # noqa: BLE001 - the outermost edge of a request
-            response = answer_to(error) if isinstance(error, ChargebackError) else unforeseen(error)
+            response = error_response(error) if isinstance(error, ChargebackError) else unexpected_error(error)
             if not exchange.started:
                 await response(scope, exchange.replay, exchange.forward)
 

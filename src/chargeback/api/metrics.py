@@ -22,7 +22,7 @@ from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import start_of_day
-from chargeback.service.executor import RequestExecutor, reading
+from chargeback.service.executor import RequestExecutor, control_reader
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.tenant_health import TenantHealth, read_health
 from chargeback.store.queries.cancellation import CancellationToken
@@ -62,12 +62,12 @@ class RequestMetrics:
             waiting.labels(pool).set_function(partial(executor.waiting, pool))
 
 
-class Measured:
+class MetricsMiddleware:
     """Middleware that measures every request, refused ones and those that ran out of time included."""
 
-    def __init__(self, app: ASGIApp, meters: RequestMetrics, prefix: str) -> None:
+    def __init__(self, app: ASGIApp, request_metrics: RequestMetrics, prefix: str) -> None:
         self._app = app
-        self._meters = meters
+        self._request_metrics = request_metrics
         self._prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,13 +84,13 @@ class Measured:
             await send(message)
 
         began = time.perf_counter()
-        self._meters.in_progress.inc()
+        self._request_metrics.in_progress.inc()
         try:
             await self._app(scope, receive, _watching)
         finally:
-            self._meters.in_progress.dec()
+            self._request_metrics.in_progress.dec()
             method = scope["method"] if scope["method"] in _KNOWN_METHODS else "other"
-            self._meters.durations.labels(method, route_of(scope, self._prefix), status).observe(
+            self._request_metrics.durations.labels(method, route_of(scope, self._prefix), status).observe(
                 time.perf_counter() - began
             )
 
@@ -110,23 +110,23 @@ def route_of(scope: Scope, prefix: str) -> str:
 async def metrics(request: Request) -> Response:
     """All metrics."""
     services: Services = request.app.state.services
-    meters: RequestMetrics = request.app.state.meters
+    request_metrics: RequestMetrics = request.app.state.request_metrics
     executor: RequestExecutor = request.app.state.executor
     context = executor.context_for(request.scope[CANCELLATION])
     found = await executor.watch(services.tenants.values(), _look)
     healths = [None if isinstance(each, StorageError) else each for each in found]
-    registries = [meters.registry, *([services.runs] if services.runs else [])]
-    everything = _Together(registries, list(_families(services, healths)))
+    registries = [request_metrics.registry, *([services.runs] if services.runs else [])]
+    everything = _CombinedRegistry(registries, list(_families(services, healths)))
     body = await context.run_blocking(None, lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
     return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def _look(tenant: TenantView, token: CancellationToken) -> TenantHealth:
-    with reading(tenant, token) as connection:
+    with control_reader(tenant, token) as connection:
         return read_health(connection)
 
 
-class _Together:
+class _CombinedRegistry:
     """What several registries and some families give, one after the other."""
 
     def __init__(self, registries: Sequence[CollectorRegistry], families: Iterable[Metric]) -> None:

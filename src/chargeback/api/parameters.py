@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, from_json
 
-from chargeback.api.problems import Invalid, InvalidRequest
+from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.days import InstantRange, instants, parse_instant, utc_now, zone_named
 from chargeback.store.queries.paging import Page
 
@@ -97,19 +97,19 @@ SearchText = Annotated[str, StringConstraints(max_length=LONGEST_ID), AfterValid
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     """A model that knows all its fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:  # noqa: ARG003
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
         """What is wrong between fields at ``now``, judged by what was sent; fields that are wrong themselves are left
         alone."""
         return []
 
 
-class Dates(Strict):
+class DateRangeParameters(StrictModel):
     """A range of days in a zone's calendar; one without an end ends on the day on which the request was read."""
 
     start_date: Day | None = Field(
@@ -140,18 +140,18 @@ class Dates(Strict):
         return instants(*self.days(lookback_days), self.zone)
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """The start must not be after the end."""
         start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date"))
         if start is None:
             return []
         last = end or _day_of(now, raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC")
         if start > last:
-            return [Invalid("start_date", f"should not be after the end, {last}")]
+            return [InvalidParameter("start_date", f"should not be after the end, {last}")]
         return []
 
 
-class Common(Dates):
+class CommonParameters(DateRangeParameters):
     """What every GET accepts, whether it means anything there or not."""
 
     page: int = Field(default=1, ge=1, description="Page of the list, from 1.")
@@ -161,15 +161,15 @@ class Common(Dates):
     takes_tags: ClassVar[bool] = False
 
     @property
-    def wanted(self) -> Page:
+    def paging(self) -> Page:
         """The page as offset and limit."""
         return Page((self.page - 1) * self.page_size, self.page_size)
 
 
-def tag_pair(raw: dict[str, Any]) -> list[Invalid]:
+def tag_pair(raw: dict[str, Any]) -> list[InvalidParameter]:
     """A tag's value means nothing without its key."""
     if raw.get("tag_value") is not None and raw.get("tag_key") is None:
-        return [Invalid("tag_value", "requires tag_key")]
+        return [InvalidParameter("tag_value", "requires tag_key")]
     return []
 
 
@@ -195,11 +195,11 @@ def _if_valid(parse: Callable[[Any], Any], value: object) -> Any:
         return None
 
 
-Q = TypeVar("Q", bound=Common)
-B = TypeVar("B", bound=Strict)
+Q = TypeVar("Q", bound=CommonParameters)
+B = TypeVar("B", bound=StrictModel)
 
 
-class NoParameters(Strict):
+class NoParameters(StrictModel):
     """An endpoint without query parameters."""
 
 
@@ -218,7 +218,7 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -
     Raises:
         InvalidRequest: something is wrong with them.
     """
-    raw, errors = _grouped(model, sent)
+    raw, errors = _collect(model, sent)
     value = _validated(errors, lambda: model.model_validate(raw, context=now))
     errors.extend(model.cross_checks(raw, now))
     if errors or value is None:
@@ -240,7 +240,7 @@ def no_parameters() -> Any:
     """The dependency of an endpoint that takes neither parameters nor a body."""
 
     async def _read(request: Request) -> None:
-        _, errors = _grouped(NoParameters, request.query_params.multi_items())
+        _, errors = _collect(NoParameters, request.query_params.multi_items())
         if errors:
             raise InvalidRequest(errors)
 
@@ -267,9 +267,9 @@ def read_body(model: type[B], query: Sequence[tuple[str, str]], sent: SentBody, 
     Raises:
         InvalidRequest: something is wrong with it, or there are query parameters.
     """
-    _, errors = _grouped(NoParameters, query)
+    _, errors = _collect(NoParameters, query)
     if sent.content and not sent.is_json:
-        raise InvalidRequest([*errors, Invalid("Content-Type", f"should be {JSON_TYPE}")])
+        raise InvalidRequest([*errors, InvalidParameter("Content-Type", f"should be {JSON_TYPE}")])
     content = sent.content or (b"{}" if optional else b"")
     value = _validated(errors, lambda: model.model_validate_json(content, context=now))
     errors.extend(model.cross_checks(_object(content), now))
@@ -291,7 +291,7 @@ def _object(content: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _grouped(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], list[Invalid]]:
+def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], list[InvalidParameter]]:
     """What was sent, by name: lists where the model has lists. Unknown and repeated names are problems."""
     values: dict[str, list[str]] = {}
     for name, value in sent:
@@ -299,22 +299,22 @@ def _grouped(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[d
     raw: dict[str, Any] = {}
     errors = []
     takes_tags = getattr(model, "takes_tags", False)
-    for name, given in values.items():
+    for name, values_of_name in values.items():
         field = model.model_fields.get(name)
         if takes_tags and name.startswith(TAG_PREFIX):
-            raw.setdefault("tags", {})[name.removeprefix(TAG_PREFIX)] = given
+            raw.setdefault("tags", {})[name.removeprefix(TAG_PREFIX)] = values_of_name
         elif field is None or name == "tags":
-            errors.append(Invalid(name[:80], "is not a parameter of this endpoint"))
+            errors.append(InvalidParameter(name[:80], "is not a parameter of this endpoint"))
         elif get_origin(field.annotation) is list:
-            raw[name] = given
-        elif len(given) > 1:
-            errors.append(Invalid(name, "should be given only once"))
+            raw[name] = values_of_name
+        elif len(values_of_name) > 1:
+            errors.append(InvalidParameter(name, "should be given only once"))
         else:
-            raw[name] = given[0]
+            raw[name] = values_of_name[0]
     return raw, errors
 
 
-def _validated(errors: list[Invalid], validate: Callable[[], B]) -> B | None:
+def _validated(errors: list[InvalidParameter], validate: Callable[[], B]) -> B | None:
     try:
         return validate()
     except ValidationError as error:
@@ -322,7 +322,7 @@ def _validated(errors: list[Invalid], validate: Callable[[], B]) -> B | None:
         return None
 
 
-def _invalid(error: ErrorDetails) -> Invalid:
+def _invalid(error: ErrorDetails) -> InvalidParameter:
     place, parts = "", error["loc"]
     if len(parts) > 1 and parts[0] == "tags":
         place, parts = f"{TAG_PREFIX}{parts[1]}"[:80], ()
@@ -333,4 +333,4 @@ def _invalid(error: ErrorDetails) -> Invalid:
         message = f"is not JSON: {message.removeprefix('Invalid JSON: ')}"
     elif error["type"] == "extra_forbidden":
         message = "is not a field of this body"
-    return Invalid(place or "body", message)
+    return InvalidParameter(place or "body", message)

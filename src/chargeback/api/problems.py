@@ -43,7 +43,7 @@ BUSY_RETRY_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class Invalid:
+class InvalidParameter:
     """One thing wrong with a request: where, and what to change."""
 
     parameter: str
@@ -63,7 +63,7 @@ class InvalidRequest(ApiError):
     status = 400
     kind = "invalid-request"
 
-    def __init__(self, errors: Sequence[Invalid]) -> None:
+    def __init__(self, errors: Sequence[InvalidParameter]) -> None:
         super().__init__("; ".join(f"{error.parameter}: {error.message}" for error in errors))
         self.errors = tuple(errors)
 
@@ -107,7 +107,7 @@ def problem(
     kind: str,
     detail: str,
     *,
-    errors: Sequence[Invalid] = (),
+    errors: Sequence[InvalidParameter] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The answer to a request that fails."""
@@ -153,7 +153,7 @@ def foreign_origin(origin: str | None) -> Response:
     )
 
 
-def unforeseen(error: Exception) -> Response:
+def unexpected_error(error: Exception) -> Response:
     """The answer to an error nobody foresaw; the log tells the rest under the id that the answer names."""
     number = _logged("a request failed", error)
     return problem(500, "internal-error", f"Something went wrong; the log says what, under {number}.")
@@ -163,7 +163,7 @@ def add_handlers(app: FastAPI) -> None:
     """Let every error of the application be answered as a problem."""
 
     async def _of_ours(_request: Request, error: Exception) -> Response:
-        return answer_to(error)
+        return error_response(error)
 
     async def _of_http(request: Request, error: Exception) -> Response:
         return _http(request, error)
@@ -179,7 +179,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_http)
 
 
-def answer_to(error: Exception) -> Response:
+def error_response(error: Exception) -> Response:
     """The answer that an error deserves."""
     match error:
         case InvalidRequest():
@@ -216,7 +216,7 @@ def answer_to(error: Exception) -> Response:
                 f"The storage of the tenant cannot be used at the moment; the log says why, under {number}.",
             )
         case _:
-            return unforeseen(error)
+            return unexpected_error(error)
 
 
 def _about_damage(error: DamagedFacts, number: str) -> str:

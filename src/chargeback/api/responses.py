@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from chargeback.errors import ChargebackError
-from chargeback.service.executor import Pieces, RequestContext
+from chargeback.service.executor import PieceStream, RequestContext
 
 # Small enough that a slow client is seen to accept something, large enough that a fast one is not held up.
 _PIECE_BYTES = 2**18
@@ -46,7 +46,7 @@ class ByteStream(Response):
     """
 
     def __init__(
-        self, context: RequestContext, pieces: Pieces[memoryview], first: list[memoryview], **how: Any
+        self, context: RequestContext, pieces: PieceStream[memoryview], first: list[memoryview], **how: Any
     ) -> None:
         super().__init__(**how)
         del self.headers["content-length"]
@@ -55,7 +55,7 @@ class ByteStream(Response):
         self._first = first
 
     @classmethod
-    async def begin(cls, context: RequestContext, pieces: Pieces[memoryview], **how: Any) -> ByteStream:
+    async def begin(cls, context: RequestContext, pieces: PieceStream[memoryview], **how: Any) -> ByteStream:
         """Make the first pieces (a header, and the first rows) and the answer that will send them."""
         first = [
             piece for piece in [await context.next_piece(pieces), await context.next_piece(pieces)] if piece is not None
@@ -69,9 +69,9 @@ class ByteStream(Response):
         try:
             for piece in self._first:
                 await _send_in_parts(piece, send)
-            while (made := await following) is not None:
+            while (next_piece := await following) is not None:
                 following = asyncio.create_task(self._context.next_piece(self._pieces))
-                await _send_in_parts(made, send)
+                await _send_in_parts(next_piece, send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             following.cancel()

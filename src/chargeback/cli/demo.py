@@ -144,9 +144,9 @@ def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Ite
 def _allocate(configuration: Configuration) -> None:
     from chargeback.cli.display import print_results
     from chargeback.cli.run import run_in_foreground
-    from chargeback.pipeline.run_messages import Outcome, RunRequest
+    from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 
     results = run_in_foreground(configuration, list(configuration.tenants), RunRequest())
     print_results(results)
-    if any(result.outcome in {Outcome.FAILED, Outcome.TIMED_OUT} for result in results):
+    if any(result.outcome in {RunOutcome.FAILED, RunOutcome.TIMED_OUT} for result in results):
         raise typer.Exit(FAILED)

@@ -47,7 +47,7 @@ def run(
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
-    from chargeback.pipeline.run_messages import Outcome, RunRequest
+    from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 
     if start and end and start > end:
         raise typer.BadParameter("--from is after --to")
@@ -61,7 +61,7 @@ def run(
     request = RunRequest(to_day(start), to_day(end), recalculate, accept_less)
     results = run_in_foreground(configuration, names, request)
     print_results(results)
-    if any(result.outcome is not Outcome.COMPLETED for result in results):
+    if any(result.outcome is not RunOutcome.COMPLETED for result in results):
         raise typer.Exit(FAILED)
 
 

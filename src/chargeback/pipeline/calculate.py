@@ -19,12 +19,12 @@ from chargeback.errors import AllocationError, DamagedFacts, StorageError
 from chargeback.logs import log_context
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted, kept
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored
 from chargeback.pipeline.run_context import EVERYTHING, RunContext, on_days
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import DayRecomputer, is_stored
-from chargeback.store.control import days as states
-from chargeback.store.control import inventory as shelves
+from chargeback.store.control import days as day_states
+from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayState, listing
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
@@ -81,52 +81,52 @@ class _Task:
         return self.use_stored and not self.state.missing_listings
 
 
-def calculate(job: RunContext, gatherer: Gatherer) -> None:
+def calculate(run: RunContext, gatherer: Gatherer) -> None:
     """Calculate what is due, or what the request names, and what can be done better than it was."""
-    tasks = _tasks(job)
-    job.tally.dates_pending = sum(not task.is_optional for task in tasks)
+    tasks = _tasks(run)
+    run.record.dates_pending = sum(not task.is_optional for task in tasks)
     if not tasks:
         return
-    job.enter(Stage.CALCULATING, tasks[0].day, total=len(tasks))
-    calculation = _Calculation(job, gatherer)
-    replace = job.request.recalculate and job.request.accept_less
-    wanted = [Wanted(task.day, task.use_stored, replace and task.is_requested) for task in tasks]
+    run.enter(Stage.CALCULATING, tasks[0].day, total=len(tasks))
+    calculation = _Calculation(run, gatherer)
+    replace = run.request.recalculate and run.request.accept_less
+    wanted = [UsageRequest(task.day, task.use_stored, replace and task.is_requested) for task in tasks]
     try:
         with calculation.fetcher.fetching(wanted) as usages:
             for number, (task, usage) in enumerate(zip(tasks, usages, strict=True), start=1):
-                job.check()
-                with log_context(date=task.day), job.surviving(task.day):
+                run.check()
+                with log_context(date=task.day), run.surviving(task.day):
                     calculation.attempt(task, usage)
-                job.enter(Stage.CALCULATING, task.day, number, len(tasks))
+                run.enter(Stage.CALCULATING, task.day, number, len(tasks))
     finally:
         calculation.close()
 
 
-def _tasks(job: RunContext) -> list[_Task]:
-    with job.store.control.read() as connection:
-        known = states.read_days(connection)
+def _tasks(run: RunContext) -> list[_Task]:
+    with run.store.control.read() as connection:
+        known = day_states.read_days(connection)
     tasks = [
         _Task(
             state,
-            is_requested=job.request.recalculate,
-            is_covered=not state.is_due or _is_covered(job.store.facts, state),
-            is_listed=_can_be_listed(job, state),
+            is_requested=run.request.recalculate,
+            is_covered=not state.is_due or _is_covered(run.store.facts, state),
+            is_listed=_can_be_listed(run, state),
             is_outdated=state.evidence_version < EVIDENCE_VERSION and state.has_evidence,
         )
         for state in known
-        if state.billing_gathered and state.resources_gathered and job.wants(state.tracking_date)
+        if state.billing_gathered and state.resources_gathered and run.wants(state.tracking_date)
     ]
-    return [task for task in tasks if not task.is_optional or _may_get_better(job, task)]
+    return [task for task in tasks if not task.is_optional or _may_get_better(run, task)]
 
 
-def _may_get_better(job: RunContext, task: _Task) -> bool:
-    is_asked_for = task.is_outdated and task.day in job.window
+def _may_get_better(run: RunContext, task: _Task) -> bool:
+    is_asked_for = task.is_outdated and task.day in run.window
     return METRICS in task.state.incomplete or task.is_listed or is_asked_for
 
 
-def _can_be_listed(job: RunContext, state: DayState) -> bool:
+def _can_be_listed(run: RunContext, state: DayState) -> bool:
     """Whether nothing that could not be listed when the day was calculated is still missing."""
-    unlisted, missing = job.tally.unlisted, state.missing_listings
+    unlisted, missing = run.record.unlisted, state.missing_listings
     return bool(missing) and EVERYTHING not in unlisted and unlisted.keys().isdisjoint(missing)
 
 
@@ -147,22 +147,22 @@ def _is_covered(facts: FactTables, state: DayState) -> bool:
 class _Calculation:
     """The calculation stage of one run."""
 
-    def __init__(self, job: RunContext, gatherer: Gatherer) -> None:
-        self._job = job
-        tenant = job.tenant
-        with job.store.control.read() as connection:
-            inventory = shelves.read_inventory(connection)
+    def __init__(self, run: RunContext, gatherer: Gatherer) -> None:
+        self._run = run
+        tenant = run.tenant
+        with run.store.control.read() as connection:
+            inventory = inventory_store.read_inventory(connection)
         catalogue = tenant.ecosystem.tenant_catalogue(tenant.plugin_settings)
-        self._recomputer = DayRecomputer(job.store.facts, tenant.ecosystem, catalogue, inventory)
+        self._recomputer = DayRecomputer(run.store.facts, tenant.ecosystem, catalogue, inventory)
         self._identities = {identity.identity_id for identity in inventory.identities}
         self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
-        self._dimensions = DimensionRegister(job.store.facts, epoch=job.lease.epoch)
+        self._dimensions = DimensionRegister(run.store.facts, epoch=run.lease.epoch)
         self._warned: set[str] = set()
         self._unproven: list[date] = []
         self.fetcher = UsageFetcher(
             gatherer,
             inventory,
-            job.store.facts,
+            run.store.facts,
             workers=tenant.settings.metrics_prefetch_workers,
             resolve=self._recomputer.resolve,
         )
@@ -172,7 +172,7 @@ class _Calculation:
         self._recomputer.close()
         if self._unproven:
             why = "measured by an earlier version, and not proven: the metrics source has less by now"
-            log.warning("tenant %s: %s", self._job.tenant.name, on_days(self._unproven, why))
+            log.warning("tenant %s: %s", self._run.tenant.name, on_days(self._unproven, why))
 
     def attempt(self, task: _Task, usage: DayUsage) -> None:
         """Calculate one day, or record why it cannot be."""
@@ -182,7 +182,7 @@ class _Calculation:
                 return
             if usage.poorer and task.is_requested:
                 what = ", ".join(usage.poorer)
-                self._job.record_error(
+                self._run.record_error(
                     f"the metrics source has less {what} than before; the stored measurements are kept", task.day
                 )
             elif usage.poorer and task.is_outdated:
@@ -199,7 +199,7 @@ class _Calculation:
         stored = usage.stored if usage.stored is not None else USAGE.empty_table()
         if task.has_evidence and usage.stored is not None:
             if task.is_requested:
-                self._job.record_error(
+                self._run.record_error(
                     f"measured before, and not anew: {usage.error}; the stored measurements are kept", task.day
                 )
             if not task.is_optional or task.is_listed:
@@ -209,28 +209,28 @@ class _Calculation:
         elif task.is_listed:
             self._calculate(task, usage, stored, {METRICS: task.state.incomplete.get(METRICS, str(usage.error))})
         elif task.is_requested:
-            self._job.record_error(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
+            self._run.record_error(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
 
     def _wait(self, task: _Task, usage: DayUsage, stored: pa.Table) -> None:
         """One more run in which the metrics did not answer; the last one ends with a day that is marked."""
         attempts = task.state.failed_attempts + 1
-        if attempts < self._job.tenant.settings.allocation_retry_limit:
+        if attempts < self._run.tenant.settings.allocation_retry_limit:
             self._record_error(task.day, f"metrics unavailable: {usage.error}", failed_attempts=attempts)
             return
-        self._job.record_error(f"calculated without metrics after {attempts} failed attempts: {usage.error}", task.day)
+        self._run.record_error(f"calculated without metrics after {attempts} failed attempts: {usage.error}", task.day)
         self._calculate(task, usage, stored, {METRICS: str(usage.error)})
 
     def _record_error(self, day: date, error: str, **changes: int) -> None:
-        self._job.record_error(error, day)
-        with self._job.lease.write() as connection:
-            states.save_day(connection, day, error=error, **changes)
+        self._run.record_error(error, day)
+        with self._run.lease.write() as connection:
+            day_states.save_day(connection, day, error=error, **changes)
 
     def _calculate(self, task: _Task, usage: DayUsage, measured: pa.Table, lacks: Mapping[str, str | None]) -> None:
         """Calculate a day from ``measured``; ``lacks`` is what the day now has to do without, or has got."""
-        job, day = self._job, task.day
-        facts, epoch = job.store.facts, job.lease.epoch
+        run, day = self._run, task.day
+        facts, epoch = run.store.facts, run.lease.epoch
         use_stored = task.use_stored_members and not usage.is_new
-        members = kept(facts, MEMBERS_TABLE, day) if use_stored else None
+        members = load_stored(facts, MEMBERS_TABLE, day) if use_stored else None
         available = {**task.state.incomplete, **lacks}.get(METRICS) is None
         evidence = self._recomputer.evidence(task.state, measured, members, metrics_available=available)
         if members is None:
@@ -239,8 +239,8 @@ class _Calculation:
         self._warn_of_unknown(calculated.unknown_types)
         is_same = task.is_optional and is_stored(facts, CHARGEBACKS_TABLE, day, calculated.rows)
         if task.state.chargeback_calculated and not is_same:
-            with job.lease.write() as connection:
-                states.save_day(connection, day, chargeback_calculated=False)
+            with run.lease.write() as connection:
+                day_states.save_day(connection, day, chargeback_calculated=False)
         if usage.is_new:
             facts.replace_day(USAGE_TABLE, day, measured, epoch=epoch)
         if members is None:
@@ -252,32 +252,32 @@ class _Calculation:
     def _missing_listings(self, task: _Task) -> dict[str, str | None]:
         """What could not be listed in this run: whose something was may have been guessed."""
         missing: dict[str, str | None] = {listing(kind): None for kind in task.state.missing_listings}
-        for kind, reason in self._job.tally.unlisted.items():
+        for kind, reason in self._run.record.unlisted.items():
             missing[listing(kind)] = reason
-            self._job.record_error(
+            self._run.record_error(
                 f"calculated with the last known of {kind}; done again once it can be listed", task.day
             )
         return missing
 
     def _write(self, day: date, calculated: CalculatedDay) -> None:
         """The rows of a day. Whom they charge is in the inventory before anybody can see them."""
-        job, rows = self._job, calculated.rows
+        run, rows = self._run, calculated.rows
         charged = set(rows["identity_id"].unique().to_pylist()) - self._identities
         if charged:
             found = [Identity(identity_id, self._identity_type) for identity_id in sorted(charged)]
-            with job.lease.write() as connection:
-                shelves.ensure_known(connection, job.now(), charged=found)
+            with run.lease.write() as connection:
+                inventory_store.ensure_known(connection, run.now(), charged=found)
             self._identities |= charged
         self._dimensions.register(calculated.dimensions)
-        job.store.facts.replace_day(CHARGEBACKS_TABLE, day, rows, epoch=job.lease.epoch)
-        job.tally.dates_calculated += 1
-        job.tally.chargeback_rows_written += rows.num_rows
+        run.store.facts.replace_day(CHARGEBACKS_TABLE, day, rows, epoch=run.lease.epoch)
+        run.record.dates_calculated += 1
+        run.record.chargeback_rows_written += rows.num_rows
 
     def _record(self, task: _Task, rows: int, lacks: Mapping[str, str | None], *, is_fetched: bool) -> None:
         state = task.state
         is_current = is_fetched or not state.has_evidence
-        with self._job.lease.write() as connection:
-            states.save_day(
+        with self._run.lease.write() as connection:
+            day_states.save_day(
                 connection,
                 task.day,
                 chargeback_calculated=True,
@@ -287,7 +287,7 @@ class _Calculation:
                 chargeback_rows=rows,
                 error=None,
             )
-            states.mark_incomplete(connection, task.day, lacks)
+            day_states.mark_incomplete(connection, task.day, lacks)
 
     def _warn_of_unknown(self, product_types: tuple[str, ...]) -> None:
         for product_type in product_types:
@@ -295,6 +295,6 @@ class _Calculation:
                 self._warned.add(product_type)
                 log.warning(
                     "tenant %s: no policy knows the product type %s, its cost goes to UNALLOCATED",
-                    self._job.tenant.name,
+                    self._run.tenant.name,
                     product_type,
                 )

@@ -24,7 +24,7 @@ from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
 from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunResult, StopReason, StopSignal
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason, StopSignal
 from chargeback.store.control import runs
 from chargeback.store.control.database import ConnectRetry
 from chargeback.store.control.lease import EXPIRY, Lease, Owner, resume
@@ -106,7 +106,7 @@ class RunningChild:
 
     def _result_without_message(self) -> RunResult:
         unexpected = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
-        reason = self._stop_reason or StopReason(Outcome.FAILED, unexpected)
+        reason = self._stop_reason or StopReason(RunOutcome.FAILED, unexpected)
         return RunResult(self._tenant.name, reason.outcome, errors=(reason.error,), completed_at=self._clock())
 
 
@@ -183,12 +183,12 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
 
 def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
     name, now = assignment.tenant.name, assignment.clock()
-    return RunResult(name, Outcome.FAILED, errors=(str(error),), completed_at=now)
+    return RunResult(name, RunOutcome.FAILED, errors=(str(error),), completed_at=now)
 
 
 def _timed_out(tenant: Tenant) -> StopReason:
     seconds = tenant.settings.tenant_execution_timeout_seconds
-    return StopReason(Outcome.TIMED_OUT, f"Execution timed out after {seconds}s")
+    return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
 
 
 def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:

@@ -23,8 +23,8 @@ from chargeback.model.inventory import alive_during
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.run_context import RunContext
-from chargeback.store.control import topics as shelf
-from chargeback.store.control.topics import Lifetime, SeenRange, TopicLifetimes
+from chargeback.store.control import topics as topic_store
+from chargeback.store.control.topics import Lifetime, SeenRanges, TopicLifetimes
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ _NOTHING: Final[Mapping[str, Lifetime]] = {}
 class TopicRegistry:
     """The topics known so far, and when they existed."""
 
-    def __init__(self, lives: TopicLifetimes, sightings: SeenRange) -> None:
-        self._lives = lives
-        self.sightings = sightings
+    def __init__(self, lifetimes: TopicLifetimes, seen_ranges: SeenRanges) -> None:
+        self._lifetimes = lifetimes
+        self.seen_ranges = seen_ranges
         self.new: TopicLifetimes = {}
         self.changed: TopicLifetimes = {}
 
@@ -51,58 +51,62 @@ class TopicRegistry:
 
     def _see(self, day: date, cluster: str, topics: frozenset[str]) -> None:
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
-        first, last = self.sightings.get(cluster, (day, day))
-        known = self._lives.setdefault(cluster, {})
+        first, last = self.seen_ranges.get(cluster, (day, day))
+        known = self._lifetimes.setdefault(cluster, {})
         earliest = None if day <= first else start
         latest = None if day >= last else end
         for topic in topics:
-            life = known.get(topic)
-            if life is None:
+            lifetime = known.get(topic)
+            if lifetime is None:
                 self._set(cluster, topic, Lifetime(earliest, latest), self.new)
                 continue
-            created = earliest if life.created_at is not None and life.created_at > start else life.created_at
-            deleted = latest if life.deleted_at is not None and life.deleted_at < end else life.deleted_at
-            self._change(cluster, topic, life, Lifetime(created, deleted))
+            created = (
+                earliest if lifetime.created_at is not None and lifetime.created_at > start else lifetime.created_at
+            )
+            deleted = latest if lifetime.deleted_at is not None and lifetime.deleted_at < end else lifetime.deleted_at
+            self._change(cluster, topic, lifetime, Lifetime(created, deleted))
         if day > last or day < first:
-            for topic, life in list(known.items()):
+            for topic, lifetime in list(known.items()):
                 if topic in topics:
                     continue
-                if day > last and alive_during(life.created_at, life.deleted_at, start, end):
-                    self._change(cluster, topic, life, Lifetime(life.created_at, start))
-                elif day < first and life.created_at is None:
-                    self._change(cluster, topic, life, Lifetime(start_of_day(first), life.deleted_at))
-        self.sightings[cluster] = (min(first, day), max(last, day))
+                if day > last and alive_during(lifetime.created_at, lifetime.deleted_at, start, end):
+                    self._change(cluster, topic, lifetime, Lifetime(lifetime.created_at, start))
+                elif day < first and lifetime.created_at is None:
+                    self._change(cluster, topic, lifetime, Lifetime(start_of_day(first), lifetime.deleted_at))
+        self.seen_ranges[cluster] = (min(first, day), max(last, day))
 
     def _change(self, cluster: str, topic: str, before: Lifetime, after: Lifetime) -> None:
         if after != before:
             is_new = topic in self.new.get(cluster, _NOTHING)
             self._set(cluster, topic, after, self.new if is_new else self.changed)
 
-    def _set(self, cluster: str, topic: str, life: Lifetime, among: TopicLifetimes) -> None:
-        self._lives[cluster][topic] = life
-        among.setdefault(cluster, {})[topic] = life
+    def _set(self, cluster: str, topic: str, lifetime: Lifetime, among: TopicLifetimes) -> None:
+        self._lifetimes[cluster][topic] = lifetime
+        among.setdefault(cluster, {})[topic] = lifetime
 
     def alive_on(self, day: date) -> dict[str, set[str]]:
         """Cluster → the topics that existed on that day."""
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         return {
             cluster: {
-                topic for topic, life in lives.items() if alive_during(life.created_at, life.deleted_at, start, end)
+                topic
+                for topic, lifetime in lifetimes.items()
+                if alive_during(lifetime.created_at, lifetime.deleted_at, start, end)
             }
-            for cluster, lives in self._lives.items()
+            for cluster, lifetimes in self._lifetimes.items()
         }
 
 
 class TopicDiscovery:
     """Discovers topics for one run: completes each day's evidence, and keeps the inventory."""
 
-    def __init__(self, job: RunContext, plan: TopicPlan, clusters: Collection[str]) -> None:
-        self._job = job
+    def __init__(self, run: RunContext, plan: TopicPlan, clusters: Collection[str]) -> None:
+        self._run = run
         self._plan = plan
         self._clusters = pa.array(sorted(clusters), pa.string())
-        with job.store.control.read() as connection:
+        with run.store.control.read() as connection:
             self._book = TopicRegistry(
-                shelf.read_topic_lives(connection, plan.topic_type), shelf.read_sightings(connection)
+                topic_store.read_topic_lifetimes(connection, plan.topic_type), topic_store.read_seen_ranges(connection)
             )
         self._touched: set[str] = set()
 
@@ -115,7 +119,7 @@ class TopicDiscovery:
         measured = measured.filter(known)
         seen = self._topics_in(measured)
         self._book.see(day, seen)
-        self._keep(day, seen)
+        self._save(day, seen)
         rows = [
             {"date": day, "measure": EXISTED, "resource_id": cluster, "subject": topic, "value": Decimal(1)}
             for cluster, topics in sorted(self._book.alive_on(day).items())
@@ -125,8 +129,8 @@ class TopicDiscovery:
 
     def finish(self) -> None:
         """Note in the inventory until when the topics of the run's clusters were seen."""
-        with self._job.lease.write() as connection:
-            shelf.touch_topics(connection, self._plan.topic_type, sorted(self._touched))
+        with self._run.lease.write() as connection:
+            topic_store.touch_topics(connection, self._plan.topic_type, sorted(self._touched))
 
     def _topics_in(self, measured: pa.Table) -> dict[str, set[str]]:
         pairs = measured.select(["resource_id", "subject"]).group_by(["resource_id", "subject"]).aggregate([])
@@ -136,17 +140,17 @@ class TopicDiscovery:
                 seen[cluster].add(topic)
         return seen
 
-    def _keep(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
+    def _save(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
         book = self._book
-        new, changed = (sum(map(len, lives.values())) for lives in (book.new, book.changed))
+        new, changed = (sum(map(len, lifetimes.values())) for lifetimes in (book.new, book.changed))
         log.info(
             "tenant %s: Topic discovery: %s names %d topics of %d clusters, %d of them new; %d have come or gone",
-            *(self._job.tenant.name, day, sum(map(len, seen.values())), len(seen), new, changed),
+            *(self._run.tenant.name, day, sum(map(len, seen.values())), len(seen), new, changed),
         )
-        with self._job.lease.write() as connection:
-            shelf.save_topic_lives(
+        with self._run.lease.write() as connection:
+            topic_store.save_topic_lifetimes(
                 connection, self._plan.topic_type, book.new, book.changed, seen_at=start_of_day(day + ONE_DAY)
             )
-            shelf.save_sightings(connection, {cluster: book.sightings[cluster] for cluster in seen})
+            topic_store.save_seen_ranges(connection, {cluster: book.seen_ranges[cluster] for cluster in seen})
         book.new, book.changed = {}, {}
         self._touched |= seen.keys()

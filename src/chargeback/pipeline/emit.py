@@ -20,14 +20,14 @@ from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.emit_plan import DuePeriod, EmitterSchedule, plan
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
-from chargeback.store.control import days as states
+from chargeback.store.control import days as day_states
 from chargeback.store.control.emissions import Emission, EmissionState, read_emissions, save_emission
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 
 log = logging.getLogger(__name__)
 
 
-def emit(job: RunContext) -> None:
+def emit(run: RunContext) -> None:
     """Let every emitter write what is due; none stops another.
 
     Raises:
@@ -35,77 +35,79 @@ def emit(job: RunContext) -> None:
         LeaseLost: somebody else has taken over.
         StorageError: the tenant's storage cannot be used.
     """
-    if not job.tenant.emitters:
+    if not run.tenant.emitters:
         return
-    stage = _Stage.of(job)
-    due = [(emitter, stage.due_of(emitter)) for emitter in job.tenant.emitters]
+    stage = _EmitStage.of(run)
+    due = [(emitter, stage.due_of(emitter)) for emitter in run.tenant.emitters]
     stage.total = sum(len(periods) for _, periods in due)
     if not stage.total:
         return
-    job.enter(Stage.EMITTING, total=stage.total)
-    with facts_for(job) as facts:
+    run.enter(Stage.EMITTING, total=stage.total)
+    with facts_for(run) as facts:
         for emitter, periods in due:
             if periods:
                 facts.days = [day for day in stage.calculated if day >= stage.oldest(emitter)]
-                stage.work(emitter, periods, facts)
+                stage.run_emitter(emitter, periods, facts)
 
 
 @dataclass
-class _Stage:
+class _EmitStage:
     """The emitting stage of one run: the ``calculated`` days, and the names of each day's ``files``."""
 
-    job: RunContext
+    run: RunContext
     calculated: Sequence[date]
     files: Mapping[date, str]
     done: int = 0
     total: int = 0
 
     @classmethod
-    def of(cls, job: RunContext) -> _Stage:
+    def of(cls, run: RunContext) -> _EmitStage:
         """The facts as they are now; nobody else changes them during the run."""
         files: dict[date, str] = defaultdict(str)
-        for file in job.store.facts.snapshot(CHARGEBACKS_TABLE).files:
+        for file in run.store.facts.snapshot(CHARGEBACKS_TABLE).files:
             if file.day is not None and file.rows:
                 files[file.day] += Path(file.path).name
-        with job.store.control.read() as connection:
-            calculated = [state.tracking_date for state in states.read_days(connection) if state.chargeback_calculated]
-        return cls(job, calculated, dict(files))
+        with run.store.control.read() as connection:
+            calculated = [
+                state.tracking_date for state in day_states.read_days(connection) if state.chargeback_calculated
+            ]
+        return cls(run, calculated, dict(files))
 
     def oldest(self, emitter: ConfiguredEmitter) -> date:
         """The first day within the emitter's lookback."""
         lookback = emitter.settings.lookback_days
-        return date.min if lookback is None else self.job.today - timedelta(days=lookback)
+        return date.min if lookback is None else self.run.today - timedelta(days=lookback)
 
     def due_of(self, emitter: ConfiguredEmitter) -> list[DuePeriod]:
         """What an emitter is to write, oldest first; what it leaves out is recorded."""
-        job, settings = self.job, emitter.settings
-        wishes = EmitterSchedule(
+        run, settings = self.run, emitter.settings
+        schedule = EmitterSchedule(
             name=emitter.name,
             aggregation=settings.aggregation,
             # Secrets are masked in it.
             settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
             oldest=self.oldest(emitter),
-            kept_from=job.today - timedelta(days=job.tenant.settings.retention_days),
+            kept_from=run.today - timedelta(days=run.tenant.settings.retention_days),
             newest_only=self._newest_only(emitter),
         )
-        with job.store.control.read() as connection:
+        with run.store.control.read() as connection:
             known = read_emissions(connection, emitter.name)
-        planned = plan(wishes, self.calculated, self.files, known)
+        planned = plan(schedule, self.calculated, self.files, known)
         if planned.skipped:
-            with job.lease.write() as connection:
+            with run.lease.write() as connection:
                 for emission in planned.skipped:
                     save_emission(connection, emission)
-        return [due for due in planned.due if any(job.wants(day) for day in due.period.days)]
+        return [due for due in planned.due if any(run.wants(day) for day in due.period.days)]
 
     def _newest_only(self, emitter: ConfiguredEmitter) -> bool:
         """Whether the emitter wants the newest period alone; not where it cannot tell."""
         try:
             return emitter.kind.wants_newest_only(emitter.params)
         except PluginError as error:
-            self.job.record_error(f"emitter {emitter.name}: {error}")
+            self.run.record_error(f"emitter {emitter.name}: {error}")
             return False
 
-    def work(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], facts: StoredFacts) -> None:
+    def run_emitter(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], facts: StoredFacts) -> None:
         """Let one emitter write its periods, as many at once as it wants."""
         opened = self._opened(emitter)
         if isinstance(opened, str):
@@ -114,7 +116,7 @@ class _Stage:
         size = opened.batch or len(due)
         try:
             for start in range(0, len(due), size):
-                self.job.check()
+                self.run.check()
                 some = due[start : start + size]
                 self._record(emitter, some, self._attempt(opened, some, facts))
         finally:
@@ -122,13 +124,13 @@ class _Stage:
 
     def _opened(self, emitter: ConfiguredEmitter) -> Emitter | str:
         """The emitter at work, or why it cannot work."""
-        context = emitter.context(self.job.tenant.name, self.job.tenant.settings)
+        context = emitter.context(self.run.tenant.name, self.run.tenant.settings)
         try:
-            return emitter.kind.open(context, emitter.params, self.job.stop)
+            return emitter.kind.open(context, emitter.params, self.run.stop)
         except Stopped:
             raise
         except ChargebackError as error:
-            self.job.check()
+            self.run.check()
             return str(error)
 
     def _attempt(self, emitter: Emitter, due: Sequence[DuePeriod], facts: StoredFacts) -> str | None:
@@ -138,7 +140,7 @@ class _Stage:
         except (Stopped, LeaseLost):
             raise
         except ChargebackError as error:
-            self.job.check()  # who is asked to stop may fail in any way
+            self.run.check()  # who is asked to stop may fail in any way
             return str(error)
         return None
 
@@ -147,14 +149,14 @@ class _Stage:
         first, last = due[0].period.start, due[-1].period.start
         if error is not None:
             when = f"{first}" if first == last else f"{first} to {last}"
-            self.job.record_error(f"emitter {emitter.name}: {when}: {error}")
+            self.run.record_error(f"emitter {emitter.name}: {when}: {error}")
         state = EmissionState.EMITTED if error is None else EmissionState.FAILED
-        with self.job.lease.write() as connection:
+        with self.run.lease.write() as connection:
             for each in due:
                 emission = Emission(emitter.name, each.period.start, state, each.version, each.attempts + 1, error)
                 save_emission(connection, emission)
         self.done += len(due)
-        self.job.enter(Stage.EMITTING, last, self.done, self.total)
+        self.run.enter(Stage.EMITTING, last, self.done, self.total)
 
 
 def _close(emitter: Emitter, name: str) -> None:

@@ -123,20 +123,20 @@ class StoredFacts:
 
 
 @contextmanager
-def facts_for(job: RunContext) -> Iterator[StoredFacts]:
+def facts_for(run: RunContext) -> Iterator[StoredFacts]:
     """Open the facts for the emitters of one run; their queries are interrupted when the run is asked to end."""
     token, ended = CancellationToken(), threading.Event()
 
     def _watch() -> None:
         while not ended.wait(_LOOK_SECONDS):  # again and again: an interrupt between two statements is lost
-            if job.stop.is_set() or job.lease.lost.is_set():
+            if run.stop.is_set() or run.lease.lost.is_set():
                 token.cancel()
 
     engine = QueryEngine()
     watcher = threading.Thread(target=_watch, name="emitters' watcher", daemon=True)
     watcher.start()
     try:
-        yield StoredFacts(job.store, engine, token, job.check)
+        yield StoredFacts(run.store, engine, token, run.check)
     finally:
         ended.set()
         watcher.join()

@@ -39,7 +39,7 @@ class EmitterSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EmissionPlan:
     """What is due, oldest first, and what is newly skipped."""
 
     due: Sequence[DuePeriod]
@@ -47,33 +47,33 @@ class Plan:
 
 
 def plan(
-    wishes: EmitterSchedule, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]
-) -> Plan:
+    schedule: EmitterSchedule, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]
+) -> EmissionPlan:
     """Compare what there is (the ``calculated`` days, ascending, and the files of each day) with what is ``known`` to
     be emitted."""
-    last_days = {Period.containing(day, wishes.aggregation): day for day in calculated}
+    last_days = {Period.containing(day, schedule.aggregation): day for day in calculated}
     newest = max(last_days, default=None)
     due: list[DuePeriod] = []
     skipped: list[Emission] = []
     for period, last_day in last_days.items():
-        if period.start < wishes.kept_from:
+        if period.start < schedule.kept_from:
             continue  # what was written while all of it was there is better than what could be written now
-        version = version_of(wishes.settings, period, files)
+        version = version_of(schedule.settings, period, files)
         before = known.get(period.start)
         same = before if before is not None and before.version == version else None
-        reason = _why_skipped(wishes, last_day, is_newest=period == newest)
+        reason = _skip_reason(schedule, last_day, is_newest=period == newest)
         if reason is None:
             if same is None or same.state != EmissionState.EMITTED:
                 due.append(DuePeriod(period, version, same.attempts if same else 0))
         elif same is None or same.state == EmissionState.FAILED:
-            skipped.append(Emission(wishes.name, period.start, EmissionState.SKIPPED, version, error=reason))
-    return Plan(due, skipped)
+            skipped.append(Emission(schedule.name, period.start, EmissionState.SKIPPED, version, error=reason))
+    return EmissionPlan(due, skipped)
 
 
-def _why_skipped(wishes: EmitterSchedule, last_day: date, *, is_newest: bool) -> str | None:
-    if last_day < wishes.oldest:
+def _skip_reason(schedule: EmitterSchedule, last_day: date, *, is_newest: bool) -> str | None:
+    if last_day < schedule.oldest:
         return "older than lookback_days"
-    if wishes.newest_only and not is_newest:
+    if schedule.newest_only and not is_newest:
         return "only the newest day is shown"
     return None
 

@@ -16,7 +16,7 @@ from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, SchemaError, Stor
 from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
-from chargeback.pipeline.run_messages import STOPPED, Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, RunResult
 from chargeback.pipeline.schedule import NextTurn, Schedule
 from chargeback.pipeline.slots import RunSlots
 from chargeback.pipeline.supervisor import Supervisor
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 30.0
 #: How long :meth:`Engine.stop` waits for what is under way, in seconds; runs are killed before that.
 _STOP_SECONDS = 8.0
-_COMPLETED = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_ERRORS})
+_COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 
 
 class Engine:
@@ -80,7 +80,7 @@ class Engine:
     @property
     def registry(self) -> CollectorRegistry:
         """The metrics of the runs of this process."""
-        return self._supervisor.meters.registry
+        return self._supervisor.run_metrics.registry
 
     def start(self, on_failure: Callable[[], None] = lambda: None) -> None:
         """Prepare every tenant, and run it now and then periodically where the configuration says so; returns at once.
@@ -158,7 +158,7 @@ class Engine:
         except SchemaError:
             raise
         except StorageError as error:
-            return RunResult(name, Outcome.FAILED, errors=(str(error),), completed_at=self._clock())
+            return RunResult(name, RunOutcome.FAILED, errors=(str(error),), completed_at=self._clock())
 
     def _run_triggered(self, name: str, lease: Lease, request: RunRequest) -> None:
         try:

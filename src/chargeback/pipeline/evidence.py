@@ -37,7 +37,7 @@ Resolve = Callable[[date, pa.Table], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class UsageRequest:
     """A day whose usage is wanted. ``use_stored``: stored evidence is enough. ``replace``: what is fetched replaces
     it even where it is less."""
 
@@ -89,7 +89,7 @@ class UsageFetcher:
         self._unreachable: SourceUnavailable | None = None
 
     @contextmanager
-    def fetching(self, wanted: Sequence[Wanted]) -> Iterator[Iterator[DayUsage]]:
+    def fetching(self, wanted: Sequence[UsageRequest]) -> Iterator[Iterator[DayUsage]]:
         """The usage of each of these days."""
         abandoned = Event()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="usage") as pool:
@@ -98,7 +98,9 @@ class UsageFetcher:
             finally:
                 abandoned.set()
 
-    def _in_order(self, pool: ThreadPoolExecutor, wanted: Sequence[Wanted], abandoned: Event) -> Iterator[DayUsage]:
+    def _in_order(
+        self, pool: ThreadPoolExecutor, wanted: Sequence[UsageRequest], abandoned: Event
+    ) -> Iterator[DayUsage]:
         ahead: list[Future[DayUsage]] = []
         position = 0
         for _ in wanted:
@@ -107,12 +109,12 @@ class UsageFetcher:
                 position += 1
             yield ahead.pop(0).result()
 
-    def _day_logged(self, wanted: Wanted, abandoned: Event) -> DayUsage:
+    def _day_logged(self, wanted: UsageRequest, abandoned: Event) -> DayUsage:
         with log_context(date=wanted.day):
             return self._day(wanted, abandoned)
 
-    def _day(self, wanted: Wanted, abandoned: Event) -> DayUsage:
-        day, stored = wanted.day, kept(self._facts, self.table_name, wanted.day)
+    def _day(self, wanted: UsageRequest, abandoned: Event) -> DayUsage:
+        day, stored = wanted.day, load_stored(self._facts, self.table_name, wanted.day)
         if wanted.use_stored and stored is not None:
             return DayUsage(stored, stored=stored)
         if self._unreachable is not None or abandoned.is_set():
@@ -153,7 +155,7 @@ class UsageFetcher:
         )
 
 
-def kept(facts: FactTables, name: str, day: date) -> pa.Table | None:
+def load_stored(facts: FactTables, name: str, day: date) -> pa.Table | None:
     """The stored evidence of a day; none, which is logged, where its file is lost and it must be had anew."""
     try:
         return read_day(facts, name, day)
@@ -167,17 +169,17 @@ def richer_of(stored: pa.Table, fetched: pa.Table) -> pa.Table:
     ``stored`` itself where nothing is to be gained."""
     if stored.num_rows == 0:
         return fetched if fetched.num_rows else stored
-    gained = _where_less(fetched, stored) - _where_less(stored, fetched)
+    gained = _groups_with_less(fetched, stored) - _groups_with_less(stored, fetched)
     if not gained:
         return stored
-    parts = pa.concat_tables([_only(stored, gained, invert=True), _only(fetched, gained)])
+    parts = pa.concat_tables([_filter_groups(stored, gained, invert=True), _filter_groups(fetched, gained)])
     return parts.sort_by([(name, "ascending") for name in ORDER[USAGE_TABLE]])
 
 
-def _where_less(there: pa.Table, other: pa.Table) -> set[str]:
-    """The groups of ``there`` of which ``other`` has less: a subject is missing, or has a smaller value."""
+def _groups_with_less(table: pa.Table, other: pa.Table) -> set[str]:
+    """The groups of ``table`` of which ``other`` has less: a subject is missing, or has a smaller value."""
     values = other.select([*_KEYS, "value"]).rename_columns([*_KEYS, "other"])
-    joined = there.select([*_KEYS, "value"]).join(values, _KEYS, join_type="left outer")
+    joined = table.select([*_KEYS, "value"]).join(values, _KEYS, join_type="left outer")
     enough = pc.multiply(pc.cast(joined["value"], pa.float64()), 1 - _NOISE)
     less = pc.fill_null(pc.less(pc.cast(joined["other"], pa.float64()), enough), True)
     return set(_groups(joined.filter(less)).to_pylist())
@@ -188,7 +190,7 @@ def _groups(usage: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(usage["measure"], usage["resource_id"], "\x1f")
 
 
-def _only(usage: pa.Table, groups: set[str], *, invert: bool = False) -> pa.Table:
+def _filter_groups(usage: pa.Table, groups: set[str], *, invert: bool = False) -> pa.Table:
     among = pc.is_in(_groups(usage), value_set=pa.array(sorted(groups), pa.string()))
     return usage.filter(pc.invert(among) if invert else among)
 

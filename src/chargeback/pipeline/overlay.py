@@ -23,12 +23,12 @@ from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
-from chargeback.pipeline.evidence import DayUsage, UsageFetcher, Wanted
+from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import billed_lines, is_stored
-from chargeback.store.control import days as states
-from chargeback.store.control import topics as shelf
+from chargeback.store.control import days as day_states
+from chargeback.store.control import topics as topic_store
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
 
@@ -43,31 +43,31 @@ def topic_plan(tenant: Tenant) -> TopicPlan | None:
     return ecosystem.topic_plan(tenant.plugin_settings)
 
 
-def queue_topics(job: RunContext) -> None:
+def queue_topics(run: RunContext) -> None:
     """Queue the days that are about to be calculated, before they are.
 
     A day is queued when its bill is new or has changed since it was attributed, or when the request recalculates it. A
     day that was attributed without its metrics is looked at again in every run, once its chargeback has metrics. While
     the overlay is off, only days that it has attributed before are queued: their rows are of an old bill.
     """
-    plan = topic_plan(job.tenant)
-    with job.store.control.read() as connection:
-        known = states.read_days(connection)
-    queued = [state.tracking_date for state in known if _is_outdated(job, state, is_on=plan is not None)]
+    plan = topic_plan(run.tenant)
+    with run.store.control.read() as connection:
+        known = day_states.read_days(connection)
+    queued = [state.tracking_date for state in known if _is_outdated(run, state, is_on=plan is not None)]
     waiting = [state.tracking_date for state in known if plan is not None and _may_get_better(state)]
     if plan is not None:
-        oldest = plan.oldest_day(job.today)
+        oldest = plan.oldest_day(run.today)
         queued, waiting = ([day for day in listed if day >= oldest] for listed in (queued, waiting))
     if queued or waiting:
-        with job.lease.write() as connection:
-            shelf.queue_topics(connection, queued)
-            shelf.reconsider_topics(connection, set(waiting) - set(queued))
+        with run.lease.write() as connection:
+            topic_store.queue_topics(connection, queued)
+            topic_store.reconsider_topics(connection, set(waiting) - set(queued))
 
 
-def _is_outdated(job: RunContext, state: DayState, *, is_on: bool) -> bool:
+def _is_outdated(run: RunContext, state: DayState, *, is_on: bool) -> bool:
     if not state.billing_gathered or not (is_on or state.topic_fingerprint is not None):
         return False
-    if job.request.recalculate and job.wants(state.tracking_date):
+    if run.request.recalculate and run.wants(state.tracking_date):
         return True
     has_changed = state.topic_fingerprint != state.gathered_fingerprint
     return state.is_due and has_changed and not (state.topic_due and not state.topic_attribution_calculated)
@@ -87,55 +87,55 @@ def _is_worth_doing(state: DayState) -> bool:
     return not state.topic_attribution_calculated or (state.chargeback_calculated and METRICS not in state.incomplete)
 
 
-def overlay(job: RunContext, gatherer: Gatherer) -> None:
+def overlay(run: RunContext, gatherer: Gatherer) -> None:
     """Attribute what is queued, and remove what is past its retention."""
-    plan = topic_plan(job.tenant)
+    plan = topic_plan(run.tenant)
     if plan is None:
         return
-    oldest = plan.oldest_day(job.today)
-    if job.tally.gathering_error is None:  # else the clock may be what is wrong
-        _retain(job, oldest)
-    with job.store.control.read() as connection:
+    oldest = plan.oldest_day(run.today)
+    if run.record.gathering_error is None:  # else the clock may be what is wrong
+        _retain(run, oldest)
+    with run.store.control.read() as connection:
         due = [
             state
-            for state in states.read_days(connection)
-            if state.tracking_date >= oldest and job.wants(state.tracking_date) and _is_worth_doing(state)
+            for state in day_states.read_days(connection)
+            if state.tracking_date >= oldest and run.wants(state.tracking_date) and _is_worth_doing(state)
         ]
     if not due:
         return
     due.reverse()
-    name = job.tenant.name
+    name = run.tenant.name
     log.info(
         "tenant %s: Topic attribution backfill: %d queued dates, %s to %s",
         *(name, len(due), due[-1].tracking_date, due[0].tracking_date),
     )
-    job.enter(Stage.TOPIC_OVERLAY, due[0].tracking_date, total=len(due))
-    stage = _Overlay(job, gatherer, plan)
+    run.enter(Stage.TOPIC_OVERLAY, due[0].tracking_date, total=len(due))
+    stage = _Overlay(run, gatherer, plan)
     wanted = [stage.wanted(state) for state in due]
     try:
         with stage.fetcher.fetching(wanted) as measured:
             for number, (state, usage) in enumerate(zip(due, measured, strict=True), start=1):
-                job.check()
-                with log_context(date=state.tracking_date), job.surviving(state.tracking_date):
+                run.check()
+                with log_context(date=state.tracking_date), run.surviving(state.tracking_date):
                     stage.attempt(state, usage)
-                job.enter(Stage.TOPIC_OVERLAY, state.tracking_date, number, len(due))
+                run.enter(Stage.TOPIC_OVERLAY, state.tracking_date, number, len(due))
         stage.finish()
     finally:
         stage.close()
 
 
-def _retain(job: RunContext, oldest: date) -> None:
+def _retain(run: RunContext, oldest: date) -> None:
     """Empty the days of which no topic rows are kept any more."""
-    facts = job.store.facts
+    facts = run.store.facts
     kept = {day for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE) for day in facts.snapshot(table).days}
     expired = sorted(day for day in kept if day < oldest)
     if not expired:
         return
-    with job.lease.write() as connection:
-        shelf.forget_topics(connection, expired)
+    with run.lease.write() as connection:
+        topic_store.forget_topics(connection, expired)
     for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
-        facts.delete_before(table, oldest, epoch=job.lease.epoch)
-    log.info("tenant %s: topic rows of %d days before %s are removed", job.tenant.name, len(expired), oldest)
+        facts.delete_before(table, oldest, epoch=run.lease.epoch)
+    log.info("tenant %s: topic rows of %d days before %s are removed", run.tenant.name, len(expired), oldest)
 
 
 class TopicFetcher(UsageFetcher):
@@ -159,15 +159,15 @@ class TopicFetcher(UsageFetcher):
 class _Overlay:
     """The overlay stage of one run."""
 
-    def __init__(self, job: RunContext, gatherer: Gatherer, plan: TopicPlan) -> None:
-        self._job = job
+    def __init__(self, run: RunContext, gatherer: Gatherer, plan: TopicPlan) -> None:
+        self._run = run
         self._plan = plan
-        with job.store.control.read() as connection:
-            self._clusters = shelf.resource_ids(connection, plan.cluster_type)
-        self._discovery = TopicDiscovery(job, plan, self._clusters)
+        with run.store.control.read() as connection:
+            self._clusters = topic_store.resource_ids(connection, plan.cluster_type)
+        self._discovery = TopicDiscovery(run, plan, self._clusters)
         self._attributor = TopicAttributor(plan)
-        workers = job.tenant.settings.metrics_prefetch_workers
-        self.fetcher = TopicFetcher(gatherer, self._clusters, job.store.facts, workers=workers)
+        workers = run.tenant.settings.metrics_prefetch_workers
+        self.fetcher = TopicFetcher(gatherer, self._clusters, run.store.facts, workers=workers)
 
     def finish(self) -> None:
         self._discovery.finish()
@@ -175,11 +175,11 @@ class _Overlay:
     def close(self) -> None:
         self._attributor.close()
 
-    def wanted(self, state: DayState) -> Wanted:
+    def wanted(self, state: DayState) -> UsageRequest:
         """What is wanted of a day: one that is attributed already is only done again with what the metrics say now."""
-        request = self._job.request
+        request = self._run.request
         is_enough = self._has_evidence(state) and not state.topic_attribution_calculated
-        return Wanted(
+        return UsageRequest(
             state.tracking_date, is_enough and not request.recalculate, request.recalculate and request.accept_less
         )
 
@@ -190,7 +190,7 @@ class _Overlay:
         if state.topic_fingerprint == state.gathered_fingerprint:
             return True
         try:
-            attributed = read_day(self._job.store.facts, TOPICS_TABLE, state.tracking_date)["cluster_resource_id"]
+            attributed = read_day(self._run.store.facts, TOPICS_TABLE, state.tracking_date)["cluster_resource_id"]
             return set(self._lines(state)["resource_id"].to_pylist()) <= set(attributed.to_pylist())
         except StorageError:
             return False
@@ -201,9 +201,9 @@ class _Overlay:
             if usage.table is None:
                 self._without_metrics(state, usage)
                 return
-            if usage.poorer and self._job.request.recalculate:
+            if usage.poorer and self._run.request.recalculate:
                 what = ", ".join(usage.poorer)
-                self._job.record_error(
+                self._run.record_error(
                     f"the metrics source has less {what} than before; the stored measurements are kept",
                     state.tracking_date,
                 )
@@ -213,43 +213,43 @@ class _Overlay:
         except (AllocationError, StorageError) as error:
             if not isinstance(error, AllocationError) and error.retryable:
                 raise
-            self._job.record_error(f"topics are not attributed: {error}", state.tracking_date)
+            self._run.record_error(f"topics are not attributed: {error}", state.tracking_date)
 
     def _lines(self, state: DayState) -> pa.Table:
-        return lines_of_clusters(billed_lines(self._job.store.facts, state), self._clusters, self._plan)
+        return lines_of_clusters(billed_lines(self._run.store.facts, state), self._clusters, self._plan)
 
     def _with_metrics(self, state: DayState, usage: DayUsage, measured: pa.Table) -> None:
-        job, day = self._job, state.tracking_date
+        run, day = self._run, state.tracking_date
         evidence = self._discovery.complete(day, measured) if usage.is_fetched else measured
         rows = self._attributor.attribute(day, self._lines(state), evidence)
         if usage.is_fetched:
-            if not is_stored(job.store.facts, TOPICS_TABLE, day, rows):
+            if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
                 self._clear(state)
-            if not is_stored(job.store.facts, TOPIC_USAGE_TABLE, day, evidence):
-                job.store.facts.replace_day(TOPIC_USAGE_TABLE, day, evidence, epoch=job.lease.epoch)
+            if not is_stored(run.store.facts, TOPIC_USAGE_TABLE, day, evidence):
+                run.store.facts.replace_day(TOPIC_USAGE_TABLE, day, evidence, epoch=run.lease.epoch)
         self._write(state, rows, gathered=True, lacks=None)
 
     def _without_metrics(self, state: DayState, usage: DayUsage) -> None:
         """The topic metrics did not answer: what is stored is used, if it is enough. A day without waits for some runs
         and then goes on with what there is, or with rows that say that it failed."""
-        job, day = self._job, state.tracking_date
+        run, day = self._run, state.tracking_date
         if state.topic_attribution_calculated:
             return
         stored = usage.stored if state.topic_overlay_gathered else None
         lines = self._lines(state)
         if stored is not None and self._has_evidence(state):
-            if job.request.recalculate:
-                job.record_error(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
+            if run.request.recalculate:
+                run.record_error(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
             self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=None)
             return
-        with job.lease.write() as connection:
-            failures = shelf.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
-        limit = job.tenant.settings.topic_attribution_retry_limit
+        with run.lease.write() as connection:
+            failures = topic_store.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
+        limit = run.tenant.settings.topic_attribution_retry_limit
         if any(count < limit for count in failures.values()):
-            job.record_error(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
+            run.record_error(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
             return
         if failures:
-            job.record_error(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
+            run.record_error(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
         why = str(usage.error) if failures else None
         if stored is not None:
             self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=why)
@@ -258,16 +258,16 @@ class _Overlay:
 
     def _clear(self, state: DayState) -> None:
         if state.topic_attribution_calculated:
-            with self._job.lease.write() as connection:
-                states.save_day(connection, state.tracking_date, topic_attribution_calculated=False)
+            with self._run.lease.write() as connection:
+                day_states.save_day(connection, state.tracking_date, topic_attribution_calculated=False)
 
     def _write(self, state: DayState, rows: pa.Table, *, gathered: bool, lacks: str | None) -> None:
         """The rows of a day; ``lacks`` says why it has to do without its topics' metrics, if so."""
-        job, day = self._job, state.tracking_date
-        if not is_stored(job.store.facts, TOPICS_TABLE, day, rows):
-            job.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=job.lease.epoch)
-        with job.lease.write() as connection:
-            shelf.finish_topics(
+        run, day = self._run, state.tracking_date
+        if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
+            run.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=run.lease.epoch)
+        with run.lease.write() as connection:
+            topic_store.finish_topics(
                 connection, day, fingerprint=state.gathered_fingerprint, rows=rows.num_rows, gathered=gathered
             )
-            states.mark_incomplete(connection, day, {TOPIC_METRICS: lacks})
+            day_states.mark_incomplete(connection, day, {TOPIC_METRICS: lacks})

@@ -15,7 +15,7 @@ from typing import Final
 
 from chargeback.errors import DamagedFacts, StorageError
 from chargeback.pipeline.run_context import RunContext
-from chargeback.store.control import days as states
+from chargeback.store.control import days as day_states
 from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.files import check_file
@@ -44,7 +44,7 @@ _TOO_OLD: Final = "the provider is not asked for days that old: restore it from 
 _EVIDENCE: Final = "what was calculated from it stays, a recalculation of the day has it anew"
 
 
-def repair(job: RunContext) -> None:
+def repair(run: RunContext) -> None:
     """Let everything that is lost be had again by the stages that follow.
 
     Raises:
@@ -52,44 +52,44 @@ def repair(job: RunContext) -> None:
         LeaseLost: somebody else has taken over.
         Stopped: the run was asked to stop.
     """
-    _repair_logs(job)
-    _refuse_a_missing_disk(job)
-    job.store.facts.create()
-    claim(job.store.facts, job.store.owner)
-    losses = _losses(job)
+    _repair_logs(run)
+    _check_disk_is_mounted(run)
+    run.store.facts.create()
+    claim(run.store.facts, run.store.owner)
+    losses = _losses(run)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
-            job.record_error(f"{day}: {name}: {trouble}; {_remedy(job, name, day)}")
+            run.record_error(f"{day}: {name}: {trouble}; {_remedy(run, name, day)}")
     if losses:
-        _schedule_rebuild(job, losses)
-    _repair_dimensions(job)
+        _schedule_rebuild(run, losses)
+    _repair_dimensions(run)
 
 
-def _schedule_rebuild(job: RunContext, losses: Losses) -> None:
+def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
     """Bills are gathered again where the provider is still asked for their days; results are made again."""
-    with job.lease.write() as connection:
+    with run.lease.write() as connection:
         for day in losses.get(BILLING_TABLE, ()):
-            if day in job.window:
-                states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
-        states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
+            if day in run.window:
+                day_states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
+        day_states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
 
 
-def _repair_logs(job: RunContext) -> None:
+def _repair_logs(run: RunContext) -> None:
     """A day whose commit was cut off by a loss of power is not recorded, or found to miss its rows."""
     for name in SCHEMAS:
         with translate_delta_errors(name):
-            for trouble in repair_log(job.store.facts.root / name):
-                job.record_error(f"{name}: {trouble}; it is set aside")
+            for trouble in repair_log(run.store.facts.root / name):
+                run.record_error(f"{name}: {trouble}; it is set aside")
 
 
-def _refuse_a_missing_disk(job: RunContext) -> None:
+def _check_disk_is_mounted(run: RunContext) -> None:
     """Tables are made where there are none, but not in the place of those that were there."""
-    facts = job.store.facts
+    facts = run.store.facts
     if facts.exist():
         return
-    with job.store.control.read() as connection:
-        known = sum(state.billing_lines > 0 for state in states.read_days(connection))
+    with run.store.control.read() as connection:
+        known = sum(state.billing_lines > 0 for state in day_states.read_days(connection))
     if known:
         raise StorageError(
             f"{known} days are recorded, but {facts.root} has no fact tables: is its disk mounted? "
@@ -97,21 +97,21 @@ def _refuse_a_missing_disk(job: RunContext) -> None:
         )
 
 
-def _losses(job: RunContext) -> Losses:
+def _losses(run: RunContext) -> Losses:
     losses: dict[str, dict[date, str]] = defaultdict(dict)
-    with job.store.control.read() as connection:
-        known = states.read_days(connection)
-    for name, day, trouble in (*_miscounted(job, known), *_damaged(job)):
+    with run.store.control.read() as connection:
+        known = day_states.read_days(connection)
+    for name, day, trouble in (*_miscounted(run, known), *_damaged(run)):
         losses[name][day] = trouble
     return losses
 
 
-def _miscounted(job: RunContext, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
+def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
     """Days whose rows are not as many as were recorded when they were written."""
     rows: dict[str, dict[date, int]] = {}
     for name in _REMEDIES:
         counts = rows[name] = defaultdict(int)
-        for file in job.store.facts.snapshot(name).files:
+        for file in run.store.facts.snapshot(name).files:
             if file.day is not None:
                 counts[file.day] += file.rows
     for state in known:
@@ -126,11 +126,11 @@ def _miscounted(job: RunContext, known: list[DayState]) -> Iterator[tuple[str, d
                 yield name, state.tracking_date, f"{count} rows were written, {there} are there"
 
 
-def _damaged(job: RunContext) -> Iterator[tuple[str, date, str]]:
-    facts = job.store.facts
-    thorough = job.request.recalculate or upkeep_is_due(facts.root, job.now())
+def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
+    facts = run.store.facts
+    thorough = run.request.recalculate or upkeep_is_due(facts.root, run.now())
     for name in DAY_TABLES:
-        job.check()
+        run.check()
         for file in facts.snapshot(name).files:
             try:
                 with translate_delta_errors(name):
@@ -140,18 +140,18 @@ def _damaged(job: RunContext) -> Iterator[tuple[str, date, str]]:
                     yield name, error.day, error.message
 
 
-def _remedy(job: RunContext, name: str, day: date) -> str:
-    if name == BILLING_TABLE and day not in job.window:
+def _remedy(run: RunContext, name: str, day: date) -> str:
+    if name == BILLING_TABLE and day not in run.window:
         return _TOO_OLD
     return _REMEDIES.get(name, _EVIDENCE)
 
 
-def _repair_dimensions(job: RunContext) -> None:
+def _repair_dimensions(run: RunContext) -> None:
     """The register only repeats what the days have."""
     try:
-        for file in job.store.facts.snapshot(DIMENSIONS_TABLE).files:
+        for file in run.store.facts.snapshot(DIMENSIONS_TABLE).files:
             with translate_delta_errors(DIMENSIONS_TABLE):
                 check_file(file, thorough=True)
     except DamagedFacts as error:
-        job.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
-        rebuild_dimensions(job.store.facts, epoch=job.lease.epoch)
+        run.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
+        rebuild_dimensions(run.store.facts, epoch=run.lease.epoch)

@@ -24,7 +24,7 @@ def oldest_kept(today: date, retention_days: int) -> date:
     return today - timedelta(days=retention_days)
 
 
-def retain(job: RunContext) -> None:
+def retain(run: RunContext) -> None:
     """Forget what is past retention, and see to the tables where that is due.
 
     A run that could not gather removes nothing. Trouble with the storage is recorded and survived: the next run tries
@@ -34,47 +34,47 @@ def retain(job: RunContext) -> None:
         LeaseLost: somebody else has taken over.
         Stopped: the run was asked to stop.
     """
-    if job.tally.gathering_error is not None:
+    if run.record.gathering_error is not None:
         return  # the clock may be what is wrong
     try:
-        _forget(job, oldest_kept(job.today, job.tenant.settings.retention_days))
-        _upkeep(job)
+        _forget(run, oldest_kept(run.today, run.tenant.settings.retention_days))
+        _upkeep(run)
     except LeaseLost:
         raise
     except StorageError as error:
-        job.record_error(f"retention is not complete and is tried again in the next run: {error}")
+        run.record_error(f"retention is not complete and is tried again in the next run: {error}")
 
 
-def _forget(job: RunContext, oldest: date) -> None:
-    with job.store.control.read() as connection:
+def _forget(run: RunContext, oldest: date) -> None:
+    with run.store.control.read() as connection:
         oldest_state = oldest_day(connection)
-    expired = [name for name in DAY_TABLES if any(day < oldest for day in job.store.facts.snapshot(name).days)]
+    expired = [name for name in DAY_TABLES if any(day < oldest for day in run.store.facts.snapshot(name).days)]
     if not expired and (oldest_state is None or oldest_state >= oldest):
         return
-    job.enter(Stage.RETENTION, oldest, total=len(expired))
-    with job.lease.write() as connection:
+    run.enter(Stage.RETENTION, oldest, total=len(expired))
+    with run.lease.write() as connection:
         forgotten = forget_days(connection, oldest)
     for number, name in enumerate(expired, start=1):
-        job.check()
-        job.store.facts.delete_before(name, oldest, epoch=job.lease.epoch)
-        job.report(Stage.RETENTION, oldest, number, len(expired))
-    log.info("tenant %s: %d days before %s are past their retention and gone", job.tenant.name, forgotten, oldest)
+        run.check()
+        run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
+        run.report(Stage.RETENTION, oldest, number, len(expired))
+    log.info("tenant %s: %d days before %s are past their retention and gone", run.tenant.name, forgotten, oldest)
 
 
-def _upkeep(job: RunContext) -> None:
-    facts, epoch = job.store.facts, job.lease.epoch
-    if not upkeep_is_due(facts.root, job.now()):
+def _upkeep(run: RunContext) -> None:
+    facts, epoch = run.store.facts, run.lease.epoch
+    if not upkeep_is_due(facts.root, run.now()):
         return
-    job.enter(Stage.RETENTION, total=len(SCHEMAS))
+    run.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)
     removed = CleanupStats()
     for number, name in enumerate(SCHEMAS, start=1):
-        job.check()
+        run.check()
         removed += tidy_table(facts, name, epoch=epoch)
-        job.report(Stage.RETENTION, None, number, len(SCHEMAS))
-    note_upkeep(facts.root, job.now())
+        run.report(Stage.RETENTION, None, number, len(SCHEMAS))
+    note_upkeep(facts.root, run.now())
     if removed:
         log.info(
             "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",
-            *(job.tenant.name, removed.files, removed.leftovers, removed.folders),
+            *(run.tenant.name, removed.files, removed.leftovers, removed.folders),
         )

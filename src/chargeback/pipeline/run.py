@@ -20,7 +20,7 @@ from chargeback.pipeline.overlay import overlay, queue_topics
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
-from chargeback.pipeline.run_messages import Outcome, Progress, RunCounts, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
@@ -50,92 +50,92 @@ def run_tenant(
     Raises:
         LeaseLost: somebody else has taken over; nothing more was written.
     """
-    job = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
-    with lease.kept_alive(job.is_moving):
+    run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
+    with lease.kept_alive(run.is_moving):
         with lease.write() as connection:
             run_id = runs.start_run(connection, lease.epoch, clock)
-        result = _result(job, _work(job))
+        result = _result(run, _work(run))
         try:
-            _record(job, run_id, result)
+            _record(run, run_id, result)
         except LeaseLost:
             raise
         except StorageError as error:
-            job.record_error(f"the end of the run could not be recorded: {error}")
-            return _result(job, Outcome.FAILED)
+            run.record_error(f"the end of the run could not be recorded: {error}")
+            return _result(run, RunOutcome.FAILED)
     lease.release()
     return result
 
 
-def _record(job: RunContext, run_id: int, result: RunResult) -> None:
-    with job.lease.write() as connection:
-        if job.tally.gathering_error is not None:
-            _count_failure(job, connection)
+def _record(run: RunContext, run_id: int, result: RunResult) -> None:
+    with run.lease.write() as connection:
+        if run.record.gathering_error is not None:
+            _count_failure(run, connection)
         runs.finish_run(
             connection,
             run_id,
             outcome=result.outcome,
             errors=list(result.errors),
             counts={name: getattr(result, name) for name in _RECORDED},
-            clock=job.now,
+            clock=run.now,
         )
 
 
-def _work(job: RunContext) -> Outcome:
+def _work(run: RunContext) -> RunOutcome:
     """The stages, one after the other; what ended them."""
-    tenant = job.tenant
+    tenant = run.tenant
     try:
         context = TenantContext(
             tenant_name=tenant.name,
             tenant_id=tenant.settings.tenant_id,
             currency=tenant.settings.currency,
-            today=job.today,
-            stop=job.stop,
+            today=run.today,
+            stop=run.stop,
             state_dir=str(state_dir()),
-            now=job.now,
+            now=run.now,
         )
-        repair(job)
+        repair(run)
         with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
-            gather(job, gatherer)
-            job.check()
-            queue_topics(job)
-            calculate(job, gatherer)
-            job.check()
-            overlay(job, gatherer)
-        job.check()
-        emit(job)
-        job.check()
-        retain(job)
+            gather(run, gatherer)
+            run.check()
+            queue_topics(run)
+            calculate(run, gatherer)
+            run.check()
+            overlay(run, gatherer)
+        run.check()
+        emit(run)
+        run.check()
+        retain(run)
     except Stopped:
-        job.tally.errors.append(job.stop.reason.error)
-        return job.stop.reason.outcome
+        run.record.errors.append(run.stop.reason.error)
+        return run.stop.reason.outcome
     except LeaseLost:
         raise
     except ChargebackError as error:
-        job.record_error(str(error))
-        return Outcome.FAILED
+        run.record_error(str(error))
+        return RunOutcome.FAILED
     except Exception as error:  # the outermost edge of a run: a plugin may raise anything
         log.exception("tenant %s: the run failed", tenant.name)
-        job.tally.errors.append(f"internal error: {type(error).__name__}")
-        return Outcome.FAILED
-    if job.tally.gathering_error is not None:
-        return Outcome.FAILED
-    return Outcome.COMPLETED_WITH_ERRORS if job.tally.errors else Outcome.COMPLETED
+        run.record.errors.append(f"internal error: {type(error).__name__}")
+        return RunOutcome.FAILED
+    if run.record.gathering_error is not None:
+        return RunOutcome.FAILED
+    return RunOutcome.COMPLETED_WITH_ERRORS if run.record.errors else RunOutcome.COMPLETED
 
 
-def _count_failure(job: RunContext, connection: Connection) -> None:
+def _count_failure(run: RunContext, connection: Connection) -> None:
     """One more consecutive failure to gather; at the threshold the tenant is suspended."""
     failures = runs.count_gather_failure(connection)
-    if failures >= job.tenant.settings.gather_failure_threshold:
+    if failures >= run.tenant.settings.gather_failure_threshold:
         reason = (
-            f"gathering failed {failures} times in a row, last: {job.tally.gathering_error}; "
+            f"gathering failed {failures} times in a row, last: {run.record.gathering_error}; "
             "find the cause, then restart the worker"
         )
         runs.suspend(connection, reason)
 
 
-def _result(job: RunContext, outcome: Outcome) -> RunResult:
+def _result(run: RunContext, outcome: RunOutcome) -> RunResult:
     return RunResult(
-        job.tenant.name, outcome, errors=_bounded(job.tally.described_errors()), completed_at=job.now(), **job.account()
+        run.tenant.name, outcome, errors=_bounded(run.record.described_errors()), completed_at=run.now(), **run.stats()
     )
 
 

@@ -15,7 +15,7 @@ from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import Clock, DayRange, utc_now
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunRequest, RunStats, Stage, StopSignal
 from chargeback.sources.calls import CALLS, Calls
-from chargeback.store.control import days as states
+from chargeback.store.control import days as day_states
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
@@ -103,7 +103,7 @@ class RunContext:
     stop: StopSignal
     listener: Callable[[Progress], None]
     now: Clock = utc_now
-    tally: RunRecord = field(default_factory=RunRecord)
+    record: RunRecord = field(default_factory=RunRecord)
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)
     progress: ProgressWatch = field(default_factory=ProgressWatch)
@@ -130,13 +130,13 @@ class RunContext:
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener where the run is."""
         self.progress.step()
-        self.listener(Progress(self.tenant.name, stage, day, done, total, RunStats(**self.account())))
+        self.listener(Progress(self.tenant.name, stage, day, done, total, RunStats(**self.stats())))
 
-    def account(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return what the run has done and needed so far, as the fields of an :class:`RunStats`."""
         calls = {key: count - self.calls_before.get(key, 0) for key, count in CALLS.read().items()}
         return {
-            **{counter.name: getattr(self.tally, counter.name) for counter in fields(RunCounts)},
+            **{counter.name: getattr(self.record, counter.name) for counter in fields(RunCounts)},
             "stage_seconds": self.clock.read(),
             "calls": {key: count for key, count in calls.items() if count},
         }
@@ -150,12 +150,12 @@ class RunContext:
         after the first are logged at DEBUG."""
         if day is None:
             log.warning("tenant %s: %s", self.tenant.name, error)
-            self.tally.errors.append(error)
+            self.record.errors.append(error)
             return
-        days = self.tally.days_of_errors.setdefault(error, [])
+        days = self.record.days_of_errors.setdefault(error, [])
         log.log(logging.DEBUG if days else logging.WARNING, "tenant %s: %s: %s", self.tenant.name, day, error)
         if not days:
-            self.tally.errors.append(error)
+            self.record.errors.append(error)
         days.append(day)
 
     @contextmanager
@@ -170,7 +170,7 @@ class RunContext:
             problem = f"internal error: {type(error).__name__}"
             self.record_error(problem, day)
             with self.lease.write() as connection:
-                states.save_day(connection, day, error=problem)
+                day_states.save_day(connection, day, error=problem)
 
     @property
     def window(self) -> DayRange:

@@ -19,7 +19,7 @@ class Stage(StrEnum):
     RETENTION = "retention"
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """How a run ended, or that it is still under way; the API shows it as ``last_run_status``."""
 
     RUNNING = "running"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 class StopReason:
     """Why a run ends before its end, as it will be recorded."""
 
-    outcome: Outcome = Outcome.INTERRUPTED
+    outcome: RunOutcome = RunOutcome.INTERRUPTED
     error: str = "the run was stopped before its end"
 
 
@@ -101,17 +101,17 @@ class Progress:
     day: date | None = None
     done: int = 0
     total: int = 0
-    account: RunStats = field(default_factory=RunStats)
+    stats: RunStats = field(default_factory=RunStats)
 
     @property
     def lines(self) -> int:
         """How many billing lines were gathered."""
-        return self.account.lines
+        return self.stats.lines
 
     @property
     def rows(self) -> int:
         """How many chargeback rows were written."""
-        return self.account.chargeback_rows_written
+        return self.stats.chargeback_rows_written
 
 
 @dataclass(slots=True)
@@ -119,6 +119,6 @@ class RunResult(RunStats):
     """What a run did. ``errors`` are sentences; a run with errors is not lost, only partial."""
 
     tenant: str
-    outcome: Outcome
+    outcome: RunOutcome
     errors: tuple[str, ...] = ()
     completed_at: datetime | None = None

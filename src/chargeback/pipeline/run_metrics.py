@@ -12,7 +12,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from chargeback.pipeline.run_messages import Outcome, Progress, RunResult, RunStats, Stage
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage
 
 _DURATIONS: Final = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
 _COUNTS: Final = {
@@ -31,7 +31,7 @@ class RunMetrics:
     ) -> None:
         self.registry = CollectorRegistry()
         self._lock = threading.Lock()
-        self._heard: dict[str, RunStats] = {}
+        self._last_stats: dict[str, RunStats] = {}
         self._began: dict[str, float] = {}
         self._runs = Counter(
             "chargeback_runs", "Runs that ended, by how.", ("tenant", "outcome"), registry=self.registry
@@ -71,8 +71,8 @@ class RunMetrics:
 
     def _start_at_zero(self, tenant: str) -> None:
         """A first failure is an increase only of a counter that was there before."""
-        for outcome in Outcome:
-            if outcome is not Outcome.RUNNING:
+        for outcome in RunOutcome:
+            if outcome is not RunOutcome.RUNNING:
                 self._runs.labels(tenant, outcome)
         for stage in Stage:
             self._stages.labels(tenant, stage)
@@ -83,12 +83,12 @@ class RunMetrics:
     def begin(self, tenant: str) -> None:
         """A run of the tenant begins."""
         with self._lock:
-            self._heard[tenant] = RunStats()
+            self._last_stats[tenant] = RunStats()
             self._began[tenant] = time.monotonic()
 
     def on_progress(self, progress: Progress) -> None:
         """A run told how far it is."""
-        self._add(progress.tenant, progress.account)
+        self._add(progress.tenant, progress.stats)
 
     def end(self, result: RunResult) -> None:
         """A run has ended; one that could tell nothing at its end counts with what was heard before."""
@@ -102,8 +102,8 @@ class RunMetrics:
     def _add(self, tenant: str, now: RunStats) -> None:
         """Add what is more than was heard before."""
         with self._lock:
-            before = self._heard.get(tenant, RunStats())
-            self._heard[tenant] = now
+            before = self._last_stats.get(tenant, RunStats())
+            self._last_stats[tenant] = now
             for field, counter in self._counts.items():
                 counter.labels(tenant).inc(max(0, getattr(now, field) - getattr(before, field)))
             for stage, seconds in now.stage_seconds.items():

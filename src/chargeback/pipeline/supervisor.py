@@ -11,7 +11,7 @@ from chargeback.errors import ChargebackError, LeaseHeld, StorageError
 from chargeback.logs import log_context
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.executor import Assignment, Execution, RunExecutor
-from chargeback.pipeline.run_messages import Outcome, Progress, RunRequest, RunResult
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult
 from chargeback.pipeline.run_metrics import RunMetrics
 from chargeback.pipeline.suspensions import Suspensions
 from chargeback.store.control import runs
@@ -47,7 +47,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._executions: set[Execution] = set()
         self._stopping = False
-        self.meters = RunMetrics(stores, in_progress=lambda: len(self._executions), queued=queued)
+        self.run_metrics = RunMetrics(stores, in_progress=lambda: len(self._executions), queued=queued)
 
     def acquire(self, name: str) -> Lease:
         """Take the lease of a tenant.
@@ -64,9 +64,9 @@ class Supervisor:
     def run(self, name: str, lease: Lease, request: RunRequest) -> RunResult:
         """Have a run done under its lease, to its end; free the tenant, record and log what it did."""
         with log_context(tenant=name, run=lease.epoch):
-            self.meters.begin(name)
+            self.run_metrics.begin(name)
             result = self._execute(name, lease, request)
-            self.meters.end(result)
+            self.run_metrics.end(result)
             self._close(name, lease, result)
             _log_result(result)
             try:
@@ -92,7 +92,7 @@ class Supervisor:
             execution = self._executor.start(assignment)
         except OSError as error:
             reason = f"the run could not be started: {error.strerror}"
-            return RunResult(name, Outcome.FAILED, errors=(reason,), completed_at=self._clock())
+            return RunResult(name, RunOutcome.FAILED, errors=(reason,), completed_at=self._clock())
         with self._lock:
             self._executions.add(execution)
             stopping = self._stopping
@@ -105,7 +105,7 @@ class Supervisor:
                 self._executions.discard(execution)
 
     def _on_progress(self, progress: Progress) -> None:
-        self.meters.on_progress(progress)
+        self.run_metrics.on_progress(progress)
         self._listener(progress)
 
     def _close(self, name: str, lease: Lease, result: RunResult) -> None:
@@ -120,7 +120,7 @@ class Supervisor:
 
 
 def _log_result(result: RunResult) -> None:
-    if result.outcome is Outcome.COMPLETED:
+    if result.outcome is RunOutcome.COMPLETED:
         log.info(
             "Tenant %s: gathered=%d, pending=%d, calculated=%d, rows=%d",
             result.tenant,
@@ -129,7 +129,7 @@ def _log_result(result: RunResult) -> None:
             result.dates_calculated,
             result.chargeback_rows_written,
         )
-    elif result.outcome is Outcome.COMPLETED_WITH_ERRORS:
+    elif result.outcome is RunOutcome.COMPLETED_WITH_ERRORS:
         log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
     else:
         log.error("Tenant %s: the run %s: %s", result.tenant, result.outcome.replace("_", " "), list(result.errors))

@@ -83,13 +83,13 @@ def verify(store: TenantStore, oldest: date | None = None) -> Iterator[DayCheck]
 
 def _check_day(facts: FactTables, state: DayState, oldest: date | None) -> DayCheck:
     day = state.tracking_date
-    look = _Look(facts, day)
-    billing = look.total(BILLING_TABLE, "total_cost")
-    chargebacks = look.total(CHARGEBACKS_TABLE, "amount")
-    look.at(USAGE_TABLE)
-    look.at(MEMBERS_TABLE)
-    found = _state(state, oldest, look.damage)
-    return DayCheck(day, billing, chargebacks, found, tuple(look.damage), tuple(state.shortcomings))
+    tables = _DayTables(facts, day)
+    billing = tables.total(BILLING_TABLE, "total_cost")
+    chargebacks = tables.total(CHARGEBACKS_TABLE, "amount")
+    tables.at(USAGE_TABLE)
+    tables.at(MEMBERS_TABLE)
+    found = _state(state, oldest, tables.damage)
+    return DayCheck(day, billing, chargebacks, found, tuple(tables.damage), tuple(state.shortcomings))
 
 
 def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
@@ -100,7 +100,7 @@ def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
     return CALCULATED if state.chargeback_calculated else PENDING
 
 
-class _Look:
+class _DayTables:
     """The files of one day, and those of them that are lost."""
 
     def __init__(self, facts: FactTables, day: date) -> None:
@@ -185,11 +185,11 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
         states = [state for state in read_days(connection) if state.billing_gathered]
         clusters = resource_ids(connection, plan.cluster_type)
     for state in states:
-        look = _Look(store.facts, state.tracking_date)
-        lines = lines_of_clusters(look.rows(BILLING_TABLE), clusters)
-        rows = look.columns(TOPICS_TABLE, ["line_id", "amount"])
-        look.at(TOPIC_USAGE_TABLE)
-        yield _check_topics(state, lines, rows, oldest, tuple(look.damage))
+        tables = _DayTables(store.facts, state.tracking_date)
+        lines = lines_of_clusters(tables.rows(BILLING_TABLE), clusters)
+        rows = tables.columns(TOPICS_TABLE, ["line_id", "amount"])
+        tables.at(TOPIC_USAGE_TABLE)
+        yield _check_topics(state, lines, rows, oldest, tuple(tables.damage))
 
 
 def _check_topics(

@@ -29,21 +29,21 @@ T_co = TypeVar("T_co", covariant=True)
 
 #: So many queries share the processors and the memory. One that has waited for its turn for a while goes on all the
 #: same: the turns of others may be held by disks that hang.
-_QUESTIONS_AT_ONCE = 8
-_LONGEST_WAIT_FOR_A_TURN = 2.0
-_REPEAT_SECONDS = 0.02
+_MAX_CONCURRENT_QUERIES = 8
+_MAX_SLOT_WAIT_SECONDS = 2.0
+_CANCEL_RETRY_SECONDS = 0.02
 #: How long each tenant may take to say how it is. Whoever asks for all of them is a probe, and waits for ten seconds.
 WATCH_SECONDS = 3.0
 #: Work that is no tenant's.
 _SERVICE = ""
 
 
-class Pieces(Generic[T_co]):
+class PieceStream(Generic[T_co]):
     """A stream of a tenant, made piece by piece."""
 
-    def __init__(self, tenant_name: str, made: Generator[T_co, None, None]) -> None:
+    def __init__(self, tenant_name: str, generator: Generator[T_co, None, None]) -> None:
         self.tenant_name = tenant_name
-        self.made = made
+        self.generator = generator
 
 
 class RequestExecutor:
@@ -56,7 +56,7 @@ class RequestExecutor:
         self.tags = TagCache()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}
-        self._turns = threading.Semaphore(_QUESTIONS_AT_ONCE)
+        self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
         self._abandoned: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
@@ -82,9 +82,9 @@ class RequestExecutor:
         """Return the context of one request."""
         return RequestContext(self, token)
 
-    async def run(self, pools: TenantPools, pool: Executor, token: CancellationToken, job: Callable[[], T]) -> T:
-        """Return the result of ``job``, run in a thread of ``pool``, one of ``pools``; cancelled with the caller."""
-        future = pool.submit(job)
+    async def run(self, pools: TenantPools, pool: Executor, token: CancellationToken, func: Callable[[], T]) -> T:
+        """Return the result of ``func``, run in a thread of ``pool``, one of ``pools``; cancelled with the caller."""
+        future = pool.submit(func)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -99,41 +99,41 @@ class RequestExecutor:
         loop = asyncio.get_running_loop()
         while not future.done():
             await loop.run_in_executor(pools.cancelling, token.cancel)
-            await asyncio.sleep(_REPEAT_SECONDS)
+            await asyncio.sleep(_CANCEL_RETRY_SECONDS)
 
     @contextmanager
-    def in_turn(self) -> Iterator[None]:
+    def query_slot(self) -> Iterator[None]:
         """Wait for a turn of the query engine, but not for ever."""
-        has_turn = self._turns.acquire(timeout=_LONGEST_WAIT_FOR_A_TURN)
+        has_slot = self._query_slots.acquire(timeout=_MAX_SLOT_WAIT_SECONDS)
         try:
             yield
         finally:
-            if has_turn:
-                self._turns.release()
+            if has_slot:
+                self._query_slots.release()
 
     async def watch(
         self,
         tenants: Iterable[TenantView],
-        look: Callable[[TenantView, CancellationToken], T],
+        check: Callable[[TenantView, CancellationToken], T],
         seconds: float | None = None,
     ) -> list[T | StorageError]:
-        """What ``look`` finds at each of the tenants, or why it found nothing there, all at the same time.
+        """What ``check`` finds at each of the tenants, or why it found nothing there, all at the same time.
 
         A tenant that hangs is given up after ``seconds`` (:data:`WATCH_SECONDS`) and costs the others nothing.
         """
         limit = WATCH_SECONDS if seconds is None else seconds
 
-        async def _one(tenant: TenantView) -> T | StorageError:
+        async def _check_one(tenant: TenantView) -> T | StorageError:
             pools, token = self.pools_of(tenant.tenant_name), CancellationToken()
             try:
                 async with asyncio.timeout(limit):
-                    return await self.run(pools, pools.watch, token, lambda: look(tenant, token))
+                    return await self.run(pools, pools.watch, token, lambda: check(tenant, token))
             except TimeoutError:
                 return StorageError(f"the storage has not answered within {limit:g} s")
             except StorageError as error:
                 return error
 
-        return await asyncio.gather(*(_one(tenant) for tenant in tenants))
+        return await asyncio.gather(*(_check_one(tenant) for tenant in tenants))
 
 
 class RequestContext:
@@ -143,75 +143,75 @@ class RequestContext:
         self._executor = executor
         self.token = token
 
-    async def query_facts(self, tenant: TenantView, job: Callable[[TenantReader], T]) -> T:
-        """Return what ``job`` reads from the tenant's facts."""
+    async def query_facts(self, tenant: TenantView, func: Callable[[TenantReader], T]) -> T:
+        """Return what ``func`` reads from the tenant's facts."""
 
         def _query() -> T:
-            with self._reader(tenant, self._executor.in_turn()) as reader:
-                return job(reader)
+            with self._reader(tenant, self._executor.query_slot()) as reader:
+                return func(reader)
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
 
-    async def read_control(self, tenant: TenantView, job: Callable[[Connection], T]) -> T:
-        """Return what ``job`` reads from the tenant's control database."""
+    async def read_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
+        """Return what ``func`` reads from the tenant's control database."""
 
         def _read() -> T:
-            with reading(tenant, self.token) as connection:
-                return job(connection)
+            with control_reader(tenant, self.token) as connection:
+                return func(connection)
 
         return await self.run_blocking(tenant, _read)
 
-    async def write_control(self, tenant: TenantView, job: Callable[[Connection], T]) -> T:
-        """Return the result of ``job``, which writes to the tenant's control database: all or nothing, and on the disk
+    async def write_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
+        """Return the result of ``func``, which writes to the tenant's control database: all or nothing, and on the disk
         before it returns."""
 
         def _write() -> T:
             with tenant.store.control.write(durable=True) as connection, interruptible(self.token, connection):
-                return job(connection)
+                return func(connection)
 
         return await self.run_blocking(tenant, _write)
 
-    async def run_blocking(self, tenant: TenantView | None, job: Callable[[], T]) -> T:
+    async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
         """Return the result of other work that may block: a tenant's, or, with None, the service's own."""
         pools = self._executor.pools_of(_SERVICE if tenant is None else tenant.tenant_name)
-        return await self._executor.run(pools, pools.control, self.token, job)
+        return await self._executor.run(pools, pools.control, self.token, func)
 
-    async def next_piece(self, pieces: Pieces[T]) -> T | None:
+    async def next_piece(self, pieces: PieceStream[T]) -> T | None:
         """The next piece of a stream; None at its end."""
 
         def _next() -> T | None:
-            return next(pieces.made, None)
+            return next(pieces.generator, None)
 
         pools = self._executor.pools_of(pieces.tenant_name)
         return await self._executor.run(pools, pools.streams, self.token, _next)
 
-    def finish(self, pieces: Pieces[Any]) -> None:
+    def finish(self, pieces: PieceStream[Any]) -> None:
         """Give back what a stream holds, whether it came to its end or not."""
 
-        def _finishing() -> None:
+        def _close() -> None:
             with suppress(ValueError):  # it is still making a piece, and was cancelled: it will end by itself
-                pieces.made.close()
+                pieces.generator.close()
 
-        self._executor.pools_of(pieces.tenant_name).streams.submit(_finishing)
+        self._executor.pools_of(pieces.tenant_name).streams.submit(_close)
 
-    def stream(self, tenant: TenantView, job: Callable[[TenantReader], Iterator[T]]) -> Pieces[T]:
-        """Return the pieces that ``job`` makes of the tenant's facts; nothing is read before the first is asked for."""
+    def stream(self, tenant: TenantView, func: Callable[[TenantReader], Iterator[T]]) -> PieceStream[T]:
+        """Return what ``func`` yields from the tenant's facts; nothing is read before the first piece is requested."""
 
-        def _making() -> Generator[T, None, None]:
+        def _generate() -> Generator[T, None, None]:
             with self._reader(tenant) as reader:
-                yield from job(reader)
+                yield from func(reader)
 
-        return Pieces(tenant.tenant_name, _making())
+        return PieceStream(tenant.tenant_name, _generate())
 
     def _reader(
-        self, tenant: TenantView, turn: AbstractContextManager[None] | None = None
+        self, tenant: TenantView, slot: AbstractContextManager[None] | None = None
     ) -> AbstractContextManager[TenantReader]:
-        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, turn)
+        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, slot)
 
 
 @contextmanager
-def reading(tenant: TenantView, token: CancellationToken) -> Iterator[Connection]:
+def control_reader(tenant: TenantView, token: CancellationToken) -> Iterator[Connection]:
     """A connection to read from the tenant's control database; ends when the token is cancelled."""
     with tenant.store.control.read() as connection, interruptible(token, connection):
         yield connection

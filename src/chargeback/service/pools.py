@@ -10,9 +10,9 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_QUESTIONS_AT_ONCE = 3
-_CONTROL_AT_ONCE = 3
-_STREAMS_AT_ONCE = 2
+_MAX_CONCURRENT_QUERIES = 3
+_MAX_CONTROL_THREADS = 3
+_MAX_STREAM_THREADS = 2
 
 
 class CountedPool(ThreadPoolExecutor):
@@ -65,9 +65,9 @@ class TenantPools:
     """
 
     def __init__(self, name: str) -> None:
-        self.questions = CountedPool(_QUESTIONS_AT_ONCE, f"question {name}")
-        self.control = CountedPool(_CONTROL_AT_ONCE, f"control {name}")
-        self.streams = CountedPool(_STREAMS_AT_ONCE, f"stream {name}")
+        self.questions = CountedPool(_MAX_CONCURRENT_QUERIES, f"question {name}")
+        self.control = CountedPool(_MAX_CONTROL_THREADS, f"control {name}")
+        self.streams = CountedPool(_MAX_STREAM_THREADS, f"stream {name}")
         self.watch = CountedPool(1, f"watch {name}")
         self.cancelling = CountedPool(1, f"cancelling {name}")
 

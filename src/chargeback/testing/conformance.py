@@ -37,7 +37,7 @@ from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.money import total
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_context import on_days
-from chargeback.pipeline.run_messages import Outcome, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.settings import FOLDER
 from chargeback.store.control.lease import Owner, acquire
@@ -302,7 +302,7 @@ class _Pipeline:
         for error in result.errors:
             if error not in declared and not (optional and error.startswith(optional)):
                 self.report.problems.append(f"the pipeline: {error}")
-        if result.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_ERRORS}:
+        if result.outcome not in {RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS}:
             self.report.problems.append(f"the pipeline: the run ended as {result.outcome}")
 
     def _verify(self, store: TenantStore) -> None:

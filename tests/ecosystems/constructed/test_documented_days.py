@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from chargeback.model.money import render, total
-from chargeback.pipeline.run_messages import Outcome
+from chargeback.pipeline.run_messages import RunOutcome
 from tests.support.clock import NOW, TODAY
 from tests.support.openmetrics import Scrapes, Value, steady
 from tests.support.pipeline import Ran, run_pipeline
@@ -75,7 +75,7 @@ def configuration(folder: Path, ecosystem: str, url: str, settings: str) -> Path
 
 def assert_as_documented(ran: Ran, example: Example) -> None:
     """The stored day is the documented one to the last digit, and every day adds up."""
-    assert ran.result.outcome is Outcome.COMPLETED, ran.result.errors
+    assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
     bill = ran.bill(DAY)
     assert {line["product_type"]: f"{line['total_cost']:.12f}" for line in bill} == example.bill
     kept = {
@@ -160,7 +160,7 @@ def test_runs_repeat_and_hours_add_up(tmp_path: Path) -> None:
             in_hours, "generic_metrics_only", server.url, f"{SETTINGS}chargeback_granularity: hourly\n"
         )
         with run_pipeline(daily, "it") as first:
-            assert first.result.outcome is Outcome.COMPLETED_WITH_ERRORS
+            assert first.result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
             (error,) = first.result.errors
             assert error.startswith(f"{DAY - timedelta(days=1)}: no sample of DISK on this day")
             before, lines = first.checks(), len(first.bill(DAY))

@@ -15,7 +15,7 @@ from chargeback.store.control.days import save_day
 from chargeback.store.control.emissions import (
     Emission,
     EmissionState,
-    count_lives,
+    count_alive,
     existing_on,
     newest_calculated,
     read_emissions,
@@ -85,7 +85,7 @@ def test_the_counts_agree_with_the_definition(
 ) -> None:
     """For any lifetimes and days the one pass counts what exists on each of them."""
     days = [DAY + timedelta(days=offset) for offset in sorted(offsets)]
-    found = count_lives([("x", created, deleted, 2) for created, deleted in lives], days)
+    found = count_alive([("x", created, deleted, 2) for created, deleted in lives], days)
     for day in days:
         start = start_of_day(day)
         alive = [alive_during(created, deleted, start, start + ONE_DAY) for created, deleted in lives]

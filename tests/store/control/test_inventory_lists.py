@@ -11,7 +11,7 @@ from sqlalchemy import insert
 from chargeback.store.control import inventory_lists as lists
 from chargeback.store.control import tags
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Asked, Kind
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, InventoryFilter
 from chargeback.store.control.schema import identities, resources
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -42,15 +42,15 @@ def filled(database: ControlDatabase) -> ControlDatabase:
     return database
 
 
-def _ids(database: ControlDatabase, kind: Kind = RESOURCES, **asked: Any) -> list[str]:
+def _ids(database: ControlDatabase, kind: EntityKind = RESOURCES, **inventory_filter: Any) -> list[str]:
     with database.read() as connection:
-        rows, total = lists.listed(connection, kind, Asked(**asked), offset=0, limit=100)
+        rows, total = lists.listed(connection, kind, InventoryFilter(**inventory_filter), offset=0, limit=100)
     assert total == len(rows)
     return [row[f"{kind.entity_type}_id"] for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("inventory_filter", "expected"),
     [
         ({}, ["Lkc-3", "env_1", "lkc-1", "lkc-2"]),
         ({"descending": True}, ["lkc-2", "lkc-1", "env_1", "Lkc-3"]),
@@ -80,9 +80,9 @@ def _ids(database: ControlDatabase, kind: Kind = RESOURCES, **asked: Any) -> lis
     ],
     ids=str,
 )
-def test_resources(filled: ControlDatabase, asked: dict[str, Any], expected: list[str]) -> None:
+def test_resources(filled: ControlDatabase, inventory_filter: dict[str, Any], expected: list[str]) -> None:
     """Filters, order and time; beside a time, search, order and tags are ignored."""
-    assert _ids(filled, **asked) == expected
+    assert _ids(filled, **inventory_filter) == expected
 
 
 def test_identities_have_no_status_to_sort_by(filled: ControlDatabase) -> None:
@@ -94,10 +94,10 @@ def test_identities_have_no_status_to_sort_by(filled: ControlDatabase) -> None:
 def test_pages(filled: ControlDatabase) -> None:
     """A page past the end is empty, however far past; the total is told."""
     with filled.read() as connection:
-        rows, total = lists.listed(connection, RESOURCES, Asked(), offset=3, limit=2)
+        rows, total = lists.listed(connection, RESOURCES, InventoryFilter(), offset=3, limit=2)
         assert ([row["resource_id"] for row in rows], total) == (["lkc-2"], 4)
         assert rows[0]["status"] == "deleted"
-        assert lists.listed(connection, RESOURCES, Asked(), offset=10**30, limit=2) == ([], 4)
+        assert lists.listed(connection, RESOURCES, InventoryFilter(), offset=10**30, limit=2) == ([], 4)
 
 
 def test_counts_by_type(filled: ControlDatabase) -> None:

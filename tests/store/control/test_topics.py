@@ -55,9 +55,9 @@ def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:
     """New topics and changed lives, names of the greatest length included."""
     with database.write() as connection:
         new = {"lkc-123456": {LONGEST: Lifetime(), "a": Lifetime(NOON)}}
-        topics.save_topic_lives(connection, TYPE, new, {}, seen_at=NOON)
-        topics.save_topic_lives(connection, TYPE, {}, {"lkc-123456": {"a": Lifetime(None, NOON)}}, seen_at=NOON)
-        assert topics.read_topic_lives(connection, TYPE) == {
+        topics.save_topic_lifetimes(connection, TYPE, new, {}, seen_at=NOON)
+        topics.save_topic_lifetimes(connection, TYPE, {}, {"lkc-123456": {"a": Lifetime(None, NOON)}}, seen_at=NOON)
+        assert topics.read_topic_lifetimes(connection, TYPE) == {
             "lkc-123456": {LONGEST: Lifetime(), "a": Lifetime(None, NOON)}
         }
         assert topics.resource_ids(connection, TYPE) == {
@@ -69,9 +69,9 @@ def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:
 def test_sightings_are_replaced(database: ControlDatabase) -> None:
     """Per cluster the last word counts; others stay."""
     with database.write() as connection:
-        topics.save_sightings(connection, {"lkc-1": (FIRST, FIRST), "lkc-2": (FIRST, FIRST)})
-        topics.save_sightings(connection, {"lkc-1": (FIRST, SECOND)})
-        assert topics.read_sightings(connection) == {"lkc-1": (FIRST, SECOND), "lkc-2": (FIRST, FIRST)}
+        topics.save_seen_ranges(connection, {"lkc-1": (FIRST, FIRST), "lkc-2": (FIRST, FIRST)})
+        topics.save_seen_ranges(connection, {"lkc-1": (FIRST, SECOND)})
+        assert topics.read_seen_ranges(connection) == {"lkc-1": (FIRST, SECOND), "lkc-2": (FIRST, FIRST)}
 
 
 def test_topics_end_with_their_cluster(database: ControlDatabase) -> None:
@@ -80,10 +80,10 @@ def test_topics_end_with_their_cluster(database: ControlDatabase) -> None:
         clusters = [Resource("lkc-1", "kafka_cluster"), Resource("lkc-2", "kafka_cluster", deleted_at=NOON)]
         inventory.ensure_known(connection, NOON, billed=clusters)
         new = {cluster: {"a": Lifetime()} for cluster in ("lkc-1", "lkc-2")}
-        topics.save_topic_lives(connection, TYPE, new, {}, seen_at=NOON)
-        topics.save_sightings(connection, {"lkc-1": (FIRST, SECOND)})
+        topics.save_topic_lifetimes(connection, TYPE, new, {}, seen_at=NOON)
+        topics.save_seen_ranges(connection, {"lkc-1": (FIRST, SECOND)})
         topics.touch_topics(connection, TYPE, ["lkc-1"])
         seen = select(resources.c.last_seen_at).where(resources.c.resource_id == "lkc-1:topic:a")
         assert connection.execute(seen).scalar_one() == datetime(2026, 1, 3, tzinfo=UTC)
-        lives = topics.read_topic_lives(connection, TYPE)
+        lives = topics.read_topic_lifetimes(connection, TYPE)
         assert (lives["lkc-1"]["a"].deleted_at, lives["lkc-2"]["a"].deleted_at) == (None, NOON)

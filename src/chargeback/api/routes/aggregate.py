@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import rendered_response
@@ -34,22 +34,22 @@ BUCKET_HEADERS = {
     **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}),
 )
 async def aggregate_chargebacks(
-    tenant: TheTenant, context: TheContext, asked: Annotated[AggregateQuery, query(AggregateQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[AggregateQuery, query(AggregateQuery)]
 ) -> Response:
     """Chargebacks summed by time and columns, ordered by time, then columns.
 
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
-    return await sums_answer(context, tenant, asked)
+    return await aggregate_response(context, tenant, params)
 
 
-async def sums_answer(context: RequestContext, tenant: TenantView, asked: AggregateParameters) -> Response:
+async def aggregate_response(context: RequestContext, tenant: TenantView, params: AggregateParameters) -> Response:
     """The answer of an aggregate endpoint: buckets, totals, and a header where not all buckets are there."""
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
 
     def _sum(reader: TenantReader) -> Response:
-        sums = reader.aggregate(asked.dataset, selection, asked.grouping)
+        sums = reader.aggregate(params.dataset, selection, params.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
         return rendered_response("buckets", sums.rendered, sums.totals, headers=headers)
 

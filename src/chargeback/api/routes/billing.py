@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import page_response
@@ -18,11 +18,11 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Billing"])
 
 @router.get("/billing", response_model=PageOf[BillingLineItem], **documented(query=BillingQuery))
 async def list_billing(
-    tenant: TheTenant, context: TheContext, asked: Annotated[BillingQuery, query(BillingQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[BillingQuery, query(BillingQuery)]
 ) -> Response:
     """Billing lines as the provider billed them, by time and ids."""
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
-        tenant, lambda reader: reader.list_rows(BILLING_LINES, selection, asked.wanted)
+        tenant, lambda reader: reader.list_rows(BILLING_LINES, selection, params.paging)
     )
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=params.page, page_size=params.page_size)

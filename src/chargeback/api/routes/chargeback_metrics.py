@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheServices
+from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
 from chargeback.api.problems import NotFound
@@ -51,7 +51,7 @@ _OPENMETRICS = {
     ),
     dependencies=[no_parameters()],
 )
-async def scrape_chargebacks(request: Request, services: TheServices) -> Response:
+async def scrape_chargebacks(request: Request, services: ServicesDep) -> Response:
     """The newest calculated day of each tenant as OpenMetrics gauges without a time.
 
     A tenant whose storage cannot be read is left out, with `chargeback_tenant_up` 0. The values are exact decimals;

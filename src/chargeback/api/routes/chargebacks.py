@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.problems import NotFound
@@ -21,19 +21,19 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 
 @router.get("", response_model=PageOf[ChargebackRow], **documented(query=ChargebackQuery))
 async def list_chargebacks(
-    tenant: TheTenant, context: TheContext, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
     """Chargeback rows with their tags, by time and ids."""
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
-        tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, asked.wanted)
+        tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, params.paging)
     )
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery))
 async def list_dates(
-    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have chargeback rows: all that are stored, whatever range is given."""
     return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
@@ -41,12 +41,12 @@ async def list_dates(
 
 @router.get("/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery))
 async def list_issues(
-    tenant: TheTenant, context: TheContext, asked: Annotated[ChargebackQuery, query(ChargebackQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
     """What could not be allocated as its policy intends, and why, summed over the range, by ids."""
-    selection = asked.selection(tenant.lookback_days)
-    items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, asked.wanted))
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    selection = params.selection(tenant.lookback_days)
+    items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, params.paging))
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get(
@@ -55,10 +55,10 @@ async def list_issues(
     **documented(query=TenantsQuery, problems={404: "There is no such tenant, or no such dimension."}),
 )
 async def one_dimension(
-    tenant: TheTenant,
-    context: TheContext,
+    tenant: TenantDep,
+    context: ContextDep,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
-    _asked: Annotated[TenantsQuery, query(TenantsQuery)],
+    _params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """What the rows of one dimension are about."""
     found = await context.query_facts(tenant, lambda reader: dimension(reader, int(dimension_id)))

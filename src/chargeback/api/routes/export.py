@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body
 from chargeback.api.responses import ByteStream
@@ -34,7 +34,7 @@ _CSV = {
     **documented(body=ExportRequest, optional_body=True, extra={200: _CSV}),
 )
 async def export_chargebacks(
-    tenant: TheTenant, context: TheContext, asked: Annotated[ExportRequest, body(ExportRequest, optional=True)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[ExportRequest, body(ExportRequest, optional=True)]
 ) -> Response:
     """Chargeback rows as CSV, streamed.
 
@@ -51,8 +51,8 @@ async def export_chargebacks(
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
-    selection = asked.selection(tenant.lookback_days)
-    pieces = context.stream(tenant, lambda reader: reader.export_csv(CHARGEBACKS, selection, asked.columns))
+    selection = params.selection(tenant.lookback_days)
+    pieces = context.stream(tenant, lambda reader: reader.export_csv(CHARGEBACKS, selection, params.columns))
     return await ByteStream.begin(
         context,
         pieces,

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheServices
+from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
 from chargeback.api.responses import json_response
@@ -13,6 +13,6 @@ router = APIRouter(tags=["Health"])
 
 
 @router.get("/health", response_model=Health, **documented(only=(400,)), dependencies=[no_parameters()])
-async def health(services: TheServices) -> Response:
+async def health(services: ServicesDep) -> Response:
     """Whether the process answers, and which version it is."""
     return json_response({"status": "ok", "version": services.version})

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response, page_response
@@ -23,7 +23,7 @@ from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.model.days import render_instant
 from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Asked, Kind, counts, listed
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, InventoryFilter, counts, listed
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
@@ -35,25 +35,25 @@ _IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
 
 @router.get("/resources", response_model=PageOf[ResourceItem], **documented(query=ResourceQuery))
 async def list_resources(
-    tenant: TheTenant, context: TheContext, asked: Annotated[ResourceQuery, query(ResourceQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[ResourceQuery, query(ResourceQuery)]
 ) -> Response:
     """Resources, those deleted meanwhile included unless a time or a status says otherwise."""
-    wanted = _asked(asked, asked.resource_type, asked.status)
-    return await _list(tenant, context, RESOURCES, asked, wanted, _RESOURCE_FIELDS)
+    inventory_filter = _inventory_filter(params, params.resource_type, params.status)
+    return await _list(tenant, context, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
 
 
 @router.get("/identities", response_model=PageOf[IdentityItem], **documented(query=IdentityQuery))
 async def list_identities(
-    tenant: TheTenant, context: TheContext, asked: Annotated[IdentityQuery, query(IdentityQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[IdentityQuery, query(IdentityQuery)]
 ) -> Response:
     """Identities, those deleted meanwhile included unless a time says otherwise."""
-    wanted = _asked(asked, asked.identity_type, None)
-    return await _list(tenant, context, IDENTITIES, asked, wanted, _IDENTITY_FIELDS)
+    inventory_filter = _inventory_filter(params, params.identity_type, None)
+    return await _list(tenant, context, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
 
 
 @router.get("/inventory/summary", response_model=InventorySummary, **documented(query=TenantsQuery))
 async def summarise(
-    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """How many resources and identities there are, by type."""
 
@@ -66,35 +66,35 @@ async def summarise(
     return json_response(await context.read_control(tenant, _read))
 
 
-def _asked(asked: InventoryQuery, kind: str | None, status: str | None) -> Asked:
-    return Asked(
+def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | None) -> InventoryFilter:
+    return InventoryFilter(
         type=kind,
         status=status,
-        period=asked.period,
-        search=asked.search,
-        sort_by=asked.sort_by,
-        descending=asked.sort_order == "desc",
-        tag_key=asked.tag_key,
-        tag_value=asked.tag_value,
+        period=params.period,
+        search=params.search,
+        sort_by=params.sort_by,
+        descending=params.sort_order == "desc",
+        tag_key=params.tag_key,
+        tag_value=params.tag_value,
     )
 
 
 async def _list(
     tenant: TenantView,
     context: RequestContext,
-    kind: Kind,
-    asked: InventoryQuery,
-    wanted: Asked,
+    kind: EntityKind,
+    params: InventoryQuery,
+    inventory_filter: InventoryFilter,
     fields: tuple[str, ...],
 ) -> Response:
-    page = asked.wanted
+    page = params.paging
 
     def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
-        rows, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
+        rows, total = listed(connection, kind, inventory_filter, offset=page.offset, limit=page.limit)
         return [_item(tenant, row, fields) for row in rows], total
 
     items, total = await context.read_control(tenant, _read)
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 def _item(tenant: TenantView, row: RowMapping, fields: tuple[str, ...]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.responses import json_response
@@ -43,15 +43,15 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to
     ),
 )
 async def run_pipeline(
-    request: Request, tenant: TheTenant, context: TheContext, asked: Annotated[RunBody, body(RunBody, optional=True)]
+    request: Request, tenant: TenantDep, context: ContextDep, params: Annotated[RunBody, body(RunBody, optional=True)]
 ) -> Response:
     """Start a run for a tenant now. With `recalculate`, days of the range are calculated again from fresh usage."""
     name, pipeline = tenant.tenant_name, tenant.pipeline
     if pipeline is None or request.app.state.services.mode != "both":
         raise NoRunner(_NO_RUNNER.format(tenant=name))
-    wanted = RunRequest(asked.start_date, asked.end_date, asked.recalculate, asked.accept_less)
+    run_request = RunRequest(params.start_date, params.end_date, params.recalculate, params.accept_less)
     try:
-        await context.run_blocking(tenant, lambda: pipeline.trigger(name, wanted))
+        await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
     return json_response(
@@ -63,7 +63,7 @@ async def run_pipeline(
 
 @router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery))
 async def pipeline_status(
-    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """Whether a run is in progress, and how the last one that ended went."""
     state = await context.read_control(tenant, pipeline_state)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheServices
+from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
@@ -18,7 +18,7 @@ from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import render_instant
-from chargeback.service.executor import RequestExecutor, reading
+from chargeback.service.executor import RequestExecutor, control_reader
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
@@ -37,7 +37,7 @@ class Condition:
     has_data: bool
 
 
-class ReadinessMemory:
+class ReadinessCache:
     """The last answer, what the log was told, and for which tenants the schema is known to be current: that does not
     change any more."""
 
@@ -52,7 +52,7 @@ class ReadinessMemory:
         """Whether the last answer may be given again."""
         return time.monotonic() - self.made_at < _REMEMBERED_SECONDS
 
-    def look(self, tenant: TenantView, token: CancellationToken) -> Condition:
+    def check(self, tenant: TenantView, token: CancellationToken) -> Condition:
         """See how a tenant is.
 
         Raises:
@@ -62,7 +62,7 @@ class ReadinessMemory:
             if not tenant.store.control.is_current():
                 return Condition(None, has_data=False)
             self.current.add(tenant.tenant_name)
-        with reading(tenant, token) as connection:
+        with control_reader(tenant, token) as connection:
             state = pipeline_state(connection)
         return Condition(state, has_data=tenant.store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
 
@@ -81,21 +81,21 @@ router = APIRouter(tags=["Health"])
 
 @router.get("/readiness", response_model=Readiness, **documented(query=TenantsQuery, only=(400, 500, 504)))
 async def readiness(
-    request: Request, services: TheServices, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """What can be asked now: always 200, it describes. Remembered for two seconds."""
-    memory: ReadinessMemory = request.app.state.readiness
-    async with memory.lock:
-        if not memory.is_fresh():
-            memory.answer = await _readiness(services, request.app.state.executor, memory)
-            memory.made_at = time.monotonic()
-    return json_response(memory.answer)
+    cache: ReadinessCache = request.app.state.readiness
+    async with cache.lock:
+        if not cache.is_fresh():
+            cache.answer = await _readiness(services, request.app.state.executor, cache)
+            cache.made_at = time.monotonic()
+    return json_response(cache.answer)
 
 
-async def _readiness(services: Services, executor: RequestExecutor, memory: ReadinessMemory) -> dict[str, Any]:
+async def _readiness(services: Services, executor: RequestExecutor, cache: ReadinessCache) -> dict[str, Any]:
     tenants = list(services.tenants.values())
-    found = await executor.watch(tenants, memory.look)
-    described = [_described(tenant, each, memory) for tenant, each in zip(tenants, found, strict=True)]
+    found = await executor.watch(tenants, cache.check)
+    described = [_described(tenant, each, cache) for tenant, each in zip(tenants, found, strict=True)]
     return {
         "status": overall([status for status, _ in described]),
         "version": services.version,
@@ -118,10 +118,10 @@ def overall(statuses: list[str]) -> str:
 
 
 def _described(
-    tenant: TenantView, found: Condition | StorageError, memory: ReadinessMemory
+    tenant: TenantView, found: Condition | StorageError, cache: ReadinessCache
 ) -> tuple[str, dict[str, Any]]:
     """The status of a tenant, and its entry."""
-    memory.log_change(tenant.tenant_name, found.message if isinstance(found, StorageError) else None)
+    cache.log_change(tenant.tenant_name, found.message if isinstance(found, StorageError) else None)
     if isinstance(found, StorageError):
         entry = _entry(tenant, None, tables_ready=False, has_data=False)
         return "error", entry | {"storage_error": found.message}

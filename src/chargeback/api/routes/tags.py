@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import ALWAYS, documented
 from chargeback.api.parameters import LONGEST_ID, TAG_KEY, body, no_parameters, query
 from chargeback.api.problems import Conflict, NotFound
@@ -28,7 +28,7 @@ from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.model.days import render_instant
 from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control import tags as store
+from chargeback.store.control import tags as tag_store
 from chargeback.store.queries.charged_entities import charged_entities
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
@@ -52,17 +52,17 @@ Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, exampl
 
 @router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY))
 async def list_entity_tags(
-    tenant: TheTenant,
-    context: TheContext,
+    tenant: TenantDep,
+    context: ContextDep,
     entity_type: EntityType,
     entity_id: EntityId,
-    _asked: Annotated[TenantsQuery, query(TenantsQuery)],
+    _params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """The tags of one resource or identity, by key."""
 
     def _read(connection: Connection) -> list[dict[str, Any]]:
-        _require_known(connection, [store.TagWrite(entity_type, entity_id, "", "")])
-        return [_item(row) for row in store.of_entity(connection, entity_type, entity_id)]
+        _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")])
+        return [_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)]
 
     return json_response(await context.read_control(tenant, _read))
 
@@ -74,8 +74,8 @@ async def list_entity_tags(
     **documented(body=NewTag, answer="The new tag.", problems={409: "The entity already has that key.", **_NO_ENTITY}),
 )
 async def create_tag(
-    tenant: TheTenant,
-    context: TheContext,
+    tenant: TenantDep,
+    context: ContextDep,
     entity_type: EntityType,
     entity_id: EntityId,
     new: Annotated[NewTag, body(NewTag)],
@@ -84,11 +84,11 @@ async def create_tag(
 
     `entity_id` has at most 512 characters, which is room for a topic, `<cluster>:topic:<name>`.
     """
-    tag = store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
+    tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
 
     def _create(connection: Connection) -> dict[str, Any]:
         _require_known(connection, [tag])
-        row = store.create(connection, tenant.tenant_id, tag, new.created_by)
+        row = tag_store.create(connection, tenant.tenant_id, tag, new.created_by)
         if row is None:
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
         return _item(row)
@@ -99,16 +99,16 @@ async def create_tag(
 @router.put(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
 @router.patch(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
 async def change_tag(
-    tenant: TheTenant,
-    context: TheContext,
+    tenant: TenantDep,
+    context: ContextDep,
     entity_type: EntityType,
     entity_id: EntityId,
     tag_key: Key,
     new: Annotated[NewValue, body(NewValue)],
 ) -> Response:
     """Change the value of a tag."""
-    tag = store.TagWrite(entity_type, entity_id, tag_key, new.tag_value)
-    row = await context.write_control(tenant, lambda connection: store.change(connection, tag))
+    tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value)
+    row = await context.write_control(tenant, lambda connection: tag_store.change(connection, tag))
     if row is None:
         raise _no_tag(entity_type, entity_id, tag_key)
     return json_response(_item(row))
@@ -122,79 +122,83 @@ async def change_tag(
     dependencies=[no_parameters()],
 )
 async def remove_tag(
-    tenant: TheTenant, context: TheContext, entity_type: EntityType, entity_id: EntityId, tag_key: Key
+    tenant: TenantDep, context: ContextDep, entity_type: EntityType, entity_id: EntityId, tag_key: Key
 ) -> Response:
     """Remove a tag."""
     place = (entity_type, entity_id, tag_key)
-    if not await context.write_control(tenant, lambda connection: store.remove(connection, place)):
+    if not await context.write_control(tenant, lambda connection: tag_store.remove(connection, place)):
         raise _no_tag(entity_type, entity_id, tag_key)
     return Response(status_code=204)
 
 
 @router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery))
-async def list_tags(tenant: TheTenant, context: TheContext, asked: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
+async def list_tags(tenant: TenantDep, context: ContextDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
     """All tags, by entity and key."""
-    page = asked.wanted
+    page = params.paging
 
     def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
-        rows, total = store.listed(
-            connection, entity_type=asked.entity_type, tag_key=asked.tag_key, offset=page.offset, limit=page.limit
+        rows, total = tag_store.listed(
+            connection, entity_type=params.entity_type, tag_key=params.tag_key, offset=page.offset, limit=page.limit
         )
         return [_item(row) for row in rows], total
 
     items, total = await context.read_control(tenant, _read)
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery))
 async def list_keys(
-    tenant: TheTenant, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """Every tag key in use."""
-    return json_response({"keys": await context.read_control(tenant, store.keys)})
+    return json_response({"keys": await context.read_control(tenant, tag_store.keys)})
 
 
 @router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery))
 async def list_values(
-    tenant: TheTenant, context: TheContext, tag_key: Key, asked: Annotated[TagValuesQuery, query(TagValuesQuery)]
+    tenant: TenantDep, context: ContextDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
     """Every value in use of one key; none for a key that is not in use."""
     return json_response(
-        {"values": await context.read_control(tenant, lambda connection: store.values(connection, tag_key, asked.q))}
+        {
+            "values": await context.read_control(
+                tenant, lambda connection: tag_store.values(connection, tag_key, params.q)
+            )
+        }
     )
 
 
 @router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
-async def write_many(tenant: TheTenant, context: TheContext, asked: Annotated[BulkTags, body(BulkTags)]) -> Response:
+async def write_many(tenant: TenantDep, context: ContextDep, params: Annotated[BulkTags, body(BulkTags)]) -> Response:
     """Write many tags, as if one after the other; all of them or none."""
-    wanted = [item.write() for item in asked.items]
-    return await _write(tenant, context, wanted, created_by=asked.created_by, override=asked.override_existing)
+    writes = [item.write() for item in params.items]
+    return await _write(tenant, context, writes, created_by=params.created_by, override=params.override_existing)
 
 
 @router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter))
 async def write_by_filter(
-    tenant: TheTenant, context: TheContext, asked: Annotated[BulkByFilter, body(BulkByFilter)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
 ) -> Response:
     """Tag every resource and identity in the chargebacks that match, `UNALLOCATED` included."""
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
     entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
-    wanted = [store.TagWrite(*entity, asked.tag_key, asked.display_name) for entity in entities]
-    return await _write(tenant, context, wanted, created_by=asked.created_by, override=asked.override_existing)
+    writes = [tag_store.TagWrite(*entity, params.tag_key, params.display_name) for entity in entities]
+    return await _write(tenant, context, writes, created_by=params.created_by, override=params.override_existing)
 
 
 async def _write(
-    tenant: TenantView, context: RequestContext, wanted: list[store.TagWrite], *, created_by: str, override: bool
+    tenant: TenantView, context: RequestContext, writes: list[tag_store.TagWrite], *, created_by: str, override: bool
 ) -> Response:
-    def _all(connection: Connection) -> store.BulkCounts:
-        _require_known(connection, wanted)
-        return store.write_many(connection, tenant.tenant_id, wanted, created_by=created_by, override=override)
+    def _all(connection: Connection) -> tag_store.BulkCounts:
+        _require_known(connection, writes)
+        return tag_store.write_many(connection, tenant.tenant_id, writes, created_by=created_by, override=override)
 
     done = await context.write_control(tenant, _all)
     return json_response({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
 
 
-def _require_known(connection: Connection, wanted: list[store.TagWrite]) -> None:
-    unknown = store.unknown(connection, wanted)
+def _require_known(connection: Connection, writes: list[tag_store.TagWrite]) -> None:
+    unknown = tag_store.unknown(connection, writes)
     if unknown:
         named = ", ".join(f"{entity_type} {entity_id}" for entity_type, entity_id in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheServices, TheTenant
+from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.tenants import TenantsQuery, TenantStatus, TenantSummary
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.service.executor import RequestExecutor, reading
+from chargeback.service.executor import RequestExecutor, control_reader
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken
@@ -23,7 +23,7 @@ router = APIRouter(tags=["Tenants"])
 
 @router.get("/tenants", response_model=list[TenantSummary], **documented(query=TenantsQuery, only=(400, 500, 504)))
 async def list_tenants(
-    request: Request, services: TheServices, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """All tenants, by name. One whose storage cannot be used says why."""
     tenants = [services.tenants[name] for name in sorted(services.tenants)]
@@ -33,7 +33,7 @@ async def list_tenants(
 
 
 def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
-    with reading(tenant, token) as connection:
+    with control_reader(tenant, token) as connection:
         return count_days(connection)
 
 
@@ -60,10 +60,10 @@ def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, 
 
 @router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, **documented(query=TenantsQuery))
 async def tenant_status(
-    tenant: TheTenant, context: TheContext, asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TenantDep, context: ContextDep, params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """How far each UTC day of a range is."""
-    first, last = asked.days(tenant.lookback_days)
+    first, last = params.days(tenant.lookback_days)
 
     def _read(connection: Connection) -> list[DayState]:
         return read_days(connection, DayRange(first, last + ONE_DAY))

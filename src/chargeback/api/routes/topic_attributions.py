@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from chargeback.api.dependencies import TheContext, TheTenant
+from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
 from chargeback.api.responses import ByteStream, json_response, page_response
-from chargeback.api.routes.aggregate import BUCKET_HEADERS, sums_answer
+from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.schemas.topic_attributions import (
@@ -42,7 +42,7 @@ class TopicsUnavailable(ApiError):
     kind = "topic-attribution-unavailable"
 
 
-async def _with_topics(tenant: TheTenant) -> TenantView:
+async def _with_topics(tenant: TenantDep) -> TenantView:
     match tenant.topic_attribution_status:
         case "enabled":
             return tenant
@@ -58,19 +58,19 @@ async def _with_topics(tenant: TheTenant) -> TenantView:
             )
 
 
-WithTopics = Annotated[TenantView, Depends(_with_topics)]
+TopicTenantDep = Annotated[TenantView, Depends(_with_topics)]
 
 
 @router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=_PROBLEMS))
 async def list_topic_attributions(
-    tenant: WithTopics, context: TheContext, asked: Annotated[TopicQuery, query(TopicQuery)]
+    tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicQuery, query(TopicQuery)]
 ) -> Response:
     """Topic rows, by time and ids. The rows of a billing line sum to its cost."""
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
-        tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, asked.wanted)
+        tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
     )
-    return page_response(items, total, page=asked.page, page_size=asked.page_size)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get(
@@ -79,19 +79,19 @@ async def list_topic_attributions(
     **documented(query=TopicAggregateQuery, problems=_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}),
 )
 async def aggregate_topic_attributions(
-    tenant: WithTopics, context: TheContext, asked: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
+    tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
 ) -> Response:
     """Topic rows summed by time and columns, ordered by time, then columns; tags are those of the topic.
 
     At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
     `X-Buckets-Truncated` says so. The totals cover everything.
     """
-    return await sums_answer(context, tenant, asked)
+    return await aggregate_response(context, tenant, params)
 
 
 @router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=_PROBLEMS))
 async def list_topic_dates(
-    tenant: WithTopics, context: TheContext, _asked: Annotated[TenantsQuery, query(TenantsQuery)]
+    tenant: TopicTenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
     """The UTC days that have topic rows: all that are stored, whatever range is given."""
     return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
@@ -103,9 +103,9 @@ async def list_topic_dates(
     **documented(body=TopicExportRequest, optional_body=True, problems=_PROBLEMS, extra={200: _CSV}),
 )
 async def export_topic_attributions(
-    tenant: WithTopics,
-    context: TheContext,
-    asked: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
+    tenant: TopicTenantDep,
+    context: ContextDep,
+    params: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
 ) -> Response:
     """Topic rows as CSV, streamed.
 
@@ -120,7 +120,7 @@ async def export_topic_attributions(
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
-    selection = asked.selection(tenant.lookback_days)
+    selection = params.selection(tenant.lookback_days)
     pieces = context.stream(tenant, lambda reader: reader.export_csv(TOPIC_ATTRIBUTIONS, selection))
     return await ByteStream.begin(
         context,

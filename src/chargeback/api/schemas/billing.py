@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from chargeback.api.parameters import Id, Text
-from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
+from chargeback.api.schemas.common import Decimal, Instant, Metadata, ResponseModel
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.store.queries.datasets import BILLING_LINES, Dataset
 
@@ -19,7 +19,7 @@ class BillingQuery(DatasetQuery):
     resource_id: Id | None = Field(default=None, description="Only lines of this resource.")
 
 
-class BillingLineItem(Answer):
+class BillingLineItem(ResponseModel):
     """One line of the provider's bill."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])

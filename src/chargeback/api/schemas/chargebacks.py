@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from chargeback.api.parameters import Id, TagKey, Text, tag_pair
-from chargeback.api.problems import Invalid
-from chargeback.api.schemas.common import Answer, Decimal, Instant, Metadata
+from chargeback.api.problems import InvalidParameter
+from chargeback.api.schemas.common import Decimal, Instant, Metadata, ResponseModel
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.selection import TagFilter
@@ -33,7 +33,7 @@ class ChargebackQuery(ChargebackFilters):
     tag_value: Text | None = Field(default=None, description="Only rows where that tag has this value.")
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Dates, and the tag's value with its key."""
         return super().cross_checks(raw, now) + tag_pair(raw)
 
@@ -51,7 +51,7 @@ class AggregateQuery(ChargebackFilters, AggregateParameters):
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
 
 
-class Dimension(Answer):
+class Dimension(ResponseModel):
     """What a chargeback row is about, without its time and its amount."""
 
     dimension_id: int = Field(description="The same for ever, also after a recalculation; below 2^53.", examples=[1])
@@ -77,7 +77,7 @@ class ChargebackRow(Dimension):
     metadata: Metadata
 
 
-class AllocationIssue(Answer):
+class AllocationIssue(ResponseModel):
     """What could not be allocated as its policy intends, summed over the range."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])
@@ -91,7 +91,7 @@ class AllocationIssue(Answer):
     total_cost: Decimal
 
 
-class AggregateBucket(Answer):
+class AggregateBucket(ResponseModel):
     """The sums of one group in one unit of time."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
@@ -105,7 +105,7 @@ class AggregateBucket(Answer):
     row_count: int
 
 
-class AggregateAnswer(Answer):
+class AggregateAnswer(ResponseModel):
     """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
 
     buckets: list[AggregateBucket]

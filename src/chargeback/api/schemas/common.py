@@ -19,13 +19,13 @@ Metadata = Annotated[
 ]
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """A model of something the API answers: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PageOf(Answer, Generic[T]):
+class PageOf(ResponseModel, Generic[T]):
     """One page of a list."""
 
     items: list[T]
@@ -35,7 +35,7 @@ class PageOf(Answer, Generic[T]):
     pages: int = Field(description="How many pages there are; 0 for an empty list.", examples=[1])
 
 
-class DatesAnswer(Answer):
+class DatesAnswer(ResponseModel):
     """Days that have data."""
 
     dates: list[date] = Field(description="UTC days, ascending.")

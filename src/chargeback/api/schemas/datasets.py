@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from chargeback.api.parameters import TAG_PARAMETER, Common, Dates, is_tag_key
+from chargeback.api.parameters import TAG_PARAMETER, CommonParameters, DateRangeParameters, is_tag_key
 from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.selection import Selection, TagFilter
@@ -14,7 +14,11 @@ MOST_GROUPS = 20
 
 
 def selection_of(
-    dataset: Dataset, dates: Dates, lookback_days: int, filters: BaseModel, tags: tuple[TagFilter, ...] = ()
+    dataset: Dataset,
+    dates: DateRangeParameters,
+    lookback_days: int,
+    filters: BaseModel,
+    tags: tuple[TagFilter, ...] = (),
 ) -> Selection:
     """Return the rows of ``dataset`` within ``dates`` for which every field of ``filters`` named like one of the
     dataset's filters has the value given, if any."""
@@ -23,7 +27,7 @@ def selection_of(
     return Selection(dates.window(lookback_days), equal, tags)
 
 
-class DatasetQuery(Common):
+class DatasetQuery(CommonParameters):
     """Parameters of a query of :attr:`dataset`; those named like one of its filters select rows."""
 
     dataset: ClassVar[Dataset]

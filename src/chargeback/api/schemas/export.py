@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from chargeback.api.parameters import Dates, Id, Strict, Text
+from chargeback.api.parameters import DateRangeParameters, Id, StrictModel, Text
 from chargeback.api.schemas.chargebacks import CostType
 from chargeback.api.schemas.datasets import selection_of
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -16,7 +16,7 @@ else:
     Column = Literal[tuple(CHARGEBACKS.export_columns)]
 
 
-class ExportFilters(Strict):
+class ExportFilters(StrictModel):
     """Which rows are exported."""
 
     identity_id: Text | None = None
@@ -25,7 +25,7 @@ class ExportFilters(Strict):
     cost_type: CostType | None = None
 
 
-class ExportRequest(Dates):
+class ExportRequest(DateRangeParameters):
     """What is exported; all fields have defaults."""
 
     columns: list[Column] = Field(

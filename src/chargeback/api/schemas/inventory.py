@@ -5,14 +5,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Common, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
-from chargeback.api.problems import Invalid
-from chargeback.api.schemas.common import Answer, Instant, Metadata
+from chargeback.api.parameters import CommonParameters, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
+from chargeback.api.problems import InvalidParameter
+from chargeback.api.schemas.common import Instant, Metadata, ResponseModel
 
 Status = Literal["active", "deleted"]
 
 
-class InventoryQuery(Common):
+class InventoryQuery(CommonParameters):
     """Parameters that both lists of the inventory have."""
 
     active_at: When | None = Field(default=None, description="Only what existed at that instant.")
@@ -31,17 +31,17 @@ class InventoryQuery(Common):
     tag_value: Text | None = Field(default=None, description="Only where that tag has this value.")
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Either an instant or a whole period; the tag's value with its key."""
         errors = super().cross_checks(raw, now) + tag_pair(raw)
         half = [name for name in ("period_start", "period_end") if raw.get(name) is not None]
         if raw.get("active_at") is not None and half:
-            errors.append(Invalid("active_at", "cannot be combined with period_start and period_end"))
+            errors.append(InvalidParameter("active_at", "cannot be combined with period_start and period_end"))
         if len(half) == 1:
-            errors.append(Invalid(half[0], "requires the other end of the period as well"))
+            errors.append(InvalidParameter(half[0], "requires the other end of the period as well"))
         start, end = instant_if_valid(raw.get("period_start")), instant_if_valid(raw.get("period_end"))
         if start is not None and end is not None and start > end:
-            errors.append(Invalid("period_start", "should not be after period_end"))
+            errors.append(InvalidParameter("period_start", "should not be after period_end"))
         return errors
 
     @property
@@ -67,7 +67,7 @@ class IdentityQuery(InventoryQuery):
     identity_type: Text | None = Field(default=None, description="Only this type.")
 
 
-class Entity(Answer):
+class Entity(ResponseModel):
     """What resources and identities have in common."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])
@@ -96,7 +96,7 @@ class IdentityItem(Entity):
     identity_type: str = Field(examples=["service_account"])
 
 
-class Counts(Answer):
+class Counts(ResponseModel):
     """How many there are of one type."""
 
     total: int
@@ -104,7 +104,7 @@ class Counts(Answer):
     deleted: int
 
 
-class InventorySummary(Answer):
+class InventorySummary(ResponseModel):
     """How many resources and identities there are, by type."""
 
     resource_counts: dict[str, Counts]

@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Day, Strict
-from chargeback.api.problems import Invalid
-from chargeback.api.schemas.common import Answer, Instant
+from chargeback.api.parameters import Day, StrictModel
+from chargeback.api.problems import InvalidParameter
+from chargeback.api.schemas.common import Instant, ResponseModel
 
 
-class RunBody(Strict):
+class RunBody(StrictModel):
     """What the run shall do; without a body: everything that is due."""
 
     start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
@@ -25,17 +25,17 @@ class RunBody(Strict):
     )
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[Invalid]:  # noqa: ARG003
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
         """The start must not be after the end."""
         start, end = raw.get("start_date"), raw.get("end_date")
         if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
-            return [Invalid("start_date", f"should not be after the end, {end}")]
+            return [InvalidParameter("start_date", f"should not be after the end, {end}")]
         if raw.get("accept_less") is True and raw.get("recalculate") is not True:
-            return [Invalid("accept_less", "only goes with recalculate")]
+            return [InvalidParameter("accept_less", "only goes with recalculate")]
         return []
 
 
-class RunAccepted(Answer):
+class RunAccepted(ResponseModel):
     """A run has begun."""
 
     tenant_name: str = Field(examples=["acme"])
@@ -43,7 +43,7 @@ class RunAccepted(Answer):
     message: str = Field(examples=["Pipeline run started for tenant acme"])
 
 
-class RunResult(Answer):
+class RunResult(ResponseModel):
     """How the last run that ended went."""
 
     dates_gathered: int
@@ -53,7 +53,7 @@ class RunResult(Answer):
     completed_at: Instant
 
 
-class PipelineStatus(Answer):
+class PipelineStatus(ResponseModel):
     """Whether a run is in progress, and how the last one went."""
 
     tenant_name: str = Field(examples=["acme"])

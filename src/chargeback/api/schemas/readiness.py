@@ -5,11 +5,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from chargeback.api.schemas.common import Answer, Instant
+from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.schemas.tenants import TopicSettings
 
 
-class Health(Answer):
+class Health(ResponseModel):
     """The process is alive."""
 
     status: Literal["ok"]
@@ -37,7 +37,7 @@ class TenantReadiness(TopicSettings):
     )
 
 
-class Readiness(Answer):
+class Readiness(ResponseModel):
     """What can be asked of the service now. It describes; to probe the process, ask `/health`."""
 
     status: Literal["ready", "initializing", "no_data", "error"]

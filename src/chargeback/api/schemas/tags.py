@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Common, Dates, Id, SearchText, Strict, TagKey, Text
-from chargeback.api.schemas.common import Answer, Instant
+from chargeback.api.parameters import CommonParameters, DateRangeParameters, Id, SearchText, StrictModel, TagKey, Text
+from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.schemas.datasets import selection_of
 from chargeback.store.control.tags import TagWrite
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -20,20 +20,20 @@ VALUE = "Any text of 1 to 255 characters."
 Author = Annotated[Text, Field(description="Who made the tag.", examples=["alice"])]
 
 
-class TagsQuery(Common):
+class TagsQuery(CommonParameters):
     """Parameters of the list of tags."""
 
     entity_type: EntityType | None = Field(default=None, description="Only tags of resources, or of identities.")
     tag_key: TagKey | None = Field(default=None, description="Only tags with this key.")
 
 
-class TagValuesQuery(Common):
+class TagValuesQuery(CommonParameters):
     """Parameters of the list of a key's values."""
 
     q: SearchText | None = Field(default=None, description="Part of the value, in whatever case.")
 
 
-class NewTag(Strict):
+class NewTag(StrictModel):
     """A tag to create."""
 
     tag_key: TagKey = Field(description=KEY, examples=["team"])
@@ -41,13 +41,13 @@ class NewTag(Strict):
     created_by: Author = "api"
 
 
-class NewValue(Strict):
+class NewValue(StrictModel):
     """The new value of a tag."""
 
     tag_value: Text = Field(description=VALUE, examples=["payments"])
 
 
-class BulkItem(Strict):
+class BulkItem(StrictModel):
     """One tag of a bulk write."""
 
     entity_type: EntityType
@@ -60,7 +60,7 @@ class BulkItem(Strict):
         return TagWrite(self.entity_type, self.entity_id, self.tag_key, self.tag_value)
 
 
-class BulkTags(Strict):
+class BulkTags(StrictModel):
     """Many tags to write, as if one after the other; all of them or none."""
 
     items: list[BulkItem] = Field(
@@ -72,7 +72,7 @@ class BulkTags(Strict):
     )
 
 
-class BulkByFilter(Dates):
+class BulkByFilter(DateRangeParameters):
     """One tag for every resource and identity in the chargebacks that match."""
 
     identity_id: Text | None = Field(default=None, description="Only chargebacks of this identity.")
@@ -88,7 +88,7 @@ class BulkByFilter(Dates):
         return selection_of(CHARGEBACKS, self, lookback_days, self)
 
 
-class TagItem(Answer):
+class TagItem(ResponseModel):
     """A tag of a resource or an identity."""
 
     tag_id: int
@@ -101,7 +101,7 @@ class TagItem(Answer):
     created_at: Instant
 
 
-class BulkResult(Answer):
+class BulkResult(ResponseModel):
     """What a bulk write did, entry by entry."""
 
     created_count: int
@@ -109,13 +109,13 @@ class BulkResult(Answer):
     skipped_count: int
 
 
-class TagKeys(Answer):
+class TagKeys(ResponseModel):
     """Keys in use."""
 
     keys: list[str] = Field(examples=[["env", "team"]])
 
 
-class TagValues(Answer):
+class TagValues(ResponseModel):
     """Values in use of one key."""
 
     values: list[str] = Field(examples=[["payments", "platform"]])

@@ -5,17 +5,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Common
-from chargeback.api.schemas.common import Answer
+from chargeback.api.parameters import CommonParameters
+from chargeback.api.schemas.common import ResponseModel
 
 TopicStatus = Literal["disabled", "enabled", "config_error"]
 
 
-class TenantsQuery(Common):
+class TenantsQuery(CommonParameters):
     """Parameters of endpoints that mind none but the common ones."""
 
 
-class TopicSettings(Answer):
+class TopicSettings(ResponseModel):
     """Whether costs are attributed to topics."""
 
     topic_attribution_status: TopicStatus
@@ -34,7 +34,7 @@ class TenantSummary(TopicSettings):
     storage_error: str | None = Field(description="Why its storage cannot be used now, or null.")
 
 
-class DayFlags(Answer):
+class DayFlags(ResponseModel):
     """How far one UTC day is."""
 
     tracking_date: date
@@ -45,7 +45,7 @@ class DayFlags(Answer):
     topic_attribution_calculated: bool
 
 
-class IncompleteDay(Answer):
+class IncompleteDay(ResponseModel):
     """A day that was calculated without something; it is calculated again once that can be had."""
 
     tracking_date: date

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import Dates, TagKey, Text
-from chargeback.api.schemas.common import Answer, Decimal, Instant
+from chargeback.api.parameters import DateRangeParameters, TagKey, Text
+from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.selection import Selection
@@ -36,7 +36,7 @@ class TopicAggregateQuery(TopicFilters, AggregateParameters):
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
 
 
-class TopicExportRequest(Dates):
+class TopicExportRequest(DateRangeParameters):
     """Which days are exported; all fields have defaults."""
 
     def selection(self, lookback_days: int) -> Selection:
@@ -44,7 +44,7 @@ class TopicExportRequest(Dates):
         return Selection(self.window(lookback_days))
 
 
-class TopicRow(Answer):
+class TopicRow(ResponseModel):
     """One topic's share of one billing line."""
 
     dimension_id: int = Field(description="The same for ever, also after a recalculation; below 2^53.", examples=[1])
@@ -65,7 +65,7 @@ class TopicRow(Answer):
     amount: Decimal
 
 
-class TopicBucket(Answer):
+class TopicBucket(ResponseModel):
     """The sum of one group in one unit of time."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"topic_name": "orders"}])
@@ -77,7 +77,7 @@ class TopicBucket(Answer):
     row_count: int
 
 
-class TopicAggregateAnswer(Answer):
+class TopicAggregateAnswer(ResponseModel):
     """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
 
     buckets: list[TopicBucket]

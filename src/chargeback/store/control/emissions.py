@@ -13,7 +13,7 @@ from itertools import accumulate
 from sqlalchemy import Connection, func, insert, select, update
 
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
-from chargeback.store.control.inventory_lists import Kind
+from chargeback.store.control.inventory_lists import EntityKind
 from chargeback.store.control.schema import days, emissions
 
 
@@ -71,31 +71,31 @@ def newest_calculated(connection: Connection) -> date | None:
     return newest
 
 
-def existing_on(connection: Connection, kind: Kind, wanted: Sequence[date]) -> dict[date, Mapping[str, int]]:
-    """How many of one half of the inventory existed at some moment of each day (``wanted`` is ascending), by type."""
+def existing_on(connection: Connection, kind: EntityKind, dates: Sequence[date]) -> dict[date, Mapping[str, int]]:
+    """How many of one half of the inventory existed at some moment of each day (``dates`` is ascending), by type."""
     created, deleted = kind.table.c.created_at, kind.table.c.deleted_at
     grouped = select(kind.type, created, deleted, func.count()).group_by(kind.type, created, deleted)
-    return count_lives(
-        ((name, since, until, count) for name, since, until, count in connection.execute(grouped)), wanted
+    return count_alive(
+        ((name, since, until, count) for name, since, until, count in connection.execute(grouped)), dates
     )
 
 
-def count_lives(
-    lives: Iterable[tuple[str, datetime | None, datetime | None, int]], wanted: Sequence[date]
+def count_alive(
+    lifetimes: Iterable[tuple[str, datetime | None, datetime | None, int]], dates: Sequence[date]
 ) -> dict[date, Mapping[str, int]]:
-    """How many of each type lived at some moment of each day; ``lives`` are (type, created, deleted, how many).
+    """How many of each type lived at some moment of each day; ``lifetimes`` are (type, created, deleted, how many).
 
     An unknown creation counts as always there. One pass, however many days: each entry is added on its first day and
     taken away after its last.
     """
-    starts = [start_of_day(day) for day in wanted]
-    ends = [start_of_day(day + ONE_DAY) for day in wanted]
-    changes: dict[str, list[int]] = defaultdict(lambda: [0] * (len(wanted) + 1))
-    for name, since, until, count in lives:
+    starts = [start_of_day(day) for day in dates]
+    ends = [start_of_day(day + ONE_DAY) for day in dates]
+    changes: dict[str, list[int]] = defaultdict(lambda: [0] * (len(dates) + 1))
+    for name, since, until, count in lifetimes:
         first = 0 if since is None else bisect_right(ends, since)
-        after = len(wanted) if until is None else bisect_left(starts, until)
+        after = len(dates) if until is None else bisect_left(starts, until)
         if first < after:
             changes[name][first] += count
             changes[name][after] -= count
     totals = {name: list(accumulate(of_type)) for name, of_type in sorted(changes.items())}
-    return {day: {name: counts[at] for name, counts in totals.items()} for at, day in enumerate(wanted)}
+    return {day: {name: counts[at] for name, counts in totals.items()} for at, day in enumerate(dates)}

@@ -15,7 +15,7 @@ DELETED: Final = "deleted"
 
 
 @dataclass(frozen=True)
-class Kind:
+class EntityKind:
     """One half of the inventory: its table, and what its id and type columns are called."""
 
     entity_type: str
@@ -37,12 +37,12 @@ class Kind:
         return case((self.table.c.deleted_at.is_(None), ACTIVE), else_=DELETED)
 
 
-RESOURCES: Final = Kind("resource", resources)
-IDENTITIES: Final = Kind("identity", identities)
+RESOURCES: Final = EntityKind("resource", resources)
+IDENTITIES: Final = EntityKind("identity", identities)
 
 
 @dataclass(frozen=True)
-class Asked:
+class InventoryFilter:
     """What of the inventory is asked for.
 
     ``period`` is (start, end): what existed at some moment of it, or at that moment where both are the same. Beside it
@@ -60,19 +60,19 @@ class Asked:
 
 
 def listed(
-    connection: Connection, kind: Kind, asked: Asked, *, offset: int, limit: int
+    connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter, *, offset: int, limit: int
 ) -> tuple[list[RowMapping], int]:
     """One page of a list, as (rows, how many there are in all). Rows have the table's columns and ``status``."""
-    where = _where(connection, kind, asked)
+    where = _where(connection, kind, inventory_filter)
     total = connection.execute(select(func.count()).select_from(kind.table).where(where)).scalar_one()
     if offset >= total:
         return [], total
     page = select(kind.table, kind.status.label("status")).where(where)
-    page = page.order_by(*_order(connection, kind, asked)).offset(offset).limit(limit)
+    page = page.order_by(*_order(connection, kind, inventory_filter)).offset(offset).limit(limit)
     return list(connection.execute(page).mappings()), total
 
 
-def counts(connection: Connection, kind: Kind) -> dict[str, dict[str, int]]:
+def counts(connection: Connection, kind: EntityKind) -> dict[str, dict[str, int]]:
     """How many there are of each type: type → ``total``, ``active``, ``deleted``."""
     deleted = func.count(kind.table.c.deleted_at)
     rows = connection.execute(select(kind.type, func.count(), deleted).group_by(kind.type))
@@ -82,20 +82,22 @@ def counts(connection: Connection, kind: Kind) -> dict[str, dict[str, int]]:
     }
 
 
-def _where(connection: Connection, kind: Kind, asked: Asked) -> ColumnElement[bool]:
+def _where(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> ColumnElement[bool]:
     clauses: list[ColumnElement[bool]] = []
-    if asked.type is not None:
-        clauses.append(kind.type == asked.type)
-    if asked.status is not None:
-        clauses.append(kind.status == asked.status)
-    if asked.period is not None:
-        clauses.append(_existed(kind.table, *asked.period))
+    if inventory_filter.type is not None:
+        clauses.append(kind.type == inventory_filter.type)
+    if inventory_filter.status is not None:
+        clauses.append(kind.status == inventory_filter.status)
+    if inventory_filter.period is not None:
+        clauses.append(_existed(kind.table, *inventory_filter.period))
     else:
-        if asked.search:
-            found = [contains(connection, column, asked.search) for column in (kind.id, kind.table.c.display_name)]
+        if inventory_filter.search:
+            found = [
+                contains(connection, column, inventory_filter.search) for column in (kind.id, kind.table.c.display_name)
+            ]
             clauses.append(or_(*found))
-        if asked.tag_key is not None:
-            clauses.append(_tagged(kind, asked.tag_key, asked.tag_value))
+        if inventory_filter.tag_key is not None:
+            clauses.append(_tagged(kind, inventory_filter.tag_key, inventory_filter.tag_value))
     return and_(True, *clauses)
 
 
@@ -106,17 +108,17 @@ def _existed(table: Table, start: datetime, end: datetime) -> ColumnElement[bool
     return and_(or_(created.is_(None), before_end), or_(deleted.is_(None), deleted > start))
 
 
-def _tagged(kind: Kind, key: str, value: str | None) -> ColumnElement[bool]:
+def _tagged(kind: EntityKind, key: str, value: str | None) -> ColumnElement[bool]:
     tag = select(tags.c.tag_id).where(
         tags.c.entity_type == kind.entity_type, tags.c.entity_id == kind.id, tags.c.tag_key == key
     )
     return (tag if value is None else tag.where(tags.c.tag_value == value)).exists()
 
 
-def _order(connection: Connection, kind: Kind, asked: Asked) -> list[ColumnElement[Any]]:
+def _order(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> list[ColumnElement[Any]]:
     """By the column asked for, then by id; nothing without a value comes last, either way."""
     by_id = bytewise(connection, kind.id)
-    if asked.period is not None:
+    if inventory_filter.period is not None:
         return [by_id]
     sortable = {
         "display_name": kind.table.c.display_name,
@@ -126,8 +128,8 @@ def _order(connection: Connection, kind: Kind, asked: Asked) -> list[ColumnEleme
     }
     if kind is IDENTITIES:
         del sortable["status"]
-    column = bytewise(connection, sortable.get(asked.sort_by or "", kind.id))
-    return [(column.desc() if asked.descending else column.asc()).nulls_last(), by_id]
+    column = bytewise(connection, sortable.get(inventory_filter.sort_by or "", kind.id))
+    return [(column.desc() if inventory_filter.descending else column.asc()).nulls_last(), by_id]
 
 
 def bytewise(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -100,26 +100,26 @@ class Lifetime:
 #: Cluster → topic → its life.
 TopicLifetimes = dict[str, dict[str, Lifetime]]
 #: Cluster → the first and the last day on which any topic of it was seen.
-SeenRange = dict[str, tuple[date, date]]
+SeenRanges = dict[str, tuple[date, date]]
 
 
-def read_topic_lives(connection: Connection, topic_type: str) -> TopicLifetimes:
+def read_topic_lifetimes(connection: Connection, topic_type: str) -> TopicLifetimes:
     """Every topic of the inventory, the deleted included."""
     columns = (resources.c.parent_id, resources.c.display_name, resources.c.created_at, resources.c.deleted_at)
-    lives: TopicLifetimes = {}
+    lifetimes: TopicLifetimes = {}
     for cluster, topic, created_at, deleted_at in connection.execute(
         select(*columns).where(resources.c.resource_type == topic_type)
     ):
-        lives.setdefault(cluster, {})[topic] = Lifetime(created_at, deleted_at)
-    return lives
+        lifetimes.setdefault(cluster, {})[topic] = Lifetime(created_at, deleted_at)
+    return lifetimes
 
 
-def read_sightings(connection: Connection) -> SeenRange:
+def read_seen_ranges(connection: Connection) -> SeenRanges:
     """When topics were seen, per cluster."""
     return {cluster: (first, last) for cluster, first, last in connection.execute(select(topic_sightings))}
 
 
-def save_topic_lives(
+def save_topic_lifetimes(
     connection: Connection, topic_type: str, new: TopicLifetimes, changed: TopicLifetimes, *, seen_at: datetime
 ) -> None:
     """Add new topics to the inventory, and change the lives of known ones."""
@@ -141,25 +141,25 @@ def save_topic_lives(
     ]
     if rows:
         connection.execute(insert(resources), rows)
-    lives = [
+    lifetimes = [
         {"key": topic_resource_id(cluster, topic), "created": life.created_at, "deleted": life.deleted_at}
         for cluster, topics in changed.items()
         for topic, life in topics.items()
     ]
-    if lives:
+    if lifetimes:
         connection.execute(
             update(resources)
             .where(resources.c.resource_id == bindparam("key"))
             .values(created_at=bindparam("created"), deleted_at=bindparam("deleted")),
-            lives,
+            lifetimes,
         )
 
 
-def save_sightings(connection: Connection, sightings: Mapping[str, tuple[date, date]]) -> None:
+def save_seen_ranges(connection: Connection, seen_ranges: Mapping[str, tuple[date, date]]) -> None:
     """Replace what is known of these clusters."""
-    connection.execute(delete(topic_sightings).where(topic_sightings.c.cluster_id.in_(sightings)))
+    connection.execute(delete(topic_sightings).where(topic_sightings.c.cluster_id.in_(seen_ranges)))
     rows = [
-        {"cluster_id": cluster, "first_day": first, "last_day": last} for cluster, (first, last) in sightings.items()
+        {"cluster_id": cluster, "first_day": first, "last_day": last} for cluster, (first, last) in seen_ranges.items()
     ]
     if rows:
         connection.execute(insert(topic_sightings), rows)
@@ -169,7 +169,7 @@ def touch_topics(connection: Connection, topic_type: str, clusters: Sequence[str
     """Topics that live were last seen at the end of their cluster's last day; those of a deleted cluster are deleted
     with it."""
     of_type = resources.c.resource_type == topic_type
-    for cluster, (_, last) in read_sightings(connection).items():
+    for cluster, (_, last) in read_seen_ranges(connection).items():
         if cluster in clusters:
             alive = (resources.c.parent_id == cluster) & resources.c.deleted_at.is_(None)
             seen_at = start_of_day(last + ONE_DAY)

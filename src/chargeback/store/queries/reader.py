@@ -86,11 +86,11 @@ def open_reader(
     store: TenantStore,
     token: CancellationToken,
     tags: TagCache,
-    turn: AbstractContextManager[None] | None = None,
+    slot: AbstractContextManager[None] | None = None,
 ) -> Iterator[TenantReader]:
     """Open a reader of a tenant for the length of the ``with``; ``token`` cancels what it runs.
 
-    The query engine is used inside ``turn``, where there is one; the tags are read before it.
+    The query engine is used inside ``slot``, where there is one; the tags are read before it.
 
     Raises:
         QueryTimeout: the token is cancelled already.
@@ -99,5 +99,5 @@ def open_reader(
     token.check()
     with store.control.read() as connection, interruptible(token, connection):
         index = tags.load(store.tenant_name, connection)
-    with turn or nullcontext(), engine.cursor(token) as cursor:
+    with slot or nullcontext(), engine.cursor(token) as cursor:
         yield TenantReader(cursor, store.facts, index)
