@@ -22,7 +22,7 @@ from chargeback.model.inventory import Identity, Inventory, ListedInventory, Res
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import tags
 from chargeback.store.control.days import save_day
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -81,8 +81,8 @@ def generate(shape: Shape, folder: Path) -> None:
     )
     store.control.upgrade()
     store.facts.create()
-    lease = acquire(store.control, Owner.this_process())
-    with lease.kept_alive():
+    lease = acquire(store.control, LeaseOwner.this_process())
+    with lease.heartbeat():
         rows = _calculate(store, shape, lease.epoch)
         with lease.write() as connection:
             inventory_store.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)

@@ -51,8 +51,8 @@ def explain_denial(path: Path, *, write: bool = True) -> str:
         is_folder = stat.S_ISDIR(found.st_mode)
         if write and os.statvfs(place).f_flag & os.ST_RDONLY:
             return f"; {place} is on a read-only file system"
-        wanted = os.R_OK | (os.W_OK if write else 0) | (os.X_OK if is_folder else 0)
-        if not os.access(place, wanted, effective_ids=os.access in os.supports_effective_ids):
+        mode = os.R_OK | (os.W_OK if write else 0) | (os.X_OK if is_folder else 0)
+        if not os.access(place, mode, effective_ids=os.access in os.supports_effective_ids):
             user = f"{os.geteuid()}:{os.getegid()}"
             is_owner = found.st_uid == os.geteuid()
             remedy = f"`chmod u+rwX {place}`" if is_owner else f"run it as the owner, or `chown -R {user} {place}`"

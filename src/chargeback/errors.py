@@ -67,7 +67,7 @@ class ChargebackError(Exception):
 
 
 @dataclass(frozen=True)
-class Problem:
+class ConfigProblem:
     """One thing wrong in a configuration: where (``tenants.acme.lookback_days``) and what to do."""
 
     path: str
@@ -80,7 +80,7 @@ class Problem:
 class ConfigurationError(ChargebackError):
     """The configuration cannot be used; ``problems`` names everything that is wrong with it."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
 

@@ -30,7 +30,7 @@ def test_together_as_alone(portions: list[tuple[int, list[int], bool]]) -> None:
         given_.append((units, even if is_even else weighted))
     with duckdb.connect() as database:
         found = [
-            [integers_of(shares) for shares in shares_of(database, given_, worth_a_query=worth)] for worth in (0, 10**9)
+            [integers_of(shares) for shares in shares_of(database, given_, min_shares=worth)] for worth in (0, 10**9)
         ]
     expected = [split_in_order(units, [1] * len(w) if is_even else w) for units, w, is_even in portions]
     assert found == [expected, expected]

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from chargeback.api.app import create_app
 from chargeback.store.control import runs
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, fill
 from tests.support.facts import tenant_store
@@ -81,7 +81,7 @@ def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> N
     assert of(fresh, "chargeback_last_calculated_date_seconds", **acme) == newest
     assert of(fresh, "chargeback_lease_held", **acme) == 0
     assert of(fresh, "chargeback_last_run_failed", **acme) is None
-    lease = acquire(own_store.control, Owner.this_process())
+    lease = acquire(own_store.control, LeaseOwner.this_process())
     with lease.write() as connection:
         run = runs.start_run(connection, lease.epoch)
         runs.count_gather_failure(connection)

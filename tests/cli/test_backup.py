@@ -12,7 +12,7 @@ import yaml
 from sqlalchemy import make_url
 
 from chargeback.config import load_configuration
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.tenant import open_store
 from tests.cli.conftest import Demo, Run
 from tests.support.databases import KINDS, own_postgres_server, scratch_database
@@ -72,8 +72,8 @@ def test_a_run_in_progress_is_waited_for(chargeback: Run, demo: Demo) -> None:
     """Nothing is copied while somebody writes; after the time to wait that is an error."""
     assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
     store = open_store(load_configuration(demo.file).tenants["acme"])
-    lease = acquire(store.control, Owner.this_process())
-    with lease.kept_alive():
+    lease = acquire(store.control, LeaseOwner.this_process())
+    with lease.heartbeat():
         said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups", "--wait", "1")
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: a run was in progress for 1 s\n")
     lease.release()

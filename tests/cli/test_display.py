@@ -10,14 +10,14 @@ import pytest
 
 from chargeback.cli.display import print_days, print_findings, print_problems, print_results
 from chargeback.ecosystems.contract import Finding
-from chargeback.errors import Problem
+from chargeback.errors import ConfigProblem
 from chargeback.pipeline.run_messages import RunOutcome, RunResult
 from chargeback.recompute.verify import DayCheck
 
 
 def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     """Each problem is a line of its own, with its path, and they are counted."""
-    print_problems([Problem("a.b", "should be c"), Problem("", "there is no tenant x")])
+    print_problems([ConfigProblem("a.b", "should be c"), ConfigProblem("", "there is no tenant x")])
     assert capsys.readouterr().err.splitlines() == [
         "error: a.b: should be c",
         "error: there is no tenant x",

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from chargeback.config.document import Document, parse_document, spell
+from chargeback.config.document import Document, format_key_path, parse_document
 from chargeback.errors import ConfigurationError
 
 
@@ -76,11 +76,11 @@ def test_what_is_refused(text: str, words: str) -> None:
 def test_places() -> None:
     """A spelt path and the place it means lead to each other."""
     document = parsed("a: {b.c: [{d: 1}]}\n")
-    place = ("a", "b.c", 0, "d")
-    assert document.at(place) == 1
-    assert document.place_of("b.c[0].d", ("a",)) == place
-    assert spell(place) == "a.b.c[0].d"
-    assert document.place_of("nowhere[9]", ("a",)) == ("a", "nowhere[9]")
+    key_path = ("a", "b.c", 0, "d")
+    assert document.at(key_path) == 1
+    assert document.key_path_of("b.c[0].d", ("a",)) == key_path
+    assert format_key_path(key_path) == "a.b.c[0].d"
+    assert document.key_path_of("nowhere[9]", ("a",)) == ("a", "nowhere[9]")
     assert document.at(("a", "x", 3)) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from chargeback.config.settings import StorageSettings
-from chargeback.config.storage import StorageLocation, StorageMistake, locate
+from chargeback.config.storage import StorageLocation, StorageSettingError, locate
 from chargeback.store.facts.tables import BILLING_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -123,7 +123,7 @@ def test_shared_facts(tmp_path: Path, facts: str) -> None:
 )
 def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None, key: str) -> None:
     """Databases that forget, that we do not know or that name no place are refused, without showing the address."""
-    with pytest.raises(StorageMistake) as caught:
+    with pytest.raises(StorageSettingError) as caught:
         at(tmp_path, url, facts)
     assert caught.value.key == key
     assert "me:pw" not in str(caught.value)
@@ -134,10 +134,10 @@ def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> 
     """A character that stands for something else in the path of a table is named, wherever it comes from."""
     sign = next(each for each in name if each in "*?[%=\\\t")
     for folder, facts in ((tmp_path, f"{name}/facts"), (tmp_path / name, "facts")):
-        with pytest.raises(StorageMistake, match=re.escape(repr(sign))) as raised:
+        with pytest.raises(StorageSettingError, match=re.escape(repr(sign))) as raised:
             at(folder, "postgresql://db/acme", facts)
         assert raised.value.key == "facts_path"
-    with pytest.raises(StorageMistake) as raised:
+    with pytest.raises(StorageSettingError) as raised:
         at(tmp_path / name, "sqlite:///acme.db")
     assert raised.value.key == "connection_string"
     if "?" not in name:
@@ -147,9 +147,9 @@ def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("name", ["a b", "ä#&;{x}$~", "a..b", "x+y@z,'w'"])
 def test_other_folders_are_read_as_they_are_named(tmp_path: Path, name: str) -> None:
     """Blanks, letters of any language and other signs make no difference, to the writer or to a reader."""
-    place = at(tmp_path / name, "sqlite:///acme.db")
-    assert place.database_file == tmp_path / name / "acme.db"
-    facts = new_facts(place.facts_path)
+    key_path = at(tmp_path / name, "sqlite:///acme.db")
+    assert key_path.database_file == tmp_path / name / "acme.db"
+    facts = new_facts(key_path.facts_path)
     write_lines(facts, [line(date(2026, 1, 1), "100.00")])
     files = [file.path for file in facts.snapshot(BILLING_TABLE).files]
     engine = QueryEngine()

@@ -65,19 +65,19 @@ EXAMPLES = (
     Example(
         f"GET {TENANT}/billing",
         f"{PEOPLE}/billing?product_type=KAFKA_STORAGE&page_size=1",
-        shapes.page_of(shapes.BILLING_LINE),
+        shapes.read_page(shapes.BILLING_LINE),
     ),
     Example(
         f"GET {TENANT}/chargebacks",
         f"{PEOPLE}/chargebacks?{_DAY}&timezone=Europe/Berlin&cost_type=usage&page_size=1",
-        shapes.page_of(shapes.CHARGEBACK),
+        shapes.read_page(shapes.CHARGEBACK),
     ),
     Example(f"GET {TENANT}/chargebacks/{{dimension_id}}", f"{PEOPLE}/chargebacks/$DIMENSION", shapes.DIMENSION),
     Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates", shapes.DATES),
     Example(
         f"GET {TENANT}/chargebacks/allocation-issues",
         f"{PEOPLE}/chargebacks/allocation-issues?identity_id=UNALLOCATED&page_size=1",
-        shapes.page_of(shapes.ISSUE),
+        shapes.read_page(shapes.ISSUE),
     ),
     Example(
         f"GET {TENANT}/chargebacks/aggregate",
@@ -87,12 +87,12 @@ EXAMPLES = (
     Example(
         f"GET {TENANT}/resources",
         f"{PEOPLE}/resources?resource_type=kafka_cluster&status=active&sort_by=display_name&page_size=1",
-        shapes.page_of(shapes.RESOURCE),
+        shapes.read_page(shapes.RESOURCE),
     ),
     Example(
         f"GET {TENANT}/identities",
         f"{PEOPLE}/identities?identity_type=service_account&search=SA-&page_size=1",
-        shapes.page_of(shapes.IDENTITY),
+        shapes.read_page(shapes.IDENTITY),
     ),
     Example(f"GET {TENANT}/inventory/summary", f"{PEOPLE}/inventory/summary", shapes.INVENTORY),
     Example(f"POST {ENTITY}", TAGS_OF, shapes.TAG, {"tag_key": "team", "tag_value": "platform", "created_by": "alice"}),
@@ -118,7 +118,7 @@ EXAMPLES = (
         shapes.BULK,
         {"identity_id": "UNALLOCATED", "start_date": SOME_DAY, "tag_key": "owner", "display_name": "unknown"},
     ),
-    Example(f"GET {TENANT}/tags", f"{PEOPLE}/tags?entity_type=identity&tag_key=team", shapes.page_of(shapes.TAG)),
+    Example(f"GET {TENANT}/tags", f"{PEOPLE}/tags?entity_type=identity&tag_key=team", shapes.read_page(shapes.TAG)),
     Example(f"GET {TENANT}/tags/keys", f"{PEOPLE}/tags/keys", shapes.TAG_KEYS),
     Example(f"GET {TENANT}/tags/keys/{{tag_key}}/values", f"{PEOPLE}/tags/keys/team/values?q=pay", shapes.TAG_VALUES),
     Example(f"DELETE {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", None),
@@ -131,7 +131,7 @@ EXAMPLES = (
     Example(
         f"GET {TENANT}/topic-attributions",
         f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",
-        shapes.page_of(shapes.TOPIC_ROW),
+        shapes.read_page(shapes.TOPIC_ROW),
     ),
     Example(
         f"GET {TENANT}/topic-attributions/aggregate",

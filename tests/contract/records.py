@@ -32,7 +32,7 @@ class Client(httpx.Client):
         page = 1
         while True:
             answer = self.answer(path, page=page, page_size=page_size, **parameters)
-            shapes.check(shapes.page_of(lambda _: True), answer)
+            shapes.check(shapes.read_page(lambda _: True), answer)
             assert (answer["page"], answer["page_size"]) == (page, page_size)
             assert answer["pages"] == -(-answer["total"] // page_size)
             items += answer["items"]

@@ -73,7 +73,7 @@ def map_of(shape: Shape) -> Shape:
     )
 
 
-def page_of(shape: Shape) -> Shape:
+def read_page(shape: Shape) -> Shape:
     """The envelope of a paginated list."""
     return {"items": [shape], "total": number, "page": number, "page_size": number, "pages": number}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from chargeback.demo.inventory import ComputePool, Thing
+from chargeback.demo.inventory import ComputePool, ProviderObject
 
 
 def test_a_thing_exists_on_the_days_it_lived() -> None:
     """It existed on its first and last day, and is not listed from its last day on."""
-    thing = Thing(
+    thing = ProviderObject(
         id="a", name="a", created=datetime(2026, 1, 2, 23, tzinfo=UTC), deleted=datetime(2026, 1, 4, 1, tzinfo=UTC)
     )
     days = [date(2026, 1, day) for day in range(1, 6)]

@@ -28,7 +28,7 @@ def test_a_key_outlives_its_owner(organisation: Organisation) -> None:
 def test_metrics_name_a_principal_nobody_knows(organisation: Organisation) -> None:
     """One principal has traffic but was never in the inventory; identity pools have traffic without keys."""
     inventory = organisation.inventory
-    known = {item.id for things in (inventory.users, inventory.service_accounts, inventory.pools) for item in things}
+    known = {item.id for items in (inventory.users, inventory.service_accounts, inventory.pools) for item in items}
     principals = {labels["principal_id"] for labels, _ in organisation.usage(REQUEST_BYTES, date(2026, 11, 12))}
     assert len(principals - known) == 1
     assert any(principal.startswith("pool-") for principal in principals)

@@ -23,7 +23,7 @@ def test_ids_are_unique(organisation: Organisation) -> None:
     """No two things share an id."""
     inventory = organisation.inventory
     lists = (inventory.users, inventory.service_accounts, inventory.pools, inventory.providers, inventory.api_keys)
-    ids = [item.id for things in lists for item in things]
+    ids = [item.id for items in lists for item in items]
     assert len(set(ids)) == len(ids)
     assert len({user.email for user in inventory.users}) == len(inventory.users)
 

@@ -15,7 +15,7 @@ from chargeback.model.days import utc_now
 from chargeback.pipeline.overlay import topic_plan
 from chargeback.recompute.verify import ATTRIBUTED, verify_topics
 from chargeback.store.control import schema
-from chargeback.store.control.lease import Owner
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
 from tests.drills.cases import cases
@@ -127,7 +127,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
     deployment = Deployment.within(server, tmp_path / "locked")
     with ledger.drill(FAULT) as drill:
         with deployment.store.control.write() as connection:
-            owner = Owner("elsewhere", "another boot", 1, "1", "token")
+            owner = LeaseOwner("elsewhere", "another boot", 1, "1", "token")
             ahead = utc_now() + timedelta(days=2)
             connection.execute(
                 update(schema.tenant).values(lease_owner=str(owner), lease_expires_at=ahead, lease_epoch=1)

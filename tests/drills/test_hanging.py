@@ -24,7 +24,7 @@ from chargeback.config import load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
 from chargeback.store.control import schema
-from chargeback.store.control.lease import Owner
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.tenant import open_store
 from tests.drills.ledger import Ledger, RunOutcome, tries
 from tests.support.databases import PostgresServer, own_postgres_server
@@ -218,7 +218,7 @@ def _has_child(pid: int) -> bool:
 def _holder(deployment: Deployment) -> int | None:
     """The process that holds the lease."""
     with deployment.store.control.read() as connection:
-        owner = Owner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
+        owner = LeaseOwner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
     return None if owner is None else owner.pid
 
 

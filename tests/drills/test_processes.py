@@ -22,7 +22,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now
 from chargeback.pipeline.run_messages import RunOutcome as Ending
 from chargeback.store.control import schema
-from chargeback.store.control.lease import Owner
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.tenant import open_store
 from tests.drills.ledger import TODAY, Drill, Ledger, RunOutcome, tries
@@ -66,7 +66,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
     paused = command(deployment.config_file, "run")
     eventually(lambda: calculated(deployment.store) >= 1)
     with deployment.store.control.read() as connection:
-        owner = Owner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
+        owner = LeaseOwner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
     assert owner is not None
     for process in (paused.pid, owner.pid):
         os.kill(process, signal.SIGSTOP)

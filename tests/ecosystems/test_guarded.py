@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, Gatherer, MeasuredUsage, TopicEcosystem
 from chargeback.ecosystems.guarded import GuardedEcosystem, guarded
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.values import Mistake
+from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.errors import AllocationError, LeaseLost, PluginError, SourceUnavailable, Stopped
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 from chargeback.model.inventory import Grant, Identity, Inventory, ListedInventory, Resource
@@ -359,7 +359,7 @@ def test_a_wrong_plugin_is_refused_at_once(parts: dict[str, Any], expected: str)
     plugin = Tiny()
     for name, value in parts.items():
         setattr(plugin, name, value)
-    with pytest.raises(Mistake, match=expected):
+    with pytest.raises(InvalidValue, match=expected):
         guarded(plugin)
 
 

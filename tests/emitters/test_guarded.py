@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from chargeback.ecosystems.validation.values import Mistake
+from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.emitters.contract import Emitter, EmitterContext, EmitterParams, EmitterType, Facts, Period
 from chargeback.emitters.guarded import GuardedEmitterType
 from chargeback.errors import EmitterError, PluginError, Stopped, StorageError
@@ -137,5 +137,5 @@ def test_aggregations_are_no_text() -> None:
     """A ``str`` where a set belongs is a wrong plugin."""
     kind = Kind()
     kind.__dict__["aggregations"] = "daily"
-    with pytest.raises(Mistake, match="its aggregations are not among hourly, daily"):
+    with pytest.raises(InvalidValue, match="its aggregations are not among hourly, daily"):
         GuardedEmitterType("webhook", kind)

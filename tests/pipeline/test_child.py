@@ -12,7 +12,7 @@ from chargeback.demo.faults import Fault
 from chargeback.pipeline.child import ChildProcesses, Messenger, RunningChild
 from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, RunStats, Stage, StopReason
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
 from tests.support.runs import Recorded, recorded_runs
@@ -51,7 +51,7 @@ def test_a_parent_that_is_gone_is_no_error() -> None:
 
 def started(deployment: Deployment, *, epochs_ago: int = 0) -> RunningChild:
     """A run of the tenant under its lease, or under one of earlier."""
-    lease = acquire(deployment.store.control, Owner.this_process())
+    lease = acquire(deployment.store.control, LeaseOwner.this_process())
     secrets = load_configuration(deployment.config_file).secrets()
     assignment = Assignment(
         deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), secrets, deployment.clock
@@ -66,7 +66,7 @@ def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert heard[-1].rows == result.chargeback_rows_written == deployment.all_rows().num_rows > 0
     assert recorded_runs(deployment.store) == [Recorded("completed", ())]
-    acquire(deployment.store.control, Owner.this_process())
+    acquire(deployment.store.control, LeaseOwner.this_process())
 
 
 def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:

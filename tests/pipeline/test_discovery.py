@@ -21,7 +21,7 @@ def book_of(days: Iterable[tuple[int, str]]) -> TopicRegistry:
     """A book that has seen days of one cluster: (number, the letters of the topics named)."""
     book = TopicRegistry({}, {})
     for number, topics in days:
-        book.see(FIRST + timedelta(number), {"lkc-1": set(topics)})
+        book.observe(FIRST + timedelta(number), {"lkc-1": set(topics)})
     return book
 
 
@@ -54,7 +54,7 @@ def test_a_day_seen_again_changes_nothing() -> None:
     before = alive(book, range(3))
     book.new, book.changed = {}, {}
     for number, topics in ((1, "ab"), (2, "b"), (0, "a")):
-        book.see(FIRST + timedelta(number), {"lkc-1": set(topics)})
+        book.observe(FIRST + timedelta(number), {"lkc-1": set(topics)})
     assert (book.new, book.changed) == ({}, {})
     assert alive(book, range(3)) == before
 
@@ -64,7 +64,7 @@ def test_what_is_new_and_what_has_changed() -> None:
     book = book_of([(0, "ab")])
     assert book.new == {"lkc-1": {"a": Lifetime(), "b": Lifetime()}}
     book.new, book.changed = {}, {}
-    book.see(FIRST + timedelta(1), {"lkc-1": {"b", "c"}})
+    book.observe(FIRST + timedelta(1), {"lkc-1": {"b", "c"}})
     (created,) = book.new["lkc-1"].items()
     (deleted,) = book.changed["lkc-1"].items()
     assert (created[0], deleted[0]) == ("c", "a")
@@ -79,6 +79,6 @@ def test_who_is_named_is_alive(days: dict[int, set[str]], chance: Random) -> Non
     chance.shuffle(order)
     book = TopicRegistry({}, {})
     for number, topics in order:
-        book.see(FIRST + timedelta(number), {"lkc-1": topics})
+        book.observe(FIRST + timedelta(number), {"lkc-1": topics})
     for number, topics in days.items():
         assert topics <= book.alive_on(FIRST + timedelta(number))["lkc-1"]

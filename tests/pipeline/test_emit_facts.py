@@ -14,7 +14,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import RunRequest, StopSignal
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from tests.support.clock import TODAY, FixedClock
@@ -32,7 +32,7 @@ def run(deployment: Deployment) -> RunContext:
     """A run of a tenant that has a day of many rows."""
     deployment.store.facts.create()
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
-    lease = acquire(deployment.store.control, Owner.this_process())
+    lease = acquire(deployment.store.control, LeaseOwner.this_process())
     nobody: Callable[[object], None] = lambda _: None  # noqa: E731
     return RunContext(
         deployment.tenant, deployment.store, lease, RunRequest(), TODAY, StopSignal(), nobody, FixedClock()

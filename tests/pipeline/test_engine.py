@@ -16,7 +16,7 @@ from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest
 from chargeback.store.control import schema
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.deployments import Deployment
 
 
@@ -89,7 +89,7 @@ def test_a_trigger_takes_the_lease_before_it_returns(deployment: Deployment, sta
     with pytest.raises(LeaseHeld, match="Pipeline is already running for tenant acme"):
         engine.trigger("acme", RunRequest())
     with pytest.raises(LeaseHeld):
-        acquire(deployment.store.control, Owner.this_process())
+        acquire(deployment.store.control, LeaseOwner.this_process())
     eventually(lambda: outcomes(deployment) == ["completed"])
     eventually(lambda: _is_free(deployment))
 

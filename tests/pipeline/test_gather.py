@@ -21,7 +21,7 @@ from chargeback.pipeline.gather import gather
 from chargeback.pipeline.run_context import RunContext, RunRecord
 from chargeback.pipeline.run_messages import RunRequest, StopSignal
 from chargeback.store.control.inventory import read_inventory
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
 from tests.support.sources import DAY as BILLED
@@ -74,7 +74,7 @@ class Bills:
 def run(deployment: Deployment) -> RunContext:
     """A run that has just begun."""
     deployment.store.facts.create()
-    lease = acquire(deployment.store.control, Owner.this_process())
+    lease = acquire(deployment.store.control, LeaseOwner.this_process())
     stop = StopSignal()
     return RunContext(
         deployment.tenant, deployment.store, lease, RunRequest(), TODAY, stop, lambda _: None, FixedClock()

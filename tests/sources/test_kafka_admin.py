@@ -27,9 +27,9 @@ def cluster() -> MockCluster:
 
 def admin(bootstrap_servers: str, *, stop: threading.Event | None = None, **more: Any) -> KafkaAdmin:
     """Somebody who asks, and has little patience."""
-    patience = more.pop("patience_seconds", 5)
+    timeout = more.pop("timeout_seconds", 5)
     connection = KafkaConnection(bootstrap_servers, **more)
-    return KafkaAdmin(connection, stop=stop or threading.Event(), patience_seconds=patience)
+    return KafkaAdmin(connection, stop=stop or threading.Event(), timeout_seconds=timeout)
 
 
 def test_brokers_and_topics(cluster: MockCluster) -> None:
@@ -51,7 +51,7 @@ def test_one_living_address_is_enough(cluster: MockCluster) -> None:
 def test_a_dead_cluster_is_unavailable() -> None:
     """Nobody listens: after the patience is used up that is a failure that may pass, with the library's words."""
     with pytest.raises(SourceUnavailable, match=r"no answer within 1 s: .*Connection refused") as caught:
-        admin(f"127.0.0.1:{closed_port()}", patience_seconds=1).describe()
+        admin(f"127.0.0.1:{closed_port()}", timeout_seconds=1).describe()
     assert caught.value.source == "kafka"
 
 
@@ -64,7 +64,7 @@ def test_waiting_ends_with_the_run() -> None:
         threading.Timer(0.3, stop.set).start()
         began = time.monotonic()
         with pytest.raises(Stopped):
-            admin(f"127.0.0.1:{silent.getsockname()[1]}", stop=stop, patience_seconds=60).describe()
+            admin(f"127.0.0.1:{silent.getsockname()[1]}", stop=stop, timeout_seconds=60).describe()
     assert time.monotonic() - began < 20
 
 
@@ -80,7 +80,7 @@ def test_a_cluster_without_sasl_does_not_learn_the_password(
             sasl_mechanism=mechanism,
             sasl_username="reader",
             sasl_password="hush-hush",
-            patience_seconds=1,
+            timeout_seconds=1,
         ).describe()
     assert "SASL" in str(caught.value)
     said = capfd.readouterr()
@@ -135,7 +135,7 @@ def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl
         Guard(cluster, tls=tls) as guard,
         pytest.raises((SourceUnavailable, SourceRejected), match=r"(?i)ssl|certificate"),
     ):
-        admin(guard.bootstrap_servers, security_protocol="SSL", patience_seconds=2).describe()
+        admin(guard.bootstrap_servers, security_protocol="SSL", timeout_seconds=2).describe()
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
@@ -167,7 +167,7 @@ def test_wrong_credentials_are_refused_without_delay(cluster: MockCluster) -> No
             sasl_mechanism="PLAIN",
             sasl_username="reader",
             sasl_password="wrong-wrong",
-            patience_seconds=60,
+            timeout_seconds=60,
         ).describe()
     assert time.monotonic() - began < 30
     assert "wrong-wrong" not in str(caught.value)

@@ -13,7 +13,7 @@ from chargeback.errors import SourceTooLarge
 from chargeback.model.days import InstantRange
 from chargeback.sources.prometheus import PrometheusClient
 from chargeback.sources.settings import MetricsSettings
-from chargeback.sources.windows import Measured, WindowSums
+from chargeback.sources.windows import GroupTotals, WindowSums
 from tests.sources.loopback import Answer, Asked, Loopback
 from tests.support.prometheus import RealPrometheus
 
@@ -48,7 +48,7 @@ def template(window: str) -> str:
     return f"sum by (topic) (sum_over_time(bytes[{window}]))"
 
 
-def measure(server: RealPrometheus, window: InstantRange = WHOLE) -> Measured:
+def measure(server: RealPrometheus, window: InstantRange = WHOLE) -> GroupTotals:
     """The sums of a window."""
     with PrometheusClient(MetricsSettings(url=server.url), stop=Event()) as client:
         return WindowSums(client).sums("bytes", template, ("topic",), window)

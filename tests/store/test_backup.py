@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from chargeback.errors import StorageError
 from chargeback.store.backup import back_up
-from chargeback.store.control.lease import Owner
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import scratch_database
@@ -82,7 +82,7 @@ def test_a_backup_that_lost_its_lease_is_an_error(store: TenantStore, address: s
     def take_over() -> None:
         with store.control.write() as connection:
             connection.execute(text("UPDATE tenant SET lease_owner = NULL, lease_expires_at = NULL"))
-        store.acquire(Owner.this_process()).release()
+        store.acquire(LeaseOwner.this_process()).release()
 
     (error,) = back_up_while(store, address, tmp_path / "backups", take_over)
     assert "another process wrote while the storage was copied" in str(error)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from chargeback.model.usage import MEMBERS
-from chargeback.store.control.lease import Owner
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import MEMBERS_TABLE, SCHEMAS
 from tests.support.facts import tenant_store
 
@@ -25,11 +25,11 @@ def test_a_lease_is_newer_than_everything_that_was_written(tmp_path: Path) -> No
     """A control database that was brought back from an earlier day gives no epoch that the fact tables know."""
     with tenant_store(tmp_path) as store:
         store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=40)
-        lease = store.acquire(Owner.this_process())
+        lease = store.acquire(LeaseOwner.this_process())
         assert lease.epoch == 41
         store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=lease.epoch)
         lease.release()
-        assert store.acquire(Owner.this_process()).epoch == 42
+        assert store.acquire(LeaseOwner.this_process()).epoch == 42
 
 
 def test_a_lease_of_tables_that_cannot_be_read(tmp_path: Path) -> None:
@@ -38,4 +38,4 @@ def test_a_lease_of_tables_that_cannot_be_read(tmp_path: Path) -> None:
         for name in SCHEMAS:
             for entry in (store.facts.root / name / "_delta_log").glob("*.json"):
                 entry.write_text("{")
-        assert store.acquire(Owner.this_process()).epoch == 1
+        assert store.acquire(LeaseOwner.this_process()).epoch == 1

@@ -19,7 +19,7 @@ from chargeback.model.days import Clock
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import Progress, RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import TODAY, DayClock
@@ -84,7 +84,7 @@ class Deployment:
         listener: Callable[[Progress], None] | None = None,
     ) -> RunResult:
         """One run, in this process."""
-        lease = acquire(self.store.control, Owner.this_process())
+        lease = acquire(self.store.control, LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
             self.store,

@@ -38,8 +38,8 @@ class Membership:
         self._parents: Mapping[str, str] = {
             resource.resource_id: resource.parent_id for resource in inventory.resources if resource.parent_id
         }
-        self._stood_in_for = [resource for resource in inventory.resources if resource.active_as]
-        self._active_as = {resource.resource_id: resource.active_as for resource in self._stood_in_for}
+        self._substituted = [resource for resource in inventory.resources if resource.active_as]
+        self._active_as = {resource.resource_id: resource.active_as for resource in self._substituted}
 
     def members_on(self, day: date, usage: pa.Table, billed: Collection[str]) -> pa.Table:
         """Schema MEMBERS: for each resource its active identities and owners, and the period's.
@@ -50,18 +50,21 @@ class Membership:
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         owners = self._owners(start, end)
         active = self._active(start, end, owners, usage)
-        with_parts = self._with_parts(owners)
-        within = self._contained(active)
+        with_parts = self._owners_with_parts(owners)
+        within = self._active_within(active)
         rows: list[tuple[str, str, str]] = []
-        covered = {*billed, *active, *with_parts, *self._standing_in(start, end)}
+        covered = {*billed, *active, *with_parts, *self._with_substitutes(start, end)}
         for resource_id in sorted(covered):
-            rows += [(resource_id, who, ACTIVE) for who in sorted(self._active_on(resource_id, active, within))]
-            rows += [(resource_id, who, OWNER) for who in sorted(owners.get(resource_id, ()))]
-            rows += [(resource_id, who, OWNERS) for who in sorted(with_parts.get(resource_id, ()))]
-        rows += [(EVERYTHING, who, PERIOD) for who in sorted(self._period(start, end, active))]
+            rows += [
+                (resource_id, identity_id, ACTIVE)
+                for identity_id in sorted(self._active_on(resource_id, active, within))
+            ]
+            rows += [(resource_id, identity_id, OWNER) for identity_id in sorted(owners.get(resource_id, ()))]
+            rows += [(resource_id, identity_id, OWNERS) for identity_id in sorted(with_parts.get(resource_id, ()))]
+        rows += [(EVERYTHING, identity_id, PERIOD) for identity_id in sorted(self._period(start, end, active))]
         return _table(day, rows)
 
-    def _alive(self, identity_id: str, start: datetime, end: datetime) -> bool:
+    def _is_alive(self, identity_id: str, start: datetime, end: datetime) -> bool:
         identity: Identity = self._payers[identity_id]
         return alive_during(identity.created_at, identity.deleted_at, start, end)
 
@@ -72,24 +75,26 @@ class Membership:
             if (
                 owner
                 and alive_during(resource.created_at, resource.deleted_at, start, end)
-                and self._alive(owner, start, end)
+                and self._is_alive(owner, start, end)
             ):
                 owners[resource.resource_id].add(owner)
         return owners
 
-    def _with_parts(self, owners: _Sets) -> _Sets:
+    def _owners_with_parts(self, owners: _Sets) -> _Sets:
         """The owners of each resource and of what it directly contains (a compute pool: those of its statements)."""
         found: _Sets = defaultdict(set)
-        for resource_id, who in owners.items():
-            found[resource_id] |= who
+        for resource_id, identity_ids in owners.items():
+            found[resource_id] |= identity_ids
             if parent := self._parents.get(resource_id):
-                found[parent] |= who
+                found[parent] |= identity_ids
         return found
 
     def _active(self, start: datetime, end: datetime, owners: _Sets, usage: pa.Table) -> _Sets:
-        active: _Sets = defaultdict(set, {resource_id: set(who) for resource_id, who in owners.items()})
+        active: _Sets = defaultdict(
+            set, {resource_id: set(identity_ids) for resource_id, identity_ids in owners.items()}
+        )
         for grant in self._grants:
-            if alive_during(grant.created_at, grant.deleted_at, start, end) and self._alive(
+            if alive_during(grant.created_at, grant.deleted_at, start, end) and self._is_alive(
                 grant.identity_id, start, end
             ):
                 active[grant.resource_id].add(grant.identity_id)
@@ -99,31 +104,31 @@ class Membership:
                 active[resource_id].add(subject)
         return active
 
-    def _standing_in(self, start: datetime, end: datetime) -> set[str]:
+    def _with_substitutes(self, start: datetime, end: datetime) -> set[str]:
         return {
             resource.resource_id
-            for resource in self._stood_in_for
+            for resource in self._substituted
             if alive_during(resource.created_at, resource.deleted_at, start, end)
         }
 
-    def _contained(self, active: _Sets) -> _Sets:
+    def _active_within(self, active: _Sets) -> _Sets:
         """Who is active on anything that a resource contains, at whatever depth."""
         within: _Sets = defaultdict(set)
-        for resource_id, who in active.items():
+        for resource_id, identity_ids in active.items():
             above: str | None = resource_id
             seen: set[str] = set()
             while above is not None and above not in seen:
-                within[above] |= who
+                within[above] |= identity_ids
                 seen.add(above)
                 above = self._parents.get(above)
         return within
 
     def _active_on(self, resource_id: str, active: _Sets, within: _Sets) -> set[str]:
-        own = active.get(resource_id)
-        stands_in = self._active_as.get(resource_id)
-        if own or stands_in is None:
-            return own or set()
-        return active.get(stands_in) or within.get(stands_in) or set()
+        active_ids = active.get(resource_id)
+        substitute = self._active_as.get(resource_id)
+        if active_ids or substitute is None:
+            return active_ids or set()
+        return active.get(substitute) or within.get(substitute) or set()
 
     def _period(self, start: datetime, end: datetime, active: _Sets) -> set[str]:
         everybody = set().union(*active.values())
@@ -133,7 +138,7 @@ class Membership:
             alive = {
                 identity.identity_id
                 for identity in self._payers.values()
-                if identity.identity_type in tier and self._alive(identity.identity_id, start, end)
+                if identity.identity_type in tier and self._is_alive(identity.identity_id, start, end)
             }
             if alive:
                 return alive

@@ -56,15 +56,15 @@ class AllocationMethod:
                 f"{text!r} is not an allocation method; use usage(…), even(…), proportional, owner or unallocated"
             )
         kind = MethodKind(match["name"])
-        given = match["arguments"]
-        arguments = tuple(part.strip() for part in given.split("+")) if given else ()
+        argument_text = match["arguments"]
+        arguments = tuple(part.strip() for part in argument_text.split("+")) if argument_text else ()
         if kind is MethodKind.USAGE:
             if not arguments or not all(_MEASURE.match(measure) for measure in arguments):
                 raise ValueError(f"{text!r}: usage(…) takes measures, such as usage(bytes_in + bytes_out)")
         elif kind is MethodKind.EVEN:
             if len(arguments) != 1 or arguments[0] not in EVEN_SCOPES:
                 raise ValueError(f"{text!r}: even(…) takes one of {', '.join(EVEN_SCOPES)}")
-        elif given is not None:
+        elif argument_text is not None:
             raise ValueError(f"{text!r}: {kind} takes nothing in parentheses")
         return cls(kind, arguments)
 
@@ -86,7 +86,7 @@ RELATIONS: Final = {
 TENANT_WIDE: Final = frozenset({EVEN_PERIOD, PROPORTIONAL, UNALLOCATED})
 
 
-class Outcome(NamedTuple):
+class AllocationOutcome(NamedTuple):
     """What a row says about the method that made it; ``detail`` holds if it was the first of its chain."""
 
     cost_type: str
@@ -95,17 +95,19 @@ class Outcome(NamedTuple):
 
 
 OUTCOMES: Final = {
-    MethodKind.USAGE: Outcome(
+    MethodKind.USAGE: AllocationOutcome(
         chargeback_model.USAGE_COST, chargeback_model.USAGE_RATIO, chargeback_model.USAGE_RATIO_ALLOCATION
     ),
-    MethodKind.OWNER: Outcome(chargeback_model.USAGE_COST, chargeback_model.DIRECT, chargeback_model.OWNER_ALLOCATION),
-    MethodKind.EVEN: Outcome(
+    MethodKind.OWNER: AllocationOutcome(
+        chargeback_model.USAGE_COST, chargeback_model.DIRECT, chargeback_model.OWNER_ALLOCATION
+    ),
+    MethodKind.EVEN: AllocationOutcome(
         chargeback_model.SHARED_COST, chargeback_model.EVEN_SPLIT, chargeback_model.EVEN_SPLIT_ALLOCATION
     ),
-    MethodKind.PROPORTIONAL: Outcome(
+    MethodKind.PROPORTIONAL: AllocationOutcome(
         chargeback_model.SHARED_COST, chargeback_model.PROPORTIONAL, chargeback_model.PROPORTIONAL_ALLOCATION
     ),
-    MethodKind.UNALLOCATED: Outcome(
+    MethodKind.UNALLOCATED: AllocationOutcome(
         chargeback_model.SHARED_COST, chargeback_model.TERMINAL, chargeback_model.NO_IDENTITIES_LOCATED
     ),
 }

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from chargeback.allocation.methods import UNALLOCATED, AllocationMethod, MethodKind
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 from chargeback.model.money import parse_decimal
 
 
@@ -102,58 +102,58 @@ def parse_policies(spelt: Mapping[str, Any], path: str) -> dict[str, Policy]:
     Raises:
         ConfigurationError: a policy is not valid.
     """
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     policies = {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in spelt.items()}
     if problems:
         raise ConfigurationError(problems)
     return policies
 
 
-def _parse_policy(spelt: Any, path: str, problems: list[Problem]) -> Policy:
-    portions = spelt.get("portions") if isinstance(spelt, Mapping) else None
-    if not isinstance(portions, Sequence) or isinstance(portions, str) or not portions or set(spelt) != {"portions"}:
-        problems.append(Problem(path, "a policy is `portions:`, a list of {share, try}"))
+def _parse_policy(raw: Any, path: str, problems: list[ConfigProblem]) -> Policy:
+    portions = raw.get("portions") if isinstance(raw, Mapping) else None
+    if not isinstance(portions, Sequence) or isinstance(portions, str) or not portions or set(raw) != {"portions"}:
+        problems.append(ConfigProblem(path, "a policy is `portions:`, a list of {share, try}"))
         return UNKNOWN
     before = len(problems)
     parsed = [_parse_portion(each, f"{path}.portions[{n}]", problems) for n, each in enumerate(portions)]
     policy = Policy(tuple(parsed))
     total = sum((portion.share for portion in parsed), Decimal(0))
     if total != 1 and len(problems) == before:
-        problems.append(Problem(path, f"the shares of its portions sum to {total}, not to 1"))
+        problems.append(ConfigProblem(path, f"the shares of its portions sum to {total}, not to 1"))
     return policy
 
 
-def _parse_portion(spelt: Any, path: str, problems: list[Problem]) -> Portion:
-    if not isinstance(spelt, Mapping) or set(spelt) != {"share", "try"}:
-        problems.append(Problem(path, "a portion has exactly `share` and `try`"))
+def _parse_portion(raw: Any, path: str, problems: list[ConfigProblem]) -> Portion:
+    if not isinstance(raw, Mapping) or set(raw) != {"share", "try"}:
+        problems.append(ConfigProblem(path, "a portion has exactly `share` and `try`"))
         return UNKNOWN.portions[0]
     return Portion(
-        _parse_share(spelt["share"], f"{path}.share", problems),
-        _parse_methods(spelt["try"], f"{path}.try", problems),
+        _parse_share(raw["share"], f"{path}.share", problems),
+        _parse_methods(raw["try"], f"{path}.try", problems),
     )
 
 
-def _parse_share(spelt: Any, path: str, problems: list[Problem]) -> Decimal:
+def _parse_share(raw: Any, path: str, problems: list[ConfigProblem]) -> Decimal:
     try:
-        share = parse_decimal(str(spelt))
+        share = parse_decimal(str(raw))
     except ValueError as error:
-        problems.append(Problem(path, str(error)))
+        problems.append(ConfigProblem(path, str(error)))
         return Decimal(1)
     if not 0 < share <= 1 or share != round(share, 12):
-        problems.append(Problem(path, f"{spelt} is not above 0, at most 1 and of at most 12 decimals"))
+        problems.append(ConfigProblem(path, f"{raw} is not above 0, at most 1 and of at most 12 decimals"))
     return share
 
 
-def _parse_methods(spelt: Any, path: str, problems: list[Problem]) -> tuple[AllocationMethod, ...]:
-    if not isinstance(spelt, Sequence) or isinstance(spelt, str) or not spelt:
-        problems.append(Problem(path, "the chain is a list of methods, such as [even(active), unallocated]"))
+def _parse_methods(raw: Any, path: str, problems: list[ConfigProblem]) -> tuple[AllocationMethod, ...]:
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
+        problems.append(ConfigProblem(path, "the chain is a list of methods, such as [even(active), unallocated]"))
         return ()
     methods: list[AllocationMethod] = []
-    for position, text in enumerate(spelt):
+    for position, text in enumerate(raw):
         try:
             methods.append(AllocationMethod.parse(str(text)))
         except ValueError as error:
-            problems.append(Problem(f"{path}[{position}]", str(error)))
+            problems.append(ConfigProblem(f"{path}[{position}]", str(error)))
     return with_ending(methods)
 
 

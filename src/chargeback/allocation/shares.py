@@ -17,7 +17,7 @@ from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_in_
 from chargeback.allocation.targets import TargetGroup
 
 #: From so many shares by weight on, planning a query costs less than it saves.
-WORTH_A_QUERY: Final = 5_000
+MIN_SHARES_FOR_QUERY: Final = 5_000
 
 _SOURCE: Final = """
     (SELECT portion, id, units::HUGEINT AS units, weight::HUGEINT AS weight
@@ -26,20 +26,23 @@ _SOURCE: Final = """
 
 
 def shares_of(
-    db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, TargetGroup]], *, worth_a_query: int = WORTH_A_QUERY
+    db: duckdb.DuckDBPyConnection,
+    portions: Sequence[tuple[int, TargetGroup]],
+    *,
+    min_shares: int = MIN_SHARES_FOR_QUERY,
 ) -> list[pa.Array]:
     """Return the shares of each portion, given as (units of 10⁻¹², target group), in the order of its group.
 
     ``db`` is an empty database to calculate in.
     """
-    weighted = [n for n, (units, group) in enumerate(portions) if _fits_the_query(units, group)]
-    if sum(len(portions[n][1].identity_index) for n in weighted) < worth_a_query:
+    weighted = [n for n, (units, group) in enumerate(portions) if _fits_query(units, group)]
+    if sum(len(portions[n][1].identity_index) for n in weighted) < min_shares:
         weighted = []
     by_weight = dict(zip(weighted, _by_weight(db, [portions[n] for n in weighted]), strict=True))
-    return [by_weight[n] if n in by_weight else _alone(units, group) for n, (units, group) in enumerate(portions)]
+    return [by_weight[n] if n in by_weight else _split_one(units, group) for n, (units, group) in enumerate(portions)]
 
 
-def _fits_the_query(units: int, group: TargetGroup) -> bool:
+def _fits_query(units: int, group: TargetGroup) -> bool:
     """Return whether the portion is split by weight and all products of the split fit the query's integers."""
     return group.weights is not None and min(abs(units), group.total) * group.largest < LARGEST_PRODUCT
 
@@ -69,7 +72,7 @@ def _by_weight(db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, Targ
     return [column.slice(start, count) for start, count in zip(starts, counts, strict=False)]
 
 
-def _alone(units: int, group: TargetGroup) -> pa.Array:
+def _split_one(units: int, group: TargetGroup) -> pa.Array:
     """Return the shares of one portion: an even split is two repeated numbers, any other is made in Python."""
     if group.weights is not None:
         return decimals_of(split_in_order(units, integers_of(group.weights)), INTEGER)

@@ -23,7 +23,7 @@ from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.methods import EVEN_ACTIVE, AllocationMethod, MethodKind
 from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion
 from chargeback.errors import DimensionCollision
-from chargeback.model import chargeback as words
+from chargeback.model import chargeback as chargeback_model
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import (
     ATTRIBUTION_FAILED,
@@ -96,7 +96,7 @@ class TopicAttributor:
             f" resource_id AS cluster_resource_id,"
             f" CASE WHEN identity_id = '{UNALLOCATED}' THEN '{UNATTRIBUTED}' ELSE identity_id[2:] END AS topic_name,"
             f" product_category, product_type,"
-            f" CASE WHEN allocation_method = '{words.USAGE_RATIO}' THEN named ELSE '{EVEN_SPLIT}' END"
+            f" CASE WHEN allocation_method = '{chargeback_model.USAGE_RATIO}' THEN named ELSE '{EVEN_SPLIT}' END"
             f" AS attribution_method, amount, identity_usage AS topic_usage, total_usage"
             f" FROM given JOIN methods USING (product_type) WHERE {kept}",
             given=shares,

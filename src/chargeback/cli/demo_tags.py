@@ -30,7 +30,7 @@ def tag_teams(tenant: Tenant, seed: int) -> None:
                 return
             people = [each for each in read_inventory(connection).identities if each.identity_type in _PAYERS]
             teams = {each.identity_id: team_of(seed, each.identity_id, each.display_name or "") for each in people}
-            wanted = [TagWrite(IDENTITY, who, KEY, team) for who, team in sorted(teams.items()) if team is not None]
-            tags.write_many(connection, store.tenant_id, wanted, created_by="demo", override=False)
+            writes = [TagWrite(IDENTITY, who, KEY, team) for who, team in sorted(teams.items()) if team is not None]
+            tags.write_many(connection, store.tenant_id, writes, created_by="demo", override=False)
     finally:
         store.close()

@@ -19,7 +19,7 @@ from chargeback.model.money import render
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.ecosystems.contract import Finding
-    from chargeback.errors import Problem
+    from chargeback.errors import ConfigProblem
     from chargeback.pipeline.run_messages import RunResult
     from chargeback.recompute.verify import DayCheck, TopicCheck
 
@@ -77,7 +77,7 @@ def money_table(title: str, name: str, amounts: Iterable[tuple[str, Decimal]], c
     print_table(title, (name, currency), zip(*columns, strict=True))
 
 
-def print_problems(problems: Sequence[Problem]) -> None:
+def print_problems(problems: Sequence[ConfigProblem]) -> None:
     """Everything that is wrong with a configuration, one clear line each, on standard error."""
     for problem in problems:
         typer.echo(f"error: {problem}", err=True)

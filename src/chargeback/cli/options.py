@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration, Tenant
@@ -51,5 +51,7 @@ def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) ->
     unknown = [name for name in names or () if name not in known]
     if unknown:
         there = ", ".join(known)
-        raise ConfigurationError([Problem("", f"there is no tenant {name}; there are {there}") for name in unknown])
+        raise ConfigurationError(
+            [ConfigProblem("", f"there is no tenant {name}; there are {there}") for name in unknown]
+        )
     return [tenant for name, tenant in known.items() if not names or name in names]

@@ -50,7 +50,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
     """
     from chargeback.cli.http_server import HttpServer, listen
     from chargeback.pipeline.engine import Engine
-    from chargeback.store.tenant import refuse_unusable
+    from chargeback.store.tenant import require_usable_storage
 
     port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
     socket = listen(configuration.api.host, port) if port else None
@@ -61,7 +61,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         if engine is not None:
             engine.start(stopper.request)
         else:
-            refuse_unusable(list(configuration.tenants.values()))
+            require_usable_storage(list(configuration.tenants.values()))
         if socket is None:
             stopper.requested.wait()
         else:

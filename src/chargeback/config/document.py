@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from chargeback.config.environment import interpolate
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 #: Where a value stands: keys and positions from the root.
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
@@ -68,50 +68,51 @@ class Document:
     """
 
     values: Any = None
-    lines: dict[Place, int] = field(default_factory=dict)
-    taken: dict[Place, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
-    problems: list[Problem] = field(default_factory=list)
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    taken: dict[KeyPath, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
-    def at(self, place: Place) -> Any:
+    def at(self, key_path: KeyPath) -> Any:
         """The value at a place, or none where there is nothing."""
         value = self.values
-        for step in place:
+        for step in key_path:
             try:
                 value = value[step]
             except (KeyError, IndexError, TypeError):
                 return None
         return value
 
-    def place_of(self, path: str, base: Place) -> Place:
-        """The place that ``path``, spelt as by :func:`spell`, means below ``base``; what does not exist stays text."""
-        place, rest = base, path
+    def key_path_of(self, path: str, base: KeyPath) -> KeyPath:
+        """Return the key path of ``path``, as :func:`format_key_path` writes it, below ``base``; what is unknown stays
+        text."""
+        key_path, rest = base, path
         while rest:
-            here = self.at(place)
+            here = self.at(key_path)
             names = sorted(here, key=len, reverse=True) if isinstance(here, Mapping) else ()
             position = re.match(r"\[(\d+)\]", rest)
             if isinstance(here, list) and position:
-                place, rest = (*place, int(position[1])), rest[position.end() :]
+                key_path, rest = (*key_path, int(position[1])), rest[position.end() :]
             elif name := next((name for name in names if re.match(re.escape(name) + r"(?=[.\[]|$)", rest)), None):
-                place, rest = (*place, name), rest[len(name) :]
+                key_path, rest = (*key_path, name), rest[len(name) :]
             else:
-                return (*place, rest)
+                return (*key_path, rest)
             rest = rest.removeprefix(".")
-        return place
+        return key_path
 
-    def problem(self, place: Place, message: str) -> Problem:
+    def problem(self, key_path: KeyPath, message: str) -> ConfigProblem:
         """A problem at a place, with the line of it or of what contains it."""
-        nearest = next((place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines), None)
+        nearest = next((key_path[:n] for n in range(len(key_path), -1, -1) if key_path[:n] in self.lines), None)
         suffix = f" (line {self.lines[nearest]})" if nearest else ""
-        return Problem(spell(place), message + suffix)
+        return ConfigProblem(format_key_path(key_path), message + suffix)
 
 
-def spell(place: Place) -> str:
+def format_key_path(key_path: KeyPath) -> str:
     """A place as text.
 
     >>> spell(("tenants", "acme", "flink", 0, "key"))
     'tenants.acme.flink[0].key'
     """
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key_path).removeprefix(".")
 
 
 def parse_document(text: str, environment: Mapping[str, str]) -> Document:
@@ -138,22 +139,22 @@ def _harmless(quoted: str) -> bool:
     return len(quoted) <= 1 or re.fullmatch("<[a-z ]+>", quoted) is not None
 
 
-def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+def _syntax_problem(error: yaml.YAMLError, text: str) -> ConfigProblem:
     """Where the syntax breaks; what the parser quotes from the file is left out unless it is a single sign."""
     if not isinstance(error, yaml.MarkedYAMLError):
-        return Problem("", "not YAML: it contains a character that is not allowed")
+        return ConfigProblem("", "not YAML: it contains a character that is not allowed")
     mark = error.problem_mark or error.context_mark
     what = (error.problem or error.context or "it cannot be read").split("\n")[0]
     what = re.sub(r" ?'([^']*)'", lambda quoted: quoted[0] if _harmless(quoted[1]) else "", what)
     if mark is None:
-        return Problem("", f"not YAML: {what}")
+        return ConfigProblem("", f"not YAML: {what}")
     line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
     hint = ""
     if "alias" in what:
         hint = "; put a text that begins with * in quotes"
     elif "${" in line:
         hint = '; inside [ ] or { } write "${NAME}" in quotes'
-    return Problem(f"line {mark.line + 1}, column {mark.column + 1}", f"not YAML: {what}{hint}")
+    return ConfigProblem(f"line {mark.line + 1}, column {mark.column + 1}", f"not YAML: {what}{hint}")
 
 
 class _Builder:
@@ -167,29 +168,29 @@ class _Builder:
         self._merged: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
         self._built = 0
 
-    def build(self, node: yaml.Node, place: Place) -> Any:
+    def build(self, node: yaml.Node, key_path: KeyPath) -> Any:
         self._built += 1
         if self._built > MOST_VALUES:
             raise yaml.MarkedYAMLError(
                 problem=f"the file stands for more than {MOST_VALUES:,} values; refer to anchors (&) less often",
                 problem_mark=node.start_mark,
             )
-        self._document.lines.setdefault(place, node.start_mark.line + 1)
+        self._document.lines.setdefault(key_path, node.start_mark.line + 1)
         if id(node) in self._open:
-            return self._wrong(place, "an alias (*) must not stand inside what it names")
+            return self._wrong(key_path, "an alias (*) must not stand inside what it names")
         self._open.append(id(node))
         try:
             if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
-                return self._mapping(node, place)
+                return self._mapping(node, key_path)
             if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
-                return [self.build(each, (*place, n)) for n, each in enumerate(node.value)]
+                return [self.build(each, (*key_path, n)) for n, each in enumerate(node.value)]
             if isinstance(node, yaml.ScalarNode):
-                return self._scalar(node, place)
+                return self._scalar(node, key_path)
         finally:
             self._open.pop()
-        return self._wrong(place, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+        return self._wrong(key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
 
-    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, key_path: KeyPath) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if key.tag == _MERGE:
@@ -197,17 +198,19 @@ class _Builder:
             name = key.value if isinstance(key, yaml.ScalarNode) else None
             if name in seen:
                 self._document.problems.append(
-                    Problem(spell((*place, name)), f"this key stands twice (line {key.start_mark.line + 1})")
+                    ConfigProblem(
+                        format_key_path((*key_path, name)), f"this key stands twice (line {key.start_mark.line + 1})"
+                    )
                 )
             elif name is not None:
                 seen.add(name)
         built: dict[str, Any] = {}
-        for name, (key, value) in self._members(node, place).items():
-            self._document.lines[(*place, name)] = key.start_mark.line + 1
-            built[name] = self.build(value, (*place, name))
+        for name, (key, value) in self._members(node, key_path).items():
+            self._document.lines[(*key_path, name)] = key.start_mark.line + 1
+            built[name] = self.build(value, (*key_path, name))
         return built
 
-    def _members(self, node: yaml.MappingNode, place: Place) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+    def _members(self, node: yaml.MappingNode, key_path: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         """Return key and value of each name of a mapping, those that it merges (``<<``) included; its own win."""
         if id(node) in self._merged:
             return self._merged[id(node)]
@@ -218,38 +221,38 @@ class _Builder:
             if key.tag == _MERGE:
                 for other in reversed(value.value) if isinstance(value, yaml.SequenceNode) else [value]:
                     if isinstance(other, yaml.MappingNode):
-                        merged |= self._members(other, place)
+                        merged |= self._members(other, key_path)
                     else:
-                        self._wrong(place, "<< takes a mapping or a list of mappings")
+                        self._wrong(key_path, "<< takes a mapping or a list of mappings")
             elif isinstance(key, yaml.ScalarNode):
-                own[self._storable(key.value, place)] = (key, value)
+                own[self._storable(key.value, key_path)] = (key, value)
             else:
-                self._wrong(place, 'a key must be a text; put "${NAME}" and the like in quotes')
+                self._wrong(key_path, 'a key must be a text; put "${NAME}" and the like in quotes')
         self._merged[id(node)] = merged | own
         return self._merged[id(node)]
 
-    def _storable(self, text: str, place: Place) -> str:
+    def _storable(self, text: str, key_path: KeyPath) -> str:
         """Return the text without what no path, database or log can take, which is a problem."""
         clean = text.replace("\0", "").encode(errors="replace").decode()
         if clean != text:
-            self._wrong(place, "must be UTF-8 text without the character NUL")
+            self._wrong(key_path, "must be UTF-8 text without the character NUL")
         return clean
 
-    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Any:
+    def _scalar(self, node: yaml.ScalarNode, key_path: KeyPath) -> Any:
         if node.tag == f"{_TAG}str":
             result = interpolate(node.value, self._environment)
             if result.taken:
-                self._document.taken[place] = result.taken
+                self._document.taken[key_path] = result.taken
             for problem in result.problems:
-                self._wrong(place, problem)
-            text = self._storable(result.text, place)
+                self._wrong(key_path, problem)
+            text = self._storable(result.text, key_path)
             # An unquoted reference to nothing is like a key with nothing behind it.
             return None if not text and node.value and node.style is None else text
         if node.tag in {f"{_TAG}{kind}" for kind in ("bool", "int", "float", "null")}:
             if len(node.value) > _LONGEST_NUMBER:
-                return self._wrong(place, f"a number has at most {_LONGEST_NUMBER} digits")
+                return self._wrong(key_path, f"a number has at most {_LONGEST_NUMBER} digits")
             return self._loader.construct_object(node)
-        return self._wrong(place, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+        return self._wrong(key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
 
-    def _wrong(self, place: Place, message: str) -> None:
-        self._document.problems.append(self._document.problem(place, message))
+    def _wrong(self, key_path: KeyPath, message: str) -> None:
+        self._document.problems.append(self._document.problem(key_path, message))

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chargeback.config.document import Document, Place
+from chargeback.config.document import Document, KeyPath
 from chargeback.config.problems import problems_of, suggestion
 from chargeback.config.settings import TenantSettings
 from chargeback.ecosystems.settings import EmitterSettings
 from chargeback.emitters.contract import HOURLY, EmitterContext, EmitterParams, EmitterType
 from chargeback.emitters.discovery import discover_emitters
-from chargeback.errors import ChargebackError, Problem
+from chargeback.errors import ChargebackError, ConfigProblem
 from chargeback.settings import FOLDER
 
 
@@ -57,10 +57,10 @@ class EmitterReader:
     def __init__(self, document: Document, folder: Path) -> None:
         self._document = document
         self._folder = folder
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
 
-    def read(self, place: Place, plugin_settings: Any) -> tuple[ConfiguredEmitter, ...]:
-        """The emitters at ``place``, of a tenant with these ``plugin_settings`` (as written)."""
+    def read(self, key_path: KeyPath, plugin_settings: Any) -> tuple[ConfiguredEmitter, ...]:
+        """The emitters at ``key_path``, of a tenant with these ``plugin_settings`` (as written)."""
         written = plugin_settings.get("emitters") if isinstance(plugin_settings, Mapping) else None
         if not isinstance(written, list):
             return ()
@@ -71,40 +71,42 @@ class EmitterReader:
                 settings = EmitterSettings.model_validate(value)
             except ValidationError:
                 continue
-            here: Place = (*place, position)
+            here: KeyPath = (*key_path, position)
             if settings.name in {each.name for each in found}:
                 self._wrong((*here, "name"), "another emitter of this tenant has this name; give each its own")
             found.extend(self._configured(here, settings, hourly=hourly))
         return tuple(found)
 
-    def _configured(self, place: Place, settings: EmitterSettings, *, hourly: bool) -> Iterator[ConfiguredEmitter]:
+    def _configured(self, key_path: KeyPath, settings: EmitterSettings, *, hourly: bool) -> Iterator[ConfiguredEmitter]:
         discovered = discover_emitters()
         kind = discovered.types.get(settings.type)
         if kind is None:
             if failure := discovered.failures.get(settings.type):
-                self._wrong((*place, "type"), f"this emitter cannot be used: {failure}")
+                self._wrong((*key_path, "type"), f"this emitter cannot be used: {failure}")
             else:
                 known = sorted(discovered.types)
                 hint = suggestion(settings.type, known) or f"; there are {', '.join(known)}"
-                self._wrong((*place, "type"), f"there is no such emitter{hint}")
+                self._wrong((*key_path, "type"), f"there is no such emitter{hint}")
             return
         if settings.aggregation not in kind.aggregations:
             listed = ", ".join(sorted(kind.aggregations))
-            self._wrong((*place, "aggregation"), f"this emitter cannot do that; it can do {listed}")
+            self._wrong((*key_path, "aggregation"), f"this emitter cannot do that; it can do {listed}")
         elif settings.aggregation == HOURLY and not hourly:
             self._wrong(
-                (*place, "aggregation"),
+                (*key_path, "aggregation"),
                 "finer than the data: rows are hourly only where chargeback_granularity is hourly",
             )
         try:
             params = kind.params_model.model_validate(settings.params, context={FOLDER: self._folder})
         except ValidationError as error:
-            at = (*place, "params")
+            at = (*key_path, "params")
             self.problems.extend(problems_of(error, self._document, at, kind.params_model, settings.params))
             return
         yield ConfiguredEmitter(settings, params)
 
-    def apart(self, tenants: Mapping[str, tuple[TenantSettings, tuple[ConfiguredEmitter, ...]]]) -> None:
+    def check_distinct_destinations(
+        self, tenants: Mapping[str, tuple[TenantSettings, tuple[ConfiguredEmitter, ...]]]
+    ) -> None:
         """No two emitters of all tenants may write to the same place."""
         taken: dict[str, str] = {}
         for name, (tenant, emitters) in tenants.items():
@@ -127,5 +129,5 @@ class EmitterReader:
             self._wrong(("tenants", name, "plugin_settings", "emitters", position), error.message)
             return ()
 
-    def _wrong(self, place: Place, message: str) -> None:
-        self.problems.append(self._document.problem(place, message))
+    def _wrong(self, key_path: KeyPath, message: str) -> None:
+        self.problems.append(self._document.problem(key_path, message))

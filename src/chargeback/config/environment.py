@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 _OUTSIDE = re.compile(r"\$\$\{|\$\{")
 _INSIDE = re.compile(r"\$\$\{|\$\{|\}")
@@ -34,9 +34,9 @@ def read_environment(folder: Path) -> dict[str, str]:
     try:
         beside = dotenv_values(folder / ".env", interpolate=False)
     except UnicodeDecodeError:
-        raise ConfigurationError([Problem("", f"{folder / '.env'} is not UTF-8 text")]) from None
+        raise ConfigurationError([ConfigProblem("", f"{folder / '.env'} is not UTF-8 text")]) from None
     except OSError as error:
-        raise ConfigurationError([Problem("", f"{folder / '.env'} cannot be read: {error.strerror}")]) from None
+        raise ConfigurationError([ConfigProblem("", f"{folder / '.env'} cannot be read: {error.strerror}")]) from None
     return {name: value for name, value in beside.items() if value is not None} | dict(os.environ)
 
 

@@ -19,14 +19,14 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
     return []
 
 
-def model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The model of what stands at ``place`` below a value of ``model``; none where it is no mapping of ours.
+def model_at(model: type[BaseModel], key_path: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The model of what stands at ``key_path`` below a value of ``model``; none where it is no mapping of ours.
 
     Positions in lists, keys of free mappings and tags of unions are stepped over.
     """
     current: type[BaseModel] | None = model
     candidates: list[type[BaseModel]] = [model]
-    for step in place:
+    for step in key_path:
         field = next((each.model_fields[str(step)] for each in candidates if str(step) in each.model_fields), None)
         if field is not None:
             candidates = models_in(field.annotation)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from chargeback.config.configuration import Configuration, Tenant, TopicStatus, discover
-from chargeback.config.document import Document, Place, parse_document
+from chargeback.config.document import Document, KeyPath, parse_document
 from chargeback.config.emitters import EmitterReader
 from chargeback.config.environment import read_environment
 from chargeback.config.problems import hide_values, problems_of, suggestion, unknown_key
@@ -28,12 +28,12 @@ from chargeback.config.settings import (
     TenantSettings,
     Whole,
 )
-from chargeback.config.storage import StorageLocation, StorageMistake, locate
+from chargeback.config.storage import StorageLocation, StorageSettingError, locate
 from chargeback.disk import explain_denial
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.discovery import Discovered
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.errors import ConfigurationError, PluginError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError, PluginError
 from chargeback.paths import locate as locate_path
 from chargeback.plugins import calling
 from chargeback.settings import FOLDER
@@ -81,7 +81,7 @@ def _read(path: Path) -> str:
         message = f"{path} cannot be read: {error.strerror}{explain_denial(path, write=False)}"
     except ValueError:
         message = "the name of a file must not contain the character NUL"
-    raise ConfigurationError([Problem("", message)])
+    raise ConfigurationError([ConfigProblem("", message)])
 
 
 @dataclass
@@ -90,7 +90,7 @@ class _Reader:
 
     path: Path
     document: Document
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._noted = set(self.document.problems)
@@ -144,8 +144,8 @@ class _Reader:
             tenant = self._tenant(name, value, discovered, locations, plugins_path)
             if tenant is not None:
                 tenants[name] = tenant
-        self._emitters_are_apart(tenants)
-        self._storage_is_not_shared(locations)
+        self._check_emitter_destinations(tenants)
+        self._check_storage_is_not_shared(locations)
         return tenants
 
     def _tenant(
@@ -156,45 +156,51 @@ class _Reader:
         locations: dict[str, StorageLocation],
         plugins_path: Path | None,
     ) -> Tenant | None:
-        place: Place = ("tenants", name)
+        key_path: KeyPath = ("tenants", name)
         if not _TENANT_NAME.fullmatch(name):
-            self._wrong(place, "a tenant's name has letters, digits, `_`, `.` and `-`, at most 63, the first no sign")
+            self._wrong(
+                key_path, "a tenant's name has letters, digits, `_`, `.` and `-`, at most 63, the first no sign"
+            )
         if not isinstance(written, Mapping):
-            self._wrong(place, "should be a mapping of keys")
+            self._wrong(key_path, "should be a mapping of keys")
             return None
-        self._lookback_exceeds_cutoff(place, written)
-        location = self._location((*place, "storage"), written.get("storage"))
+        self._check_lookback_exceeds_cutoff(key_path, written)
+        location = self._location((*key_path, "storage"), written.get("storage"))
         if location is not None:
             locations[name] = location
-        ecosystem = self._ecosystem((*place, "ecosystem"), written.get("ecosystem"), discovered)
+        ecosystem = self._ecosystem((*key_path, "ecosystem"), written.get("ecosystem"), discovered)
         # `plugin_settings:` with nothing behind it says the same as no such key.
         values = dict(written) | {"plugin_settings": written.get("plugin_settings") or {}}
         topic_error = _leave_out_topics(values, ecosystem)
-        plugin = self._plugin_settings((*place, "plugin_settings"), values["plugin_settings"], ecosystem)
+        plugin = self._plugin_settings((*key_path, "plugin_settings"), values["plugin_settings"], ecosystem)
         reader = EmitterReader(self.document, self.path.parent)
-        emitters = reader.read((*place, "plugin_settings", "emitters"), values["plugin_settings"])
+        emitters = reader.read((*key_path, "plugin_settings", "emitters"), values["plugin_settings"])
         for problem in reader.problems:
             self._add(problem)
-        settings = self._validated(TenantSettings, values, place)
+        settings = self._validated(TenantSettings, values, key_path)
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
-        topics = self._topics((*place, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin))
+        topics = self._topics(
+            (*key_path, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin)
+        )
         return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
 
-    def _emitters_are_apart(self, tenants: Mapping[str, Tenant]) -> None:
+    def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)
-        reader.apart({name: (tenant.settings, tenant.emitters) for name, tenant in tenants.items()})
+        reader.check_distinct_destinations(
+            {name: (tenant.settings, tenant.emitters) for name, tenant in tenants.items()}
+        )
         for problem in reader.problems:
             self._add(problem)
 
-    def _topics(self, place: Place, read: Any) -> tuple[TopicStatus, str | None]:
+    def _topics(self, key_path: KeyPath, read: Any) -> tuple[TopicStatus, str | None]:
         """The state of the topic overlay; a text is the reason why its settings are not valid."""
         if isinstance(read, str):
-            return TopicStatus.CONFIG_ERROR, hide_values(read, place, self.document)
+            return TopicStatus.CONFIG_ERROR, hide_values(read, key_path, self.document)
         enabled = read is not None and bool(getattr(read, "enabled", True))
         return (TopicStatus.ENABLED if enabled else TopicStatus.DISABLED), None
 
-    def _lookback_exceeds_cutoff(self, place: Place, written: Mapping[str, Any]) -> None:
+    def _check_lookback_exceeds_cutoff(self, key_path: KeyPath, written: Mapping[str, Any]) -> None:
         fields = TenantSettings.model_fields
         days = [written.get(key, fields[key].default) for key in ("lookback_days", "cutoff_days")]
         try:
@@ -203,72 +209,72 @@ class _Reader:
             return  # named as such by the tenant's own model
         if lookback <= cutoff:
             message = f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})"
-            self._wrong((*place, "lookback_days"), hide_values(message, place, self.document))
+            self._wrong((*key_path, "lookback_days"), hide_values(message, key_path, self.document))
 
-    def _location(self, place: Place, written: Any) -> StorageLocation | None:
+    def _location(self, key_path: KeyPath, written: Any) -> StorageLocation | None:
         try:
             return locate(StorageSettings.model_validate(written), self.path.parent)
         except ValidationError:
             return None  # named as such by the tenant's own model
-        except StorageMistake as mistake:
-            self._wrong((*place, mistake.key), str(mistake))
+        except StorageSettingError as error:
+            self._wrong((*key_path, error.key), str(error))
             return None
 
-    def _ecosystem(self, place: Place, name: Any, discovered: Discovered) -> Ecosystem | None:
+    def _ecosystem(self, key_path: KeyPath, name: Any, discovered: Discovered) -> Ecosystem | None:
         if not isinstance(name, str) or not name:
             return None  # named as such by the tenant's own model
         if name in discovered.ecosystems:
             return discovered.ecosystems[name]
         known = sorted(discovered.ecosystems)
         if name in discovered.failures:
-            self._wrong(place, f"this ecosystem could not be imported: {discovered.failures[name]}")
+            self._wrong(key_path, f"this ecosystem could not be imported: {discovered.failures[name]}")
         else:
             hint = suggestion(name, known) or f"; there are {', '.join(known)}"
-            self._wrong(place, f"there is no such ecosystem{hint}")
+            self._wrong(key_path, f"there is no such ecosystem{hint}")
             for source, failure in discovered.failures.items():
-                self._wrong(place, f"perhaps it is in {source}, which could not be imported: {failure}")
+                self._wrong(key_path, f"perhaps it is in {source}, which could not be imported: {failure}")
         return None
 
-    def _plugin_settings(self, place: Place, values: Any, ecosystem: Ecosystem | None) -> PluginSettings | None:
+    def _plugin_settings(self, key_path: KeyPath, values: Any, ecosystem: Ecosystem | None) -> PluginSettings | None:
         if ecosystem is None:
             return None
         try:
             with calling(f"plugin {ecosystem.name}", "settings_model", declared=(ConfigurationError,)):
-                return self._validated(ecosystem.settings_model, values, place)
+                return self._validated(ecosystem.settings_model, values, key_path)
         except PluginError as error:
-            self._wrong(place, error.message)
+            self._wrong(key_path, error.message)
             return None
 
-    def _storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
+    def _check_storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
         names = list(locations)
         for position, name in enumerate(names):
             for other in names[:position]:
-                place: Place = ("tenants", name, "storage")
+                key_path: KeyPath = ("tenants", name, "storage")
                 if locations[name].shares_database_with(locations[other]):
                     self._wrong(
-                        (*place, "connection_string"),
+                        (*key_path, "connection_string"),
                         f"tenants {other} and {name} share a storage connection; each needs a database of its own",
                     )
                 elif locations[name].shares_facts_with(locations[other]):
                     self._wrong(
-                        (*place, "facts_path"),
+                        (*key_path, "facts_path"),
                         f"tenants {other} and {name} share a facts_path; each needs a folder of its own",
                     )
 
-    def _validated(self, model: type[_Model], values: Any, place: Place) -> _Model | None:
+    def _validated(self, model: type[_Model], values: Any, key_path: KeyPath) -> _Model | None:
         try:
             return model.model_validate(values, context={FOLDER: self.path.parent})
         except ValidationError as error:
-            found = problems_of(error, self.document, place, model, values)
+            found = problems_of(error, self.document, key_path, model, values)
             for problem in found:
                 self._add(problem)
             return None
 
-    def _wrong(self, place: Place, message: str) -> None:
+    def _wrong(self, key_path: KeyPath, message: str) -> None:
         """Note a problem; the message shows no value."""
-        self._add(self.document.problem(place, message))
+        self._add(self.document.problem(key_path, message))
 
-    def _add(self, problem: Problem) -> None:
+    def _add(self, problem: ConfigProblem) -> None:
         """Note a problem, unless it only follows from a value that the environment did not give."""
         if problem not in self._noted and (not problem.path or problem.path not in self._incomplete):
             self._noted.add(problem)

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from chargeback.config.document import Document, Place
+from chargeback.config.document import Document, KeyPath
 from chargeback.config.fields import model_at
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 _MESSAGES = {
     "missing": "this key is required",
@@ -38,13 +38,13 @@ _MESSAGES = {
 
 
 def problems_of(
-    error: ValidationError, document: Document, base: Place, model: type[BaseModel], values: Any
-) -> list[Problem]:
+    error: ValidationError, document: Document, base: KeyPath, model: type[BaseModel], values: Any
+) -> list[ConfigProblem]:
     """Every mistake that ``model`` found in ``values``, which stand at ``base`` in the document."""
-    found: dict[Problem, None] = {}
+    found: dict[ConfigProblem, None] = {}
     for details in error.errors(include_url=False, include_input=False):
-        place = (*base, *_real(details["loc"], values))
-        for at, message in _sentences(details, place, model, base, document):
+        key_path = (*base, *_real(details["loc"], values))
+        for at, message in _sentences(details, key_path, model, base, document):
             found[document.problem(at, message)] = None
     return list(found)
 
@@ -63,22 +63,22 @@ def _real(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
 
 
 def _sentences(
-    details: ErrorDetails, place: Place, model: type[BaseModel], base: Place, document: Document
-) -> Iterator[tuple[Place, str]]:
+    details: ErrorDetails, key_path: KeyPath, model: type[BaseModel], base: KeyPath, document: Document
+) -> Iterator[tuple[KeyPath, str]]:
     context = details.get("ctx", {})
     kind = details["type"]
     if kind == "extra_forbidden":
-        yield place, unknown_key(str(place[-1]), model_at(model, place[len(base) : -1]))
+        yield key_path, unknown_key(str(key_path[-1]), model_at(model, key_path[len(base) : -1]))
     elif kind == "value_error" and isinstance(nested := context["error"].__context__, ConfigurationError):
         for problem in nested.problems:  # a reader of its own, with paths below the one of the field
-            at = document.place_of(problem.path, place[:-1])
+            at = document.key_path_of(problem.path, key_path[:-1])
             yield at, hide_values(problem.message, at, document)
     elif kind == "value_error":
-        yield place, hide_values(str(context["error"]), place, document)
+        yield key_path, hide_values(str(context["error"]), key_path, document)
     elif kind in _MESSAGES:
-        yield place, _MESSAGES[kind].format(**context)
+        yield key_path, _MESSAGES[kind].format(**context)
     else:
-        yield place, hide_values(details["msg"].replace("Input should", "should"), place, document)
+        yield key_path, hide_values(details["msg"].replace("Input should", "should"), key_path, document)
 
 
 def unknown_key(name: str, model: type[BaseModel] | None) -> str:
@@ -92,18 +92,18 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def hide_values(message: str, place: Place, document: Document) -> str:
+def hide_values(message: str, key_path: KeyPath, document: Document) -> str:
     """Return a message that may quote values, without the one at its place and without what the environment gave.
 
     A value may be a secret that landed under the wrong key, so none is shown; a variable is shown by its name. What is
     only the beginning of a longer word stays: that word is a name that the message offers instead.
     """
     for at, taken in document.taken.items():
-        if at[: len(place)] == place or place[: len(at)] == at:
+        if at[: len(key_path)] == key_path or key_path[: len(at)] == at:
             whole = document.at(at)
             for name, value in taken:
                 message = _without(message, value, f"${{{name}}}", as_word=value == whole)
-    written = document.at(place)
+    written = document.at(key_path)
     return _without(message, written, "the value", as_word=True) if isinstance(written, str) else message
 
 

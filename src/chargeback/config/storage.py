@@ -64,7 +64,7 @@ class StorageLocation:
         return nested or _same_file(self.facts_path, other.facts_path)
 
 
-class StorageMistake(ValueError):
+class StorageSettingError(ValueError):
     """A storage setting that cannot be used; ``key`` is the one to change. The message shows no value."""
 
     def __init__(self, key: str, message: str) -> None:
@@ -76,21 +76,23 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
     """The location that the settings name; relative paths start at ``folder``, that of the configuration file.
 
     Raises:
-        StorageMistake: the database is of no kind we know, or there is no place for facts.
+        StorageSettingError: the database is of no kind we know, or there is no place for facts.
     """
     url, database = normalise_url(settings.connection_string.get_secret_value(), folder)
     written = settings.facts_path
     if written is not None and "://" in written:
-        raise StorageMistake("facts_path", "should be a folder; object stores are not supported")
+        raise StorageSettingError("facts_path", "should be a folder; object stores are not supported")
     if written is not None:
         facts = _path("facts_path", written, folder)
     elif url.get_backend_name() == "sqlite":
         facts = Path(str(url.database)).with_suffix(".facts")
     else:
-        raise StorageMistake("facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts")
+        raise StorageSettingError(
+            "facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts"
+        )
     if found := _UNREADABLE.search(str(facts)):
         where = "connection_string" if written is None else "facts_path"
-        raise StorageMistake(
+        raise StorageSettingError(
             where,
             f"the folder of the facts would lie below a name with {found[0]!r}, which readers of Delta tables take for "
             "a pattern, an escape or a column: name another folder in facts_path",
@@ -102,33 +104,39 @@ def normalise_url(text: str, folder: Path) -> tuple[URL, str]:
     """A connection string in its one spelling, and the database it names, spelt without credentials.
 
     Raises:
-        StorageMistake: it is no connection string of a kind we know.
+        StorageSettingError: it is no connection string of a kind we know.
     """
     try:
         url = make_url(text.strip())
     except (ArgumentError, ValueError):
-        raise StorageMistake(
+        raise StorageSettingError(
             "connection_string", "should be an address such as sqlite:///data/acme.db or postgresql://user@host/name"
         ) from None
     if url.drivername in SQLITE_DRIVERS:
         return _sqlite(url, folder)
     if url.drivername in POSTGRESQL_DRIVERS:
         return _postgresql(url)
-    raise StorageMistake("connection_string", "only sqlite:/// and postgresql:// databases are supported")
+    raise StorageSettingError("connection_string", "only sqlite:/// and postgresql:// databases are supported")
 
 
 def _sqlite(url: URL, folder: Path) -> tuple[URL, str]:
     name = url.database or ":memory:"
     if ":memory:" in name or "mode=memory" in str(url.query):
-        raise StorageMistake("connection_string", "an in-memory database would be lost; name a file: sqlite:///acme.db")
+        raise StorageSettingError(
+            "connection_string", "an in-memory database would be lost; name a file: sqlite:///acme.db"
+        )
     if name.startswith("file:") or url.query or url.host:
-        raise StorageMistake("connection_string", "name the file alone: sqlite:///acme.db or sqlite:////data/acme.db")
+        raise StorageSettingError(
+            "connection_string", "name the file alone: sqlite:///acme.db or sqlite:////data/acme.db"
+        )
     path = _path("connection_string", name, folder)
     if path.is_dir():
-        raise StorageMistake("connection_string", "names a folder; name a file in it")
+        raise StorageSettingError("connection_string", "names a folder; name a file in it")
     address = URL.create("sqlite", database=str(path))
     if make_url(address.render_as_string(hide_password=False)).database != str(path):
-        raise StorageMistake("connection_string", "the file, or a folder above it, has a name with `?`; choose another")
+        raise StorageSettingError(
+            "connection_string", "the file, or a folder above it, has a name with `?`; choose another"
+        )
     return address, f"sqlite {_real(path)}"
 
 
@@ -136,7 +144,7 @@ def _path(key: str, written: str, folder: Path) -> Path:
     try:
         return paths.locate(written, folder)
     except ValueError as error:
-        raise StorageMistake(key, str(error)) from None
+        raise StorageSettingError(key, str(error)) from None
 
 
 def _postgresql(url: URL) -> tuple[URL, str]:
@@ -144,10 +152,10 @@ def _postgresql(url: URL) -> tuple[URL, str]:
     host = url.host or query.get("host") or query.get("hostaddr") or ""
     name = url.database or query.get("dbname")
     if not name:
-        raise StorageMistake("connection_string", "names no database: postgresql://user@host/name")
+        raise StorageSettingError("connection_string", "names no database: postgresql://user@host/name")
     port = str(url.port or query.get("port") or POSTGRESQL_PORT)
     if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
-        raise StorageMistake("connection_string", "its port should be a number from 1 to 65535")
+        raise StorageSettingError("connection_string", "its port should be a number from 1 to 65535")
     return url.set(drivername="postgresql+psycopg"), f"postgresql {_host(host)}:{port}/{name}"
 
 

@@ -22,12 +22,12 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from chargeback.demo.changes import Changes
-from chargeback.demo.control_plane import ControlPlane, Endpoint, Question
+from chargeback.demo.control_plane import ApiRequest, ControlPlane, Endpoint
 from chargeback.demo.faults import Fault, Faults, PagingFault
 from chargeback.demo.limits import RateLimiter
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
-from chargeback.demo.responses import Answer, Family, Refusal, invalid, refuse
+from chargeback.demo.responses import Family, Refusal, Response, invalid, refuse
 from chargeback.demo.wire import dumps
 from chargeback.errors import SourceRejected
 
@@ -110,7 +110,7 @@ class DemoApp:
         answer.headers.setdefault("X-Request-Id", secrets.token_hex(16))
         await self._send(answer, send, fault)
 
-    async def _answer(self, request: Request, path: str, fault: Fault | None) -> Answer:
+    async def _answer(self, request: Request, path: str, fault: Fault | None) -> Response:
         """The real answer, or what the fault makes of it."""
         if fault is not None and (planned := _planned(fault, path)) is not None:
             return planned
@@ -122,7 +122,7 @@ class DemoApp:
             answer.body = answer.body[: len(answer.body) // 2]
         return answer
 
-    def _provider(self, request: Request, path: str, fault: Fault | None) -> Answer:
+    def _provider(self, request: Request, path: str, fault: Fault | None) -> Response:
         found = self.plane.find(path)
         family: Family = found[0].family if found else "control"
         limits: dict[str, str] = {}
@@ -141,7 +141,7 @@ class DemoApp:
         found: tuple[Endpoint, tuple[str, ...]] | None,
         fault: Fault | None,
         limits: dict[str, str],
-    ) -> Answer:
+    ) -> Response:
         """What the provider answers; ``limits`` is filled with the headers about rate limits.
 
         Raises:
@@ -163,7 +163,7 @@ class DemoApp:
             if name not in endpoint.parameters:
                 raise invalid(name, f"{path} can't be filtered by '{name}'")
         paging = _PAGING_FAULTS.get(fault.kind) if fault is not None else None
-        return endpoint.answer(self.plane, Question(path, parts, dict(raw), raw, paging))
+        return endpoint.answer(self.plane, ApiRequest(path, parts, dict(raw), raw, paging))
 
     def _authenticated(self, headers: Headers, audience: str) -> str:
         """The key of a request.
@@ -177,21 +177,21 @@ class DemoApp:
         detail = "Valid authentication credentials must be provided"
         raise Refusal(401, "user_unauthenticated", "Authentication Required", detail)
 
-    async def _metrics(self, request: Request, path: str) -> Answer:
+    async def _metrics(self, request: Request, path: str) -> Response:
         """Prometheus: its own error shape, its own credentials."""
         if not self._may_query(request.headers):
-            return Answer(401, b"Unauthorized\n", {"WWW-Authenticate": "Basic"}, "text/plain; charset=utf-8")
+            return Response(401, b"Unauthorized\n", {"WWW-Authenticate": "Basic"}, "text/plain; charset=utf-8")
         if path in ("/-/ready", "/-/healthy"):
             word = "Ready" if path.endswith("ready") else "Healthy"
-            return Answer(200, f"Prometheus Server is {word}.\n".encode(), media_type="text/plain; charset=utf-8")
+            return Response(200, f"Prometheus Server is {word}.\n".encode(), media_type="text/plain; charset=utf-8")
         try:
             data = self._metrics_data(path, await _parameters(request))
         except SourceRejected as refusal:
             status = refusal.status or 400
             kind = {422: "execution", 404: "not_found"}.get(status, "bad_data")
             body = {"status": "error", "errorType": kind, "error": refusal.message}
-            return Answer(status, dumps(body).encode())
-        return Answer(200, dumps({"status": "success", "data": data}).encode())
+            return Response(status, dumps(body).encode())
+        return Response(200, dumps({"status": "success", "data": data}).encode())
 
     def _may_query(self, headers: Headers) -> bool:
         options = self._options
@@ -223,7 +223,7 @@ class DemoApp:
         days = self._options.metrics_retention_days
         return None if days is None else self.plane.organisation.spec.today - timedelta(days=days)
 
-    async def _send(self, answer: Answer, send: Send, fault: Fault | None) -> None:
+    async def _send(self, answer: Response, send: Send, fault: Fault | None) -> None:
         headers: dict[str, str] = {
             "content-type": answer.media_type,
             "content-length": str(len(answer.body)),
@@ -248,18 +248,18 @@ class DemoApp:
             await asyncio.sleep(min(left, 0.05))
 
 
-def _planned(fault: Fault, path: str) -> Answer | None:
+def _planned(fault: Fault, path: str) -> Response | None:
     """The answer that a fault gives in place of the real one."""
     if fault.kind == "html":
         page = _PROXY_PAGE if fault.body is None else fault.body.encode()
-        return Answer(fault.status or 502, page, media_type="text/html")
+        return Response(fault.status or 502, page, media_type="text/html")
     if fault.kind != "answer" or fault.status is None:
         return None
     if fault.body is not None:
-        answer = Answer(fault.status, fault.body.encode())
+        answer = Response(fault.status, fault.body.encode())
     elif path.startswith(PROMETHEUS):
         body = {"status": "error", "errorType": "internal", "error": "a fault was laid here"}
-        answer = Answer(fault.status, dumps(body).encode())
+        answer = Response(fault.status, dumps(body).encode())
     else:
         family: Family = "connect" if path.startswith("/connect/") else "control"
         refusal = Refusal(fault.status, "laid_fault", "Laid Fault", "a fault was laid here")

@@ -69,9 +69,9 @@ class Changes:
         with self._lock:
             self._hidden.difference_update(ids)
 
-    def hidden(self, thing_id: str) -> bool:
+    def hidden(self, object_id: str) -> bool:
         """Whether an object is left out."""
-        return thing_id in self._hidden
+        return object_id in self._hidden
 
     def cost_rows(self, day: date) -> list[Json]:
         """The rows served for a day now, before legacy shapes."""

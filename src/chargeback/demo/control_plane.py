@@ -10,9 +10,9 @@ from typing import Any
 
 from chargeback.demo.changes import Changes
 from chargeback.demo.faults import PagingFault
-from chargeback.demo.inventory import Thing
+from chargeback.demo.inventory import ProviderObject
 from chargeback.demo.organisation import Organisation
-from chargeback.demo.responses import Answer, Family, Listing, ListKind, Refusal, invalid, page
+from chargeback.demo.responses import Family, Listing, ListKind, Refusal, Response, invalid, page
 from chargeback.demo.shapes import Json, Shapes
 from chargeback.demo.sizes import FLINK_REGIONS, OTHER_REGIONS
 from chargeback.demo.wire import dumps
@@ -25,7 +25,7 @@ PAGING = frozenset({"page_size", "page_token"})
 
 
 @dataclass(frozen=True)
-class Question:
+class ApiRequest:
     """One request: its path's parts, its query, and what is wrong with paging, if a fault says so."""
 
     path: str
@@ -42,7 +42,7 @@ class Endpoint:
     pattern: re.Pattern[str]
     family: Family
     parameters: frozenset[str]
-    answer: Callable[[ControlPlane, Question], Answer]
+    answer: Callable[[ControlPlane, ApiRequest], Response]
 
 
 class ControlPlane:
@@ -76,30 +76,30 @@ class ControlPlane:
                 return endpoint, found.groups()
         return None
 
-    def things(self, things: Iterable[Any], shape: Callable[[Any], Json]) -> Listing:
+    def listing(self, items: Iterable[Any], shape: Callable[[Any], Json]) -> Listing:
         """A listing of those that the provider lists today."""
-        found = [item for item in self.organisation.listed(things) if not self.changes.hidden(item.id)]
+        found = [item for item in self.organisation.listed(items) if not self.changes.hidden(item.id)]
         return Listing(len(found), lambda first, end: [dumps(shape(item)) for item in found[first:end]])
 
-    def page(self, kind: ListKind, listing: Listing, question: Question, base: str | None = None) -> Answer:
+    def page(self, kind: ListKind, listing: Listing, request: ApiRequest, base: str | None = None) -> Response:
         """One page of ``listing``."""
         return page(
             kind,
             listing,
-            base or self.base + question.path,
-            question.query,
-            fault=question.fault,
+            base or self.base + request.path,
+            request.query,
+            fault=request.fault,
             null_when_empty=self._null_when_empty,
             largest=self._largest_page,
         )
 
-    def environment(self, question: Question) -> str:
+    def environment(self, request: ApiRequest) -> str:
         """The required parameter ``environment``.
 
         Raises:
             Refusal: 400 when missing, 403 for an environment nobody here may see.
         """
-        given = question.query.get("environment")
+        given = request.query.get("environment")
         if not given:
             raise invalid("environment", "environment is required")
         if not self.is_listed(self.organisation.inventory.environments, given):
@@ -107,14 +107,14 @@ class ControlPlane:
             raise Refusal(403, "user_unauthorized", "User Access Unauthorized", detail)
         return given
 
-    def is_listed(self, things: Iterable[Thing], thing_id: str) -> bool:
+    def is_listed(self, items: Iterable[ProviderObject], object_id: str) -> bool:
         """Whether a thing of that id is listed today."""
-        listed = self.organisation.listed(things)
-        return any(item.id == thing_id and not self.changes.hidden(thing_id) for item in listed)
+        listed = self.organisation.listed(items)
+        return any(item.id == object_id and not self.changes.hidden(object_id) for item in listed)
 
 
-def _costs(plane: ControlPlane, question: Question) -> Answer:
-    start, end = _day(question.query, "start_date"), _day(question.query, "end_date")
+def _costs(plane: ControlPlane, request: ApiRequest) -> Response:
+    start, end = _day(request.query, "start_date"), _day(request.query, "end_date")
     today = plane.organisation.spec.today
     if end <= start:
         raise invalid("end_date", "end_date must be after start_date")
@@ -127,7 +127,7 @@ def _costs(plane: ControlPlane, question: Question) -> Answer:
         for offset in range((end - start).days)
         for text in plane.changes.cost_texts(start + timedelta(days=offset))
     ]
-    return plane.page(COSTS, Listing(len(texts), lambda first, end: texts[first:end]), question)
+    return plane.page(COSTS, Listing(len(texts), lambda first, end: texts[first:end]), request)
 
 
 def _day(query: Query, name: str) -> date:
@@ -140,117 +140,117 @@ def _day(query: Query, name: str) -> date:
     raise invalid(name, f"{name} must be a date like 2026-01-31")
 
 
-def _organizations(plane: ControlPlane, question: Question) -> Answer:
+def _organizations(plane: ControlPlane, request: ApiRequest) -> Response:
     created = plane.organisation.created
     listing = Listing(1, lambda first, end: [dumps(plane.shapes.organization(created))][first:end])
-    return plane.page(ListKind("org/v2", "OrganizationList", last_next="null"), listing, question)
+    return plane.page(ListKind("org/v2", "OrganizationList", last_next="null"), listing, request)
 
 
-def _environments(plane: ControlPlane, question: Question) -> Answer:
-    listing = plane.things(plane.organisation.inventory.environments, plane.shapes.environment)
-    return plane.page(ListKind("org/v2", "EnvironmentList", last_next="null"), listing, question)
+def _environments(plane: ControlPlane, request: ApiRequest) -> Response:
+    listing = plane.listing(plane.organisation.inventory.environments, plane.shapes.environment)
+    return plane.page(ListKind("org/v2", "EnvironmentList", last_next="null"), listing, request)
 
 
 def _in_environment(
-    kind: ListKind, things: Callable[[ControlPlane], Iterable[Any]], shape: Callable[[Shapes], Callable[[Any], Json]]
-) -> Callable[[ControlPlane, Question], Answer]:
-    def answer(plane: ControlPlane, question: Question) -> Answer:
-        environment = plane.environment(question)
-        region = question.query.get("spec.region")
+    kind: ListKind, items: Callable[[ControlPlane], Iterable[Any]], shape: Callable[[Shapes], Callable[[Any], Json]]
+) -> Callable[[ControlPlane, ApiRequest], Response]:
+    def answer(plane: ControlPlane, request: ApiRequest) -> Response:
+        environment = plane.environment(request)
+        region = request.query.get("spec.region")
         found = [
             item
-            for item in things(plane)
+            for item in items(plane)
             if item.environment == environment and (region is None or item.region == region)
         ]
-        return plane.page(kind, plane.things(found, shape(plane.shapes)), question)
+        return plane.page(kind, plane.listing(found, shape(plane.shapes)), request)
 
     return answer
 
 
-def _users(plane: ControlPlane, question: Question) -> Answer:
-    listing = plane.things(plane.organisation.inventory.users, plane.shapes.user)
-    return plane.page(ListKind("iam/v2", "UserList", last_next="empty"), listing, question)
+def _users(plane: ControlPlane, request: ApiRequest) -> Response:
+    listing = plane.listing(plane.organisation.inventory.users, plane.shapes.user)
+    return plane.page(ListKind("iam/v2", "UserList", last_next="empty"), listing, request)
 
 
-def _service_accounts(plane: ControlPlane, question: Question) -> Answer:
-    names = {value for name, value in question.raw_query if name == "display_name"}
+def _service_accounts(plane: ControlPlane, request: ApiRequest) -> Response:
+    names = {value for name, value in request.raw_query if name == "display_name"}
     accounts = [item for item in plane.organisation.inventory.service_accounts if not names or item.name in names]
-    listing = plane.things(accounts, plane.shapes.service_account)
-    return plane.page(ListKind("iam/v2", "ServiceAccountList"), listing, question)
+    listing = plane.listing(accounts, plane.shapes.service_account)
+    return plane.page(ListKind("iam/v2", "ServiceAccountList"), listing, request)
 
 
-def _api_keys(plane: ControlPlane, question: Question) -> Answer:
-    owner, resource = question.query.get("spec.owner"), question.query.get("spec.resource")
+def _api_keys(plane: ControlPlane, request: ApiRequest) -> Response:
+    owner, resource = request.query.get("spec.owner"), request.query.get("spec.resource")
     keys = [
         item
         for item in plane.organisation.inventory.api_keys
         if owner in (None, item.owner) and resource in (None, item.resource)
     ]
-    listing = plane.things(keys, plane.shapes.api_key)
-    return plane.page(ListKind("iam/v2", "ApiKeyList", last_next="null"), listing, question)
+    listing = plane.listing(keys, plane.shapes.api_key)
+    return plane.page(ListKind("iam/v2", "ApiKeyList", last_next="null"), listing, request)
 
 
-def _providers(plane: ControlPlane, question: Question) -> Answer:
-    listing = plane.things(plane.organisation.inventory.providers, plane.shapes.provider)
-    return plane.page(ListKind("iam/v2", "IdentityProviderList"), listing, question)
+def _providers(plane: ControlPlane, request: ApiRequest) -> Response:
+    listing = plane.listing(plane.organisation.inventory.providers, plane.shapes.provider)
+    return plane.page(ListKind("iam/v2", "IdentityProviderList"), listing, request)
 
 
-def _pools(plane: ControlPlane, question: Question) -> Answer:
-    (provider,) = question.parts
+def _pools(plane: ControlPlane, request: ApiRequest) -> Response:
+    (provider,) = request.parts
     if not plane.is_listed(plane.organisation.inventory.providers, provider):
         raise Refusal(404, "not_found", "Not Found", f"identity provider {provider} not found")
     pools = [pool for pool in plane.organisation.inventory.pools if pool.provider == provider]
-    listing = plane.things(pools, plane.shapes.pool)
-    return plane.page(ListKind("iam/v2", "IdentityPoolList", last_next="empty"), listing, question)
+    listing = plane.listing(pools, plane.shapes.pool)
+    return plane.page(ListKind("iam/v2", "IdentityPoolList", last_next="empty"), listing, request)
 
 
-def _regions(plane: ControlPlane, question: Question) -> Answer:
-    cloud, name = question.query.get("cloud"), question.query.get("region_name")
+def _regions(plane: ControlPlane, request: ApiRequest) -> Response:
+    cloud, name = request.query.get("cloud"), request.query.get("region_name")
     texts = [
         dumps(plane.shapes.region(one, region, plane.gateway(f"{one.lower()}.{region}")))
         for one, region in (*FLINK_REGIONS, *OTHER_REGIONS)
         if cloud in (None, one) and name in (None, region)
     ]
     listing = Listing(len(texts), lambda first, end: texts[first:end])
-    return plane.page(ListKind("fcpm/v2", "RegionList"), listing, question)
+    return plane.page(ListKind("fcpm/v2", "RegionList"), listing, request)
 
 
-def _statements(plane: ControlPlane, question: Question) -> Answer:
-    region, organization, environment = question.parts
+def _statements(plane: ControlPlane, request: ApiRequest) -> Response:
+    region, organization, environment = request.parts
     inventory = plane.organisation.inventory
     if organization != inventory.organization_id:
         raise Refusal(404, "not_found", "Not Found", f"organization {organization} not found")
     if not plane.is_listed(inventory.environments, environment):
         raise Refusal(404, "not_found", "Not Found", f"environment {environment} not found")
-    wanted = question.query.get("spec.compute_pool_id")
+    wanted = request.query.get("spec.compute_pool_id")
     here = {pool.id for pool in inventory.compute_pools if pool.region_id == region}
     found = [
         item
         for item in inventory.statements
         if item.listed and item.environment == environment and item.pool in here and wanted in (None, item.pool)
     ]
-    listing = plane.things(found, lambda item: plane.shapes.statement(item, plane.gateway(region)))
+    listing = plane.listing(found, lambda item: plane.shapes.statement(item, plane.gateway(region)))
     kind = ListKind("sql/v1", "StatementList", last_next="empty")
-    return plane.page(kind, listing, question, plane.base + question.path)
+    return plane.page(kind, listing, request, plane.base + request.path)
 
 
-def _connectors(plane: ControlPlane, question: Question) -> Answer:
+def _connectors(plane: ControlPlane, request: ApiRequest) -> Response:
     """A list of names, or with ``expand`` a map by name. Not paged."""
-    environment, cluster = question.parts
+    environment, cluster = request.parts
     inventory = plane.organisation.inventory
     homes = [item for item in inventory.clusters if item.environment == environment]
     if not plane.is_listed(homes, cluster):
         raise Refusal(404, "not_found", "Not Found", f"cluster {cluster} not found")
     found = [item for item in inventory.connectors if item.cluster == cluster and not plane.changes.hidden(item.id)]
     listed = plane.organisation.listed(found)
-    asked = [value for name, value in question.raw_query if name == "expand"]
+    asked = [value for name, value in request.raw_query if name == "expand"]
     parts = {part for value in asked for part in value.split(",")}
     unknown = sorted(parts - {"id", "info", "status"})
     if unknown:
         raise Refusal(400, "invalid_filter", "Invalid Filter", f"expand={unknown[0]} is not supported", "expand")
     if not asked:
-        return Answer(200, dumps([item.name for item in listed]).encode())
-    return Answer(200, dumps({item.name: plane.shapes.connector(item, parts) for item in listed}).encode())
+        return Response(200, dumps([item.name for item in listed]).encode())
+    return Response(200, dumps({item.name: plane.shapes.connector(item, parts) for item in listed}).encode())
 
 
 COSTS = ListKind("billing/v1", "CostList", default_size=5000, max_size=10_000)
@@ -258,7 +258,7 @@ COSTS = ListKind("billing/v1", "CostList", default_size=5000, max_size=10_000)
 
 def _endpoint(
     pattern: str,
-    answer: Callable[[ControlPlane, Question], Answer],
+    answer: Callable[[ControlPlane, ApiRequest], Response],
     *parameters: str,
     family: Family = "control",
 ) -> Endpoint:

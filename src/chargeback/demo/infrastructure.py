@@ -8,14 +8,14 @@ from chargeback.demo.inventory import (
     Cluster,
     ComputePool,
     Connector,
+    DemoInventory,
     Environment,
-    Inventory,
     KsqlCluster,
     Link,
     Registry,
     Statement,
 )
-from chargeback.demo.people import TEAMS, Plan
+from chargeback.demo.people import TEAMS, GenerationPlan
 from chargeback.demo.sizes import CLUSTER_PLAN, DAILY_BYTES, FLINK_REGIONS
 from chargeback.demo.traffic import RHYTHMS
 
@@ -34,7 +34,7 @@ AUTHS: tuple[ConnectorAuth, ...] = ("service_account", "api_key", "absent", "cus
 STATES = ("RUNNING", "RUNNING", "RUNNING", "PAUSED", "FAILED")
 
 
-def add_estate(plan: Plan, inventory: Inventory) -> None:
+def add_infrastructure(plan: GenerationPlan, inventory: DemoInventory) -> None:
     """Everything that can be billed, except what belongs to members of clusters (keys, topics)."""
     _add_environments(plan, inventory)
     _add_clusters(plan, inventory)
@@ -44,16 +44,16 @@ def add_estate(plan: Plan, inventory: Inventory) -> None:
     _add_links(plan, inventory)
 
 
-def environment_id(inventory: Inventory, name: str) -> str:
+def environment_id(inventory: DemoInventory, name: str) -> str:
     """The id of the environment of that name."""
     return next(item.id for item in inventory.environments if item.name == name)
 
 
-def _add_environments(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("environments")
+def _add_environments(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("environments")
     for name in ENVIRONMENTS:
         package: Literal["ESSENTIALS", "ADVANCED"] = "ADVANCED" if name in ("prod", "analytics") else "ESSENTIALS"
-        created = plan.moment(-800, chance)
+        created = plan.moment(-800, rng)
         environment = Environment(id=plan.ids.make("env-"), name=name, created=created, package=package)
         inventory.environments.append(environment)
         inventory.registries.append(
@@ -69,67 +69,67 @@ def _add_environments(plan: Plan, inventory: Inventory) -> None:
         )
 
 
-def _add_clusters(plan: Plan, inventory: Inventory) -> None:
+def _add_clusters(plan: GenerationPlan, inventory: DemoInventory) -> None:
     """The planned clusters, and a Basic one in dev that is deleted on the tenth day."""
-    chance = plan.chance("clusters")
-    chosen = [CLUSTER_PLAN[index % len(CLUSTER_PLAN)] for index in range(plan.scale.clusters)]
+    rng = plan.rng("clusters")
+    chosen = [CLUSTER_PLAN[index % len(CLUSTER_PLAN)] for index in range(plan.size_spec.clusters)]
     for index, (environment, kind) in enumerate([*chosen, ("dev", "Basic")]):
         sunset = index == len(chosen)
-        written = DAILY_BYTES[kind] * chance.randrange(60, 141) // 100
+        written = DAILY_BYTES[kind] * rng.randrange(60, 141) // 100
         inventory.clusters.append(
             Cluster(
                 id=plan.ids.make("lkc-"),
                 name="sandbox-old" if sunset else f"{environment}-{kind.lower()}-{index}",
-                created=plan.long_ago(chance),
-                deleted=plan.moment(9, chance) if sunset else None,
+                created=plan.long_ago(rng),
+                deleted=plan.moment(9, rng) if sunset else None,
                 environment=environment_id(inventory, environment),
                 kind=cast("ClusterKind", kind),
                 cloud="AWS",
                 region="eu-west-1" if environment == "analytics" else "us-east-1",
-                cku=chance.randrange(2, 7) if kind == "Dedicated" else 0,
+                cku=rng.randrange(2, 7) if kind == "Dedicated" else 0,
                 written=written,
-                read=written * chance.randrange(90, 320) // 100,
+                read=written * rng.randrange(90, 320) // 100,
             )
         )
 
 
-def _add_connectors(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("connectors")
+def _add_connectors(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("connectors")
     homes = [cluster for cluster in inventory.clusters if cluster.deleted is None and cluster.kind != "Freight"]
-    for index in range(plan.scale.connectors):
+    for index in range(plan.size_spec.connectors):
         home, auth = homes[index % len(homes)], AUTHS[index % len(AUTHS)]
         plugin, direction = PLUGINS[index % len(PLUGINS)]
         inventory.connectors.append(
             Connector(
                 id=plan.ids.make("clcc-" if auth == "custom" else "lcc-"),
                 name=f"{TEAMS[index % len(TEAMS)]}-{plugin.lower().replace('_', '-')}-{index}",
-                created=plan.long_ago(chance),
+                created=plan.long_ago(rng),
                 environment=home.environment,
                 cluster=home.id,
                 plugin=plugin,
                 direction=direction,
                 auth=auth,
                 owner=inventory.service_accounts[index % 8].id,
-                tasks=chance.randrange(1, 5),
-                state=STATES[chance.randrange(len(STATES))],
-                bytes_a_day=chance.randrange(1, 90) * 1_000_000_000,
+                tasks=rng.randrange(1, 5),
+                state=STATES[rng.randrange(len(STATES))],
+                bytes_a_day=rng.randrange(1, 90) * 1_000_000_000,
             )
         )
 
 
-def _add_ksql(plan: Plan, inventory: Inventory) -> None:
+def _add_ksql(plan: GenerationPlan, inventory: DemoInventory) -> None:
     """ksqlDB clusters; the last one runs as a user, the others as service accounts."""
-    chance = plan.chance("ksql")
+    rng = plan.rng("ksql")
     homes = [cluster for cluster in inventory.clusters if cluster.kind in ("Standard", "Basic", "Dedicated")]
     homes = [cluster for cluster in homes if cluster.deleted is None]
-    for index in range(plan.scale.ksql_clusters):
-        home, is_user = homes[index % len(homes)], index == plan.scale.ksql_clusters - 1
+    for index in range(plan.size_spec.ksql_clusters):
+        home, is_user = homes[index % len(homes)], index == plan.size_spec.ksql_clusters - 1
         owner = inventory.users[1].id if is_user else inventory.service_accounts[(index + 3) % 8].id
         inventory.ksql_clusters.append(
             KsqlCluster(
                 id=plan.ids.make("lksqlc-"),
                 name=f"ksql-{TEAMS[index % len(TEAMS)]}-{index}",
-                created=plan.long_ago(chance),
+                created=plan.long_ago(rng),
                 environment=home.environment,
                 cluster=home.id,
                 csu=(1, 4, 8, 2)[index % 4],
@@ -139,56 +139,56 @@ def _add_ksql(plan: Plan, inventory: Inventory) -> None:
         )
 
 
-def _add_flink(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("flink")
-    for index in range(plan.scale.compute_pools):
+def _add_flink(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("flink")
+    for index in range(plan.size_spec.compute_pools):
         cloud, region = FLINK_REGIONS[index % 2]
         pool = ComputePool(
             id=plan.ids.make("lfcp-"),
             name=f"pool-{TEAMS[index % len(TEAMS)]}-{index}",
-            created=plan.long_ago(chance),
+            created=plan.long_ago(rng),
             environment=environment_id(inventory, "prod" if index % 2 == 0 else "analytics"),
             cloud=cloud,
             region=region,
             max_cfu=(10, 20, 50)[index % 3],
         )
         inventory.compute_pools.append(pool)
-        for number in range(plan.scale.statements):
+        for number in range(plan.size_spec.statements):
             inventory.statements.append(_statement(plan, inventory, pool, number))
 
 
-def _statement(plan: Plan, inventory: Inventory, pool: ComputePool, number: int) -> Statement:
+def _statement(plan: GenerationPlan, inventory: DemoInventory, pool: ComputePool, number: int) -> Statement:
     """Owners in turn: service account, user, pool; each pool's last statement is in the metrics only, and its second
     to last does not tell its principal."""
-    chance = plan.chance("statement", pool.id, number)
+    rng = plan.rng("statement", pool.id, number)
     owners = (inventory.service_accounts[number % 8].id, inventory.users[0].id, inventory.pools[0].id)
     principal: str | None = owners[number % 3]
-    nameless = plan.scale.statements > 3 and number == plan.scale.statements - 2
+    nameless = plan.size_spec.statements > 3 and number == plan.size_spec.statements - 2
     return Statement(
         id=plan.ids.make("", 12),
         name=f"insert-{TEAMS[number % len(TEAMS)]}-{pool.id[5:]}-{number}",
-        created=plan.long_ago(chance),
+        created=plan.long_ago(rng),
         environment=pool.environment,
         pool=pool.id,
         principal=None if nameless else principal,
-        phase=("RUNNING", "RUNNING", "STOPPED", "COMPLETED")[chance.randrange(4)],
-        cfu=chance.randrange(200, 6000) * 1440,
-        rhythm=RHYTHMS[chance.randrange(len(RHYTHMS))],
-        listed=number != plan.scale.statements - 1,
+        phase=("RUNNING", "RUNNING", "STOPPED", "COMPLETED")[rng.randrange(4)],
+        cfu=rng.randrange(200, 6000) * 1440,
+        rhythm=RHYTHMS[rng.randrange(len(RHYTHMS))],
+        listed=number != plan.size_spec.statements - 1,
     )
 
 
-def _add_links(plan: Plan, inventory: Inventory) -> None:
+def _add_links(plan: GenerationPlan, inventory: DemoInventory) -> None:
     """Cluster links into dedicated clusters; Tableflow on dedicated and enterprise ones (every fourth cluster)."""
-    chance = plan.chance("links")
+    rng = plan.rng("links")
     for cluster in inventory.clusters:
         if cluster.kind == "Dedicated":
             inventory.links.append(
                 Link(
                     cluster=cluster.id,
                     name=f"dr-{cluster.name}",
-                    read_share=chance.randrange(50, 200),
-                    write_share=chance.randrange(50, 200),
+                    read_share=rng.randrange(50, 200),
+                    write_share=rng.randrange(50, 200),
                 )
             )
     inventory.tableflow.extend(

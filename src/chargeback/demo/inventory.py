@@ -8,7 +8,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thing:
+class ProviderObject:
     """Anything with an id and a lifetime (UTC)."""
 
     id: str
@@ -26,14 +26,14 @@ class Thing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment(Thing):
+class Environment(ProviderObject):
     """An environment; ``package`` is that of its stream governance."""
 
     package: Literal["ESSENTIALS", "ADVANCED"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registry(Thing):
+class Registry(ProviderObject):
     """The Schema Registry of an environment."""
 
     environment: str
@@ -43,7 +43,7 @@ class Registry(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster(Thing):
+class Cluster(ProviderObject):
     """A Kafka cluster. ``written`` and ``read`` are the bytes of an ordinary day at the beginning."""
 
     environment: str
@@ -56,7 +56,7 @@ class Cluster(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Thing):
+class User(ProviderObject):
     """A person; ``name`` is the full name."""
 
     email: str
@@ -64,28 +64,28 @@ class User(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceAccount(Thing):
+class ServiceAccount(ProviderObject):
     """A service account."""
 
     description: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Provider(Thing):
+class IdentityProvider(ProviderObject):
     """An identity provider."""
 
     issuer: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool(Thing):
+class IdentityPool(ProviderObject):
     """An identity pool of a provider."""
 
     provider: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiKey(Thing):
+class ApiKey(ProviderObject):
     """An API key. ``resource`` is ``cloud``, ``global``, a cluster's id or a Flink region (``aws.us-east-1``)."""
 
     owner: str
@@ -109,7 +109,7 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic(Thing):
+class Topic(ProviderObject):
     """A topic; bytes of an ordinary day, and bytes on disk at the beginning."""
 
     cluster: str
@@ -120,7 +120,7 @@ class Topic(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connector(Thing):
+class Connector(ProviderObject):
     """A connector. ``auth`` is how its configuration tells the owner: only ``service_account`` really does."""
 
     environment: str
@@ -135,7 +135,7 @@ class Connector(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KsqlCluster(Thing):
+class KsqlCluster(ProviderObject):
     """A ksqlDB cluster."""
 
     environment: str
@@ -146,7 +146,7 @@ class KsqlCluster(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComputePool(Thing):
+class ComputePool(ProviderObject):
     """A Flink compute pool."""
 
     environment: str
@@ -161,7 +161,7 @@ class ComputePool(Thing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement(Thing):
+class Statement(ProviderObject):
     """A Flink statement; ``name`` is its key. ``cfu`` is in thousandths of a CFU minute a day.
 
     ``principal`` is None where the provider does not tell it.
@@ -187,7 +187,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Inventory:
+class DemoInventory:
     """Everything there is, was, or will be until the end of the generated time."""
 
     organization_id: str
@@ -197,8 +197,8 @@ class Inventory:
     clusters: list[Cluster] = field(default_factory=list)
     users: list[User] = field(default_factory=list)
     service_accounts: list[ServiceAccount] = field(default_factory=list)
-    providers: list[Provider] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
+    providers: list[IdentityProvider] = field(default_factory=list)
+    pools: list[IdentityPool] = field(default_factory=list)
     api_keys: list[ApiKey] = field(default_factory=list)
     members: dict[str, list[Member]] = field(default_factory=dict)
     topics: dict[str, list[Topic]] = field(default_factory=dict)

@@ -44,7 +44,7 @@ METRICS: dict[str, Metric] = {
 Series = Deltas | Levels
 
 
-class SeriesBook:
+class SeriesIndex:
     """Every series of a day, made when asked for. Labels are made once for each series and shared by all days."""
 
     def __init__(self, traffic: Traffic) -> None:

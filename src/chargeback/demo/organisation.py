@@ -16,15 +16,15 @@ from functools import cached_property
 from typing import TypeVar
 
 from chargeback.demo.bills import cost
-from chargeback.demo.infrastructure import add_estate
-from chargeback.demo.inventory import Inventory, Thing
+from chargeback.demo.infrastructure import add_infrastructure
+from chargeback.demo.inventory import DemoInventory, ProviderObject
 from chargeback.demo.lines import EXACT, lines_of_day
 from chargeback.demo.membership import add_membership
-from chargeback.demo.metrics import METRICS, Series, SeriesBook, openmetrics_lines
-from chargeback.demo.people import Plan, add_people
+from chargeback.demo.metrics import METRICS, Series, SeriesIndex, openmetrics_lines
+from chargeback.demo.people import GenerationPlan, add_people
 from chargeback.demo.randomness import IdMaker, token
 from chargeback.demo.shapes import Json
-from chargeback.demo.sizes import SCALES, Size
+from chargeback.demo.sizes import SIZES, Size
 from chargeback.demo.traffic import MINUTES, Levels, Traffic
 
 #: Bills and metrics begin this many days before ``today − days``.
@@ -34,7 +34,7 @@ COST_DELAY_DAYS = 2
 #: On this day after the first, nothing was scraped: no series at all.
 DAY_WITHOUT_METRICS = 5
 _KEPT_DAYS = 24
-_T = TypeVar("_T", bound=Thing)
+_T = TypeVar("_T", bound=ProviderObject)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class DemoSpec:
 class Organisation:
     """A generated organisation and the truth about it. Thread-safe for reading; makes days when asked for."""
 
-    def __init__(self, spec: DemoSpec, inventory: Inventory) -> None:
+    def __init__(self, spec: DemoSpec, inventory: DemoInventory) -> None:
         self.spec = spec
         self.inventory = inventory
         self.traffic = Traffic(spec.seed, spec.first_day, inventory)
@@ -85,11 +85,11 @@ class Organisation:
         if spec.days < 1:
             raise ValueError(f"days must be at least 1, not {spec.days}")
         names = (spec.seed, spec.size, spec.first_day)
-        plan = Plan(spec.seed, spec.size, SCALES[spec.size], spec.first_day, IdMaker(*names))
+        plan = GenerationPlan(spec.seed, spec.size, SIZES[spec.size], spec.first_day, IdMaker(*names))
         organization_id = str(uuid.UUID(token(32, "organization", *names), version=4))
-        inventory = Inventory(organization_id, "Acme Streams")
+        inventory = DemoInventory(organization_id, "Acme Streams")
         add_people(plan, inventory)
-        add_estate(plan, inventory)
+        add_infrastructure(plan, inventory)
         add_membership(plan, inventory)
         return cls(spec, inventory)
 
@@ -99,9 +99,9 @@ class Organisation:
         midnight = datetime.combine(self.spec.first_day, datetime.min.time(), UTC)
         return midnight - timedelta(days=900)
 
-    def listed(self, things: Iterable[_T]) -> list[_T]:
-        """Those of ``things`` that the provider lists today."""
-        return [thing for thing in things if thing.listed_on(self.spec.today)]
+    def listed(self, items: Iterable[_T]) -> list[_T]:
+        """Those of ``items`` that the provider lists today."""
+        return [item for item in items if item.listed_on(self.spec.today)]
 
     def cost_rows(self, day: date) -> list[Json]:
         """The cost objects served for one day, money as Decimal; empty outside the days with known costs.
@@ -134,7 +134,7 @@ class Organisation:
         key = (metric, day)
         found = self._series.get(key)
         if found is None:
-            found = self._book.series(metric, day)
+            found = self._series_index.series(metric, day)
             self._series[key] = found
             while len(self._series) > _KEPT_DAYS:
                 self._series.popitem(last=False)
@@ -161,5 +161,5 @@ class Organisation:
         yield "# EOF\n"
 
     @cached_property
-    def _book(self) -> SeriesBook:
-        return SeriesBook(self.traffic)
+    def _series_index(self) -> SeriesIndex:
+        return SeriesIndex(self.traffic)

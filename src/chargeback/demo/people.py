@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from chargeback.demo.inventory import Inventory, Pool, Provider, ServiceAccount, User
+from chargeback.demo.inventory import DemoInventory, IdentityPool, IdentityProvider, ServiceAccount, User
 from chargeback.demo.randomness import IdMaker, stream
-from chargeback.demo.sizes import Scale
+from chargeback.demo.sizes import SizeSpec
 
 TEAMS = ("payments", "orders", "search", "fraud", "shipping", "billing", "catalog", "growth", "risk", "platform")
 JOBS = ("ingest", "api", "enricher", "writer", "reader", "replay", "etl", "monitor", "sync", "scorer")
@@ -17,40 +17,40 @@ LAST = ("Moreau", "Okafor", "Lindqvist", "Tanaka", "Silva", "Novak", "Haddad", "
 
 
 @dataclass(frozen=True)
-class Plan:
+class GenerationPlan:
     """What every builder needs: names of chance, the first day of the organisation's bills, and its size."""
 
     seed: int
     size: str
-    scale: Scale
+    size_spec: SizeSpec
     first_day: date
     ids: IdMaker
 
-    def chance(self, *parts: object) -> random.Random:
+    def rng(self, *parts: object) -> random.Random:
         """A generator for one part of the building; adding to one part leaves the others as they are."""
         return stream(self.seed, self.size, *parts)
 
-    def long_ago(self, chance: random.Random) -> datetime:
+    def long_ago(self, rng: random.Random) -> datetime:
         """A time in the two years before the first day."""
-        return self.moment(-chance.randrange(1, 700), chance)
+        return self.moment(-rng.randrange(1, 700), rng)
 
-    def moment(self, offset: int, chance: random.Random) -> datetime:
+    def moment(self, offset: int, rng: random.Random) -> datetime:
         """A time of day ``offset`` days after the first day."""
         start = datetime.combine(self.first_day, datetime.min.time(), UTC)
-        return start + timedelta(days=offset, seconds=chance.randrange(86_400))
+        return start + timedelta(days=offset, seconds=rng.randrange(86_400))
 
 
 def team_of(seed: int, identity_id: str, name: str) -> str | None:
     """Return the team of an identity, or None for one in six: nobody has tagged it. A name such as ``payments-api-000``
     tells the team; for other names it is a matter of chance, the same for the same seed."""
-    chance = stream(seed, "team", identity_id)
-    if chance.randrange(6) == 0:
+    rng = stream(seed, "team", identity_id)
+    if rng.randrange(6) == 0:
         return None
     named = name.partition("-")[0]
-    return named if named in TEAMS else chance.choice(TEAMS)
+    return named if named in TEAMS else rng.choice(TEAMS)
 
 
-def add_people(plan: Plan, inventory: Inventory) -> None:
+def add_people(plan: GenerationPlan, inventory: DemoInventory) -> None:
     """Users, service accounts, providers and pools.
 
     The last service account is deleted on the sixth day, the one before it is created on the fifth; others come
@@ -61,37 +61,37 @@ def add_people(plan: Plan, inventory: Inventory) -> None:
     _add_pools(plan, inventory)
 
 
-def _add_users(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("users")
-    for index in range(plan.scale.users):
+def _add_users(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("users")
+    for index in range(plan.size_spec.users):
         first, last = FIRST[index % len(FIRST)], LAST[(index * 5 + index // len(FIRST)) % len(LAST)]
         number = f".{index}" if index >= len(FIRST) else ""
         inventory.users.append(
             User(
                 id=plan.ids.make("u-"),
                 name=f"{first} {last}",
-                created=plan.long_ago(chance),
+                created=plan.long_ago(rng),
                 email=f"{first.lower()}.{last.lower()}{number}@acme.example",
-                auth_type="AUTH_TYPE_SSO" if chance.randrange(3) else "AUTH_TYPE_LOCAL",
+                auth_type="AUTH_TYPE_SSO" if rng.randrange(3) else "AUTH_TYPE_LOCAL",
             )
         )
 
 
-def _add_service_accounts(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("service accounts")
-    count = plan.scale.service_accounts
+def _add_service_accounts(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("service accounts")
+    count = plan.size_spec.service_accounts
     for index in range(count):
-        created, deleted = plan.long_ago(chance), None
-        fate = chance.randrange(100)
-        comes, goes = chance.randrange(1, 150), chance.randrange(10, 200)
+        created, deleted = plan.long_ago(rng), None
+        fate = rng.randrange(100)
+        comes, goes = rng.randrange(1, 150), rng.randrange(10, 200)
         if index == count - 1:
-            deleted = plan.moment(5, chance)
+            deleted = plan.moment(5, rng)
         elif index == count - 2:
-            created = plan.moment(4, chance)
+            created = plan.moment(4, rng)
         elif index >= 8 and fate < 15:
-            created = plan.moment(comes, chance)
+            created = plan.moment(comes, rng)
         elif index >= 8 and fate < 25:
-            deleted = plan.moment(goes, chance)
+            deleted = plan.moment(goes, rng)
         team, job = TEAMS[index % len(TEAMS)], JOBS[(index // len(TEAMS) + index) % len(JOBS)]
         inventory.service_accounts.append(
             ServiceAccount(
@@ -104,18 +104,18 @@ def _add_service_accounts(plan: Plan, inventory: Inventory) -> None:
         )
 
 
-def _add_pools(plan: Plan, inventory: Inventory) -> None:
-    chance = plan.chance("pools")
+def _add_pools(plan: GenerationPlan, inventory: DemoInventory) -> None:
+    rng = plan.rng("pools")
     for name, issuer in (("workforce", "https://login.acme.example"), ("workloads", "https://sts.acme.example")):
         inventory.providers.append(
-            Provider(id=plan.ids.make("op-"), name=name, created=plan.long_ago(chance), issuer=issuer)
+            IdentityProvider(id=plan.ids.make("op-"), name=name, created=plan.long_ago(rng), issuer=issuer)
         )
-    for index in range(plan.scale.pools):
+    for index in range(plan.size_spec.pools):
         inventory.pools.append(
-            Pool(
+            IdentityPool(
                 id=plan.ids.make("pool-"),
                 name=f"{TEAMS[(index * 3) % len(TEAMS)]}-pool-{index}",
-                created=plan.long_ago(chance),
+                created=plan.long_ago(rng),
                 provider=inventory.providers[index % 2].id,
             )
         )

@@ -39,10 +39,10 @@ class IdMaker:
     def make(self, prefix: str, length: int = 6, letters: str = LETTERS) -> str:
         """A new id with ``prefix``."""
         while True:
-            made = prefix + "".join(self._random.choice(letters) for _ in range(length))
-            if made not in self._given:
-                self._given.add(made)
-                return made
+            new_id = prefix + "".join(self._random.choice(letters) for _ in range(length))
+            if new_id not in self._given:
+                self._given.add(new_id)
+                return new_id
 
 
 def _text(*parts: object) -> bytes:

@@ -20,7 +20,7 @@ Family = Literal["control", "connect", "flink"]
 
 
 @dataclass
-class Answer:
+class Response:
     """What is sent back."""
 
     status: int
@@ -44,11 +44,11 @@ def invalid(parameter: str, detail: str) -> Refusal:
     return Refusal(400, "invalid_filter", "Invalid Filter", detail, parameter)
 
 
-def refuse(refusal: Refusal, family: Family) -> Answer:
+def refuse(refusal: Refusal, family: Family) -> Response:
     """``refusal`` in the error shape of its family: connect/v1 has one of its own."""
     status = refusal.status or 500
     if family == "connect":
-        return Answer(status, dumps({"error": {"code": status, "message": refusal.message}}).encode())
+        return Response(status, dumps({"error": {"code": status, "message": refusal.message}}).encode())
     error: dict[str, object] = {
         "id": secrets.token_hex(16),
         "status": str(status),
@@ -58,7 +58,7 @@ def refuse(refusal: Refusal, family: Family) -> Answer:
     }
     if refusal.parameter is not None:
         error["source"] = {"parameter": refusal.parameter}
-    return Answer(status, dumps({"errors": [error]}).encode())
+    return Response(status, dumps({"errors": [error]}).encode())
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def page(
     fault: PagingFault | None = None,
     null_when_empty: bool = False,
     largest: int | None = None,
-) -> Answer:
+) -> Response:
     """One page in the provider's envelope; ``url`` is the endpoint's own, used for the links. A page has at most
     ``largest`` entries, whatever is asked for.
 
@@ -118,7 +118,7 @@ def page(
         metadata = {"self": url, "next": metadata.get("next", "")}
     data = "null" if null_when_empty and not listing.total else f"[{','.join(texts)}]"
     head = dumps({"api_version": kind.api_version, "kind": kind.kind, "metadata": metadata})
-    return Answer(200, f'{head[:-1]},"data":{data}}}'.encode())
+    return Response(200, f'{head[:-1]},"data":{data}}}'.encode())
 
 
 def _place(kind: ListKind, query: Mapping[str, str], digest: str) -> tuple[int, int]:

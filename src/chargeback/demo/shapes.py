@@ -12,13 +12,13 @@ from chargeback.demo.inventory import (
     ComputePool,
     Connector,
     Environment,
+    IdentityPool,
+    IdentityProvider,
     KsqlCluster,
-    Pool,
-    Provider,
+    ProviderObject,
     Registry,
     ServiceAccount,
     Statement,
-    Thing,
     User,
 )
 from chargeback.demo.randomness import token
@@ -130,7 +130,7 @@ class Shapes:
             },
         }
 
-    def provider(self, item: Provider) -> Json:
+    def provider(self, item: IdentityProvider) -> Json:
         """iam/v2 IdentityProvider."""
         path, crn = f"identity-providers/{item.id}", f"identity-provider={item.id}"
         return {
@@ -143,7 +143,7 @@ class Shapes:
             "jwks_uri": f"{item.issuer}/keys",
         }
 
-    def pool(self, item: Pool) -> Json:
+    def pool(self, item: IdentityPool) -> Json:
         """iam/v2 IdentityPool."""
         path = f"identity-providers/{item.provider}/identity-pools/{item.id}"
         return {
@@ -296,7 +296,7 @@ class Shapes:
         }
         return {name: value for name, value in full.items() if name in parts}
 
-    def _head(self, version: str, kind: str, item: Thing, path: str, crn: str) -> Json:
+    def _head(self, version: str, kind: str, item: ProviderObject, path: str, crn: str) -> Json:
         return {
             "api_version": version,
             "kind": kind,

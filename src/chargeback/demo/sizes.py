@@ -33,7 +33,7 @@ OTHER_REGIONS = (("AZURE", "westeurope"), ("GCP", "europe-west3"))
 
 
 @dataclass(frozen=True)
-class Scale:
+class SizeSpec:
     """Counts. ``members`` and ``topics`` are per cluster, ``statements`` per compute pool.
 
     Chargeback rows a day are about clusters × members × lines per cluster (4 to 9), plus registries, support and
@@ -53,8 +53,8 @@ class Scale:
     statements: int
 
 
-SCALES: dict[Size, Scale] = {
-    "small": Scale(14, 4, 2, 5, 6, 5, 5, 5, 2, 2, 3),
-    "usual": Scale(60, 12, 4, 8, 25, 20, 20, 12, 3, 3, 6),
-    "large": Scale(600, 60, 12, 40, 180, 150, 100, 60, 10, 8, 20),
+SIZES: dict[Size, SizeSpec] = {
+    "small": SizeSpec(14, 4, 2, 5, 6, 5, 5, 5, 2, 2, 3),
+    "usual": SizeSpec(60, 12, 4, 8, 25, 20, 20, 12, 3, 3, 6),
+    "large": SizeSpec(600, 60, 12, 40, 180, 150, 100, 60, 10, 8, 20),
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from chargeback.demo.inventory import Cluster, Inventory, Member, Statement, Topic
+from chargeback.demo.inventory import Cluster, DemoInventory, Member, Statement, Topic
 from chargeback.demo.randomness import numbers
 
 MINUTES = 1440
@@ -91,7 +91,7 @@ class Traffic:
 
     seed: int
     first_day: date
-    inventory: Inventory
+    inventory: DemoInventory
 
     def members(self, cluster: Cluster, day: date) -> list[tuple[Member, int, int]]:
         """The principals at work on ``cluster`` that day, with bytes written and read; the idle ones are left out.

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.guarded import guarded
-from chargeback.ecosystems.validation.values import Mistake
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.ecosystems.validation.values import InvalidValue
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +44,11 @@ class Discovered:
         if name in self.ecosystems:
             return self.ecosystems[name]
         if name in self.failures:
-            raise ConfigurationError([Problem(path, f"the ecosystem {name} cannot be used: {self.failures[name]}")])
+            raise ConfigurationError(
+                [ConfigProblem(path, f"the ecosystem {name} cannot be used: {self.failures[name]}")]
+            )
         known = ", ".join(sorted(self.ecosystems)) or "none"
-        raise ConfigurationError([Problem(path, f"there is no ecosystem {name!r}; there are: {known}")])
+        raise ConfigurationError([ConfigProblem(path, f"there is no ecosystem {name!r}; there are: {known}")])
 
 
 def load_ecosystems(plugins_path: str | None = None) -> Discovered:
@@ -82,7 +84,7 @@ def _candidates(plugins_path: str | None) -> Iterator[tuple[str, str, Callable[[
         return
     folder = Path(plugins_path)
     if not folder.is_dir():
-        raise ConfigurationError([Problem("plugins_path", f"there is no folder {plugins_path}")])
+        raise ConfigurationError([ConfigProblem("plugins_path", f"there is no folder {plugins_path}")])
     for file in sorted(folder.iterdir()):
         if file.name.startswith(("_", ".")):
             continue
@@ -115,7 +117,7 @@ def _load(load: Callable[[], Any]) -> Ecosystem | str:
     """The plugin, guarded, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
     try:
         return guarded(load())
-    except Mistake as mistake:
+    except InvalidValue as mistake:
         return str(mistake)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
         return f"{type(error).__name__}: {error}"

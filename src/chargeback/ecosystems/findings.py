@@ -16,13 +16,13 @@ class CheckWarning:
     detail: str
 
 
-Question = Callable[[], str | CheckWarning]
+Check = Callable[[], str | CheckWarning]
 
 
-def attempt(subject: str, question: Question) -> Finding:
+def attempt(subject: str, check: Check) -> Finding:
     """One finding: what the question answered, or why it could not be answered."""
     try:
-        seen = question()
+        seen = check()
     except SourceError as error:
         return Finding(subject, ok=False, detail=str(error))
     if isinstance(seen, CheckWarning):
@@ -30,12 +30,12 @@ def attempt(subject: str, question: Question) -> Finding:
     return Finding(subject, ok=True, detail=seen)
 
 
-def attempt_all(questions: Mapping[str, Question], has_given_up: Callable[[], bool]) -> Iterator[Finding]:
+def attempt_all(checks: Mapping[str, Check], has_given_up: Callable[[], bool]) -> Iterator[Finding]:
     """The findings of several questions to one server, by subject. Once ``has_given_up`` tells that it would fail on
     every other question too, the rest is one finding."""
-    subjects = list(questions)
+    subjects = list(checks)
     for position, subject in enumerate(subjects, start=1):
-        yield attempt(subject, questions[subject])
+        yield attempt(subject, checks[subject])
         if has_given_up() and (left := subjects[position:]):
             yield Finding("not tried", ok=True, detail=f"for the same reason: {', '.join(left)}", warning=True)
             return

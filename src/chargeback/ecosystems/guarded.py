@@ -31,7 +31,7 @@ from chargeback.ecosystems.validation.bills import days_in
 from chargeback.ecosystems.validation.listings import listing_in
 from chargeback.ecosystems.validation.measurements import topics_in, usage_in
 from chargeback.ecosystems.validation.plugins import check_gatherer, check_plugin, finding_in
-from chargeback.ecosystems.validation.values import Mistake, expect
+from chargeback.ecosystems.validation.values import InvalidValue, expect
 from chargeback.errors import PluginError
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
@@ -143,7 +143,7 @@ class GuardedGatherer:
         answers = self._each(method, lambda: self._gatherer.billing(days))
         try:
             yield from days_in(answers, days, self._context.currency, f"{self._label}: billing")
-        except Mistake as mistake:
+        except InvalidValue as mistake:
             raise PluginError(f"{self._label}: {method}: {mistake}") from None
 
     def inventory(self) -> ListedInventory:
@@ -169,14 +169,14 @@ class GuardedGatherer:
     def _calling(self, method: str) -> Any:
         return calling(self._label, method, stop=self._context.stop, secrets=self._secrets)
 
-    def _ask(self, method: str, question: Callable[[], _T]) -> _T:
+    def _ask(self, method: str, call: Callable[[], _T]) -> _T:
         with self._calling(method):
-            return _checked(self._label, method, question)
+            return _checked(self._label, method, call)
 
-    def _each(self, method: str, question: Callable[[], Any]) -> Iterator[object]:
+    def _each(self, method: str, call: Callable[[], Any]) -> Iterator[object]:
         """Each answer of a method that gives several; what happens between two of them is guarded, too."""
         with self._calling(method):
-            answers = question()
+            answers = call()
             if isinstance(answers, str | bytes) or not hasattr(answers, "__iter__"):
                 raise PluginError(f"{self._label}: {method} should give an iterator, not {type(answers).__name__}")
             iterator = iter(answers)
@@ -203,10 +203,10 @@ def guarded(plugin: Any) -> Ecosystem:
 def _checked(label: str, method: str, check: Callable[[], _T]) -> _T:
     try:
         return check()
-    except Mistake as mistake:
+    except InvalidValue as mistake:
         raise PluginError(f"{label}: {method}: {mistake}") from None
 
 
 def _check_manager(manager: Any) -> None:
     if not (hasattr(manager, "__enter__") and hasattr(manager, "__exit__")):
-        raise Mistake(f"it should give a context manager, not {type(manager).__name__}")
+        raise InvalidValue(f"it should give a context manager, not {type(manager).__name__}")

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from chargeback.ecosystems.validation.values import Mistake
+from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.emitters.contract import EmitterType
 from chargeback.emitters.guarded import GuardedEmitterType
 
@@ -52,7 +52,7 @@ def _load(entry: EntryPoint) -> EmitterType | str:
     """The kind of emitter, guarded, or why it cannot be used: a plugin may fail in any way."""
     try:
         return GuardedEmitterType(entry.name, entry.load())
-    except Mistake as mistake:
+    except InvalidValue as mistake:
         return str(mistake)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
         return f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event
 from typing import Any, TypeVar
 
-from chargeback.ecosystems.validation.values import Mistake
+from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.emitters.contract import (
     AGGREGATIONS,
     Emitter,
@@ -34,13 +34,13 @@ class GuardedEmitterType(EmitterType):
 
     def __init__(self, name: str, plugin: Any) -> None:
         if not isinstance(plugin, EmitterType):
-            raise Mistake("it is no object of a class that extends chargeback.emitters.contract.EmitterType")
+            raise InvalidValue("it is no object of a class that extends chargeback.emitters.contract.EmitterType")
         model: object = plugin.params_model
         if not (isinstance(model, type) and issubclass(model, EmitterParams)):
-            raise Mistake("its params_model does not extend chargeback.emitters.contract.EmitterParams")
+            raise InvalidValue("its params_model does not extend chargeback.emitters.contract.EmitterParams")
         aggregations: Any = plugin.aggregations
         if isinstance(aggregations, str) or not aggregations or set(aggregations) - set(AGGREGATIONS):
-            raise Mistake(f"its aggregations are not among {', '.join(AGGREGATIONS)}")
+            raise InvalidValue(f"its aggregations are not among {', '.join(AGGREGATIONS)}")
         self._label = f"plugin {name}"
         self._plugin = plugin
         self.__dict__.update(params_model=model, aggregations=frozenset(aggregations))
@@ -66,9 +66,9 @@ class GuardedEmitterType(EmitterType):
             raise PluginError(f"{self._label}: destinations should give a tuple of texts, not {type(found).__name__}")
         return tuple(found)
 
-    def _ask(self, method: str, question: Callable[[], _T], params: Any) -> _T:
+    def _ask(self, method: str, call: Callable[[], _T], params: Any) -> _T:
         with _calling(self._label, method, None, frozenset(secrets_in(params))):
-            return question()
+            return call()
 
 
 class GuardedEmitter(Emitter):

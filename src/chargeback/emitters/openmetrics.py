@@ -36,7 +36,7 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class GaugeSample:
     """One value of a family. ``labels`` are (name, value); ``day`` is the UTC day it is stamped with, at its start,
     or none where it is valid now."""
 
@@ -56,7 +56,7 @@ class Sample:
         return f"{family}{{{labels}}} {value}{stamp}\n"
 
 
-def family(gauge: Gauge, samples: Iterable[Sample]) -> Iterator[str]:
+def family(gauge: Gauge, samples: Iterable[GaugeSample]) -> Iterator[str]:
     """The text of one family, line by line; samples of one series follow each other by time."""
     yield gauge.header()
     for sample in samples:

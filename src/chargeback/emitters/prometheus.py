@@ -30,7 +30,7 @@ from chargeback.emitters.contract import (
     Sum,
 )
 from chargeback.emitters.files import write_whole
-from chargeback.emitters.openmetrics import END, Gauge, Sample, family, seconds
+from chargeback.emitters.openmetrics import END, Gauge, GaugeSample, family, seconds
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 
 #: Where the service shows the gauges.
@@ -83,11 +83,11 @@ class Exposition:
     currency: str
     params: PrometheusParams
 
-    def last_day(self, day: date, facts: DailySums) -> dict[str, list[Sample]]:
+    def last_day(self, day: date, facts: DailySums) -> dict[str, list[GaugeSample]]:
         """The samples of the newest day, by family, without a time."""
         found = self._samples(DayRange(day, day + ONE_DAY), [day], facts, timed=False)
         families = {f"chargeback_last_day_{name}": list(samples) for name, samples in found.items()}
-        stamp = Sample(self._labels(), seconds(start_of_day(day)))
+        stamp = GaugeSample(self._labels(), seconds(start_of_day(day)))
         return families | {"chargeback_last_day_timestamp_seconds": [stamp]}
 
     def history(self, days: Sequence[date], facts: DailySums) -> Iterator[str]:
@@ -102,7 +102,7 @@ class Exposition:
 
     def _samples(
         self, span: DayRange, days: Sequence[date], facts: DailySums, *, timed: bool
-    ) -> dict[str, Iterator[Sample]]:
+    ) -> dict[str, Iterator[GaugeSample]]:
         by = self.params.labels
         money = {
             "amount": (by, facts.charged(span, by, self.params.max_series)),
@@ -115,16 +115,16 @@ class Exposition:
             found[kind] = self._of_counts(f"{_SINGULAR[kind]}_type", counts, timed=timed)
         return found
 
-    def _of_sums(self, names: Sequence[str], sums: Iterable[Sum], *, timed: bool) -> Iterator[Sample]:
+    def _of_sums(self, names: Sequence[str], sums: Iterable[Sum], *, timed: bool) -> Iterator[GaugeSample]:
         constant = self._labels(("currency", self.currency))
         for each in sums:
             labels = (*constant, *zip(names, each.values, strict=True))
-            yield Sample(labels, each.amount, each.day if timed else None)
+            yield GaugeSample(labels, each.amount, each.day if timed else None)
 
-    def _of_counts(self, label: str, counts: Mapping[date, Mapping[str, int]], *, timed: bool) -> Iterator[Sample]:
+    def _of_counts(self, label: str, counts: Mapping[date, Mapping[str, int]], *, timed: bool) -> Iterator[GaugeSample]:
         for kind in sorted({kind for of_day in counts.values() for kind in of_day}):
             for day in sorted(counts):
-                yield Sample(self._labels((label, kind)), counts[day].get(kind, 0), day if timed else None)
+                yield GaugeSample(self._labels((label, kind)), counts[day].get(kind, 0), day if timed else None)
 
     def _labels(self, *more: tuple[str, str]) -> tuple[tuple[str, str], ...]:
         return (("tenant", self.tenant_name), *more)
@@ -152,14 +152,14 @@ LAST_DAY_GAUGES: Final = (
 )
 
 
-def exposition(tenants: Mapping[str, Mapping[str, Sequence[Sample]] | None]) -> str:
+def exposition(tenants: Mapping[str, Mapping[str, Sequence[GaugeSample]] | None]) -> str:
     """What the endpoint answers: the families of :meth:`Exposition.last_day` of several tenants, by tenant name; none
     for a tenant whose storage cannot be read."""
     parts: list[str] = []
     for gauge in LAST_DAY_GAUGES:
         samples = [(families or {}).get(gauge.name, ()) for families in tenants.values()]
         if gauge is STORAGE_UP:
-            samples = [[Sample((("tenant", name),), int(found is not None))] for name, found in tenants.items()]
+            samples = [[GaugeSample((("tenant", name),), int(found is not None))] for name, found in tenants.items()]
         parts.extend(family(gauge, chain.from_iterable(samples)))
     return "".join(parts) + END
 

@@ -27,7 +27,7 @@ from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason, StopSignal
 from chargeback.store.control import runs
 from chargeback.store.control.database import ConnectRetry
-from chargeback.store.control.lease import EXPIRY, Lease, Owner, resume
+from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, resume
 from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     # A database server that is started again is back before anybody else may take the lease.
     store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
     try:
-        lease = resume(store.control, Owner.this_process(), assignment.epoch)
+        lease = resume(store.control, LeaseOwner.this_process(), assignment.epoch)
         result = run_tenant(
             tenant, store, lease, assignment.request, stop=stop, listener=messenger.show, clock=assignment.clock
         )
@@ -208,7 +208,7 @@ def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:
             runs.close_open_run(
                 connection, assignment.epoch, outcome=reason.outcome, error=reason.error, clock=assignment.clock
             )
-        Lease(control, Owner.this_process(), assignment.epoch).release()
+        Lease(control, LeaseOwner.this_process(), assignment.epoch).release()
     os._exit(1)
 
 

@@ -40,16 +40,16 @@ class TopicRegistry:
         self.new: TopicLifetimes = {}
         self.changed: TopicLifetimes = {}
 
-    def see(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
+    def observe(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
         """Learn from one day's metrics: ``seen`` maps each cluster to the topics named on it.
 
         ``new`` and ``changed`` gather what is to be saved.
         """
         for cluster, topics in seen.items():
             if topics:
-                self._see(day, cluster, frozenset(topics))
+                self._observe(day, cluster, frozenset(topics))
 
-    def _see(self, day: date, cluster: str, topics: frozenset[str]) -> None:
+    def _observe(self, day: date, cluster: str, topics: frozenset[str]) -> None:
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         first, last = self.seen_ranges.get(cluster, (day, day))
         known = self._lifetimes.setdefault(cluster, {})
@@ -118,7 +118,7 @@ class TopicDiscovery:
         known = pc.is_in(measured["resource_id"], value_set=self._clusters)
         measured = measured.filter(known)
         seen = self._topics_in(measured)
-        self._book.see(day, seen)
+        self._book.observe(day, seen)
         self._save(day, seen)
         rows = [
             {"date": day, "measure": EXISTED, "resource_id": cluster, "subject": topic, "value": Decimal(1)}

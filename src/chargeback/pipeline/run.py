@@ -51,7 +51,7 @@ def run_tenant(
         LeaseLost: somebody else has taken over; nothing more was written.
     """
     run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
-    with lease.kept_alive(run.is_moving):
+    with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run_id = runs.start_run(connection, lease.epoch, clock)
         result = _result(run, _work(run))

@@ -15,7 +15,7 @@ from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, R
 from chargeback.pipeline.run_metrics import RunMetrics
 from chargeback.pipeline.suspensions import Suspensions
 from chargeback.store.control import runs
-from chargeback.store.control.lease import Lease, Owner
+from chargeback.store.control.lease import Lease, LeaseOwner
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Supervisor:
             StorageError: the tenant's storage cannot be used.
         """
         try:
-            return self._stores[name].acquire(Owner.this_process())
+            return self._stores[name].acquire(LeaseOwner.this_process())
         except LeaseHeld:
             raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
 

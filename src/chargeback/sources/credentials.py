@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from chargeback.errors import ConfigurationError, Problem
+from chargeback.errors import ConfigProblem, ConfigurationError
 
 _SHORTEST_SECRET = 4
 
@@ -32,7 +32,7 @@ class Credentials:
         """A bearer token (RFC 6750)."""
         _check_printable(token)
         if not token.isascii():
-            raise ConfigurationError([Problem("", "a bearer token consists of ASCII characters")])
+            raise ConfigurationError([ConfigProblem("", "a bearer token consists of ASCII characters")])
         return cls("Bearer", token, ())
 
     @property
@@ -53,4 +53,5 @@ class Credentials:
 
 def _check_printable(*values: str) -> None:
     if not all(value and value.isprintable() for value in values):
-        raise ConfigurationError([Problem("", "a credential is empty or holds a line break or a control character")])
+        message = "a credential is empty or holds a line break or a control character"
+        raise ConfigurationError([ConfigProblem("", message)])

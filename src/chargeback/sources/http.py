@@ -170,7 +170,7 @@ class HttpClient:
             retry=tenacity.retry_if_exception_type(RetryableError),
             wait=self._backoff,
             stop=lambda state: self._is_over(state, deadline),
-            before_sleep=lambda state: self._tell(call, state),
+            before_sleep=lambda state: self._log_retry(call, state),
             sleep=self._sleep,
             reraise=True,
         )
@@ -183,7 +183,7 @@ class HttpClient:
         else:
             self._has_succeeded = True
             return reply
-        error = self._placed(error, call)
+        error = self._with_address(error, call)
         if self._is_final(error):
             self.given_up = copy.copy(error)
         raise error from None
@@ -222,8 +222,8 @@ class HttpClient:
         for _ in range(_MOST_REDIRECTS + 1):
             started = time.monotonic()
             try:
-                reply = self._interruptibly(partial(self._transfer, call, address, limit), limit)
-            except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _OverdueError) as error:
+                reply = self._run_interruptibly(partial(self._transfer, call, address, limit), limit)
+            except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, _DeadlineExceededError) as error:
                 CALLS.count(self.source, NO_ANSWER)
                 kind = SourceUnreachable if isinstance(error, _UNREACHABLE) else SourceUnavailable
                 raise RetryableError(kind(_describe(error))) from None
@@ -257,7 +257,7 @@ class HttpClient:
             for chunk in answer.iter_raw():
                 arriving.add(chunk)
                 if time.monotonic() > limit or self._stop.is_set():
-                    raise _OverdueError("the answer took too long to arrive")
+                    raise _DeadlineExceededError("the answer took too long to arrive")
             body = arriving.finish()
             names = {name.lower(): value for name, value in answer.headers.items()}
             if answer.is_error:
@@ -265,19 +265,19 @@ class HttpClient:
                 body = self._redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             return Reply(answer.status_code, names, body)
 
-    def _interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
+    def _run_interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
         """The result of ``work``, which waits for the network; given up when told to stop or at ``limit``.
 
         A blocking read cannot be interrupted from outside, so it happens in a thread that is left behind: it ends
         by its own time limits, and does not keep the process alive.
         """
-        done, outcome = Event(), _Outcome()
+        done, outcome = Event(), _ThreadResult()
         Thread(target=outcome.run, args=(work, done), name=f"{self.source}-request", daemon=True).start()
         while not done.wait(_POLL_SECONDS):
             if self._stop.is_set():
                 raise Stopped("stopped while waiting for an answer", source=self.source)
             if time.monotonic() > limit:
-                raise _OverdueError("the answer took too long")
+                raise _DeadlineExceededError("the answer took too long")
         if self._stop.is_set():
             raise Stopped("stopped while waiting for an answer", source=self.source)
         if outcome.error is not None:
@@ -291,25 +291,25 @@ class HttpClient:
         limits = self._limits
         ceiling = min(limits.longest_backoff_seconds, limits.first_backoff_seconds * 2.0 ** (state.attempt_number - 1))
         jitter = random.uniform(0, ceiling)  # noqa: S311 - not for secrets
-        asked = _again(state).delay
+        asked = _retryable_error(state).delay
         return jitter if asked is None else asked + min(jitter, 1.0)
 
     def _is_over(self, state: tenacity.RetryCallState, deadline: float) -> bool:
-        exhausted = not _again(state).throttled and state.attempt_number >= self._limits.attempts
+        exhausted = not _retryable_error(state).throttled and state.attempt_number >= self._limits.attempts
         return exhausted or time.monotonic() + state.upcoming_sleep > deadline
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(seconds):
             raise Stopped("stopped before asking", source=self.source)
 
-    def _tell(self, call: Call, state: tenacity.RetryCallState) -> None:
-        again = _again(state)
-        level = logging.INFO if again.throttled else logging.DEBUG
-        message = self._redact(again.error.message)
+    def _log_retry(self, call: Call, state: tenacity.RetryCallState) -> None:
+        retry = _retryable_error(state)
+        level = logging.INFO if retry.throttled else logging.DEBUG
+        message = self._redact(retry.error.message)
         address = self.address_of(call.path)
         logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, address, message, state.upcoming_sleep)
 
-    def _placed(self, error: SourceError, call: Call) -> SourceError:
+    def _with_address(self, error: SourceError, call: Call) -> SourceError:
         """The error with its place, and without any secret that its words may hold."""
         error.message = self._redact(f"{call.method} {self.address_of(call.path)}: {error.message}")
         error.args = (error.message,)
@@ -320,11 +320,11 @@ class HttpClient:
         return self._credentials.redact(text) if self._credentials else text
 
 
-class _OverdueError(Exception):
+class _DeadlineExceededError(Exception):
     """An exchange took longer than it may."""
 
 
-class _Outcome:
+class _ThreadResult:
     """What came of work done in another thread."""
 
     value: Any = None
@@ -339,7 +339,7 @@ class _Outcome:
             done.set()
 
 
-def _again(state: tenacity.RetryCallState) -> RetryableError:
+def _retryable_error(state: tenacity.RetryCallState) -> RetryableError:
     error = state.outcome.exception() if state.outcome is not None else None
     if not isinstance(error, RetryableError):  # pragma: no cover - tenacity only asks about what is retried
         raise TypeError("only a try that may be repeated is waited for")

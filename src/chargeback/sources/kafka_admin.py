@@ -13,8 +13,8 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from chargeback.errors import (
+    ConfigProblem,
     ConfigurationError,
-    Problem,
     SourceRejected,
     SourceUnavailable,
     Stopped,
@@ -32,8 +32,8 @@ _library_log.setLevel(logging.CRITICAL)
 _SLICE_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 0.1
 #: For how long a cluster that does not answer is asked, and while a person waits for it.
-PATIENCE_SECONDS: Final = 30.0
-AWAITED_SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 30.0
+INTERACTIVE_TIMEOUT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ class DescribedCluster:
 class KafkaAdmin:
     """Asks one cluster. Connects when asked, and only then."""
 
-    def __init__(self, connection: KafkaConnection, *, stop: Event, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, connection: KafkaConnection, *, stop: Event, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
         self._stop = stop
-        self._patience_seconds = patience_seconds
+        self._timeout_seconds = timeout_seconds
 
     def describe(self) -> DescribedCluster:
         """Brokers and topics, internal topics included.
@@ -112,7 +112,7 @@ class KafkaAdmin:
         """
         complaints: list[Any] = []
         client = self._client(complaints)
-        until = time.monotonic() + self._patience_seconds
+        until = time.monotonic() + self._timeout_seconds
         while not self._stop.is_set():
             metadata = self._metadata(client)
             if metadata is not None:
@@ -122,7 +122,7 @@ class KafkaAdmin:
                 raise self._rejected(refusal)
             if time.monotonic() >= until:
                 raise SourceUnavailable(
-                    f"{self._connection.bootstrap_servers}: no answer within {self._patience_seconds:g} s: "
+                    f"{self._connection.bootstrap_servers}: no answer within {self._timeout_seconds:g} s: "
                     f"{_last_words(complaints)}",
                     source=_SOURCE,
                 )
@@ -135,7 +135,7 @@ class KafkaAdmin:
             from confluent_kafka.admin import AdminClient
         except ImportError as error:
             message = f"the admin API needs the package confluent-kafka (install chargeback[kafka]): {error}"
-            raise ConfigurationError([Problem("resource_source", message)]) from None
+            raise ConfigurationError([ConfigProblem("resource_source", message)]) from None
         options: Mapping[str, Any] = {
             "client.id": "chargeback",
             "error_cb": complaints.append,
@@ -153,7 +153,7 @@ class KafkaAdmin:
         from confluent_kafka import KafkaException
 
         try:
-            return client.list_topics(timeout=min(_SLICE_SECONDS, self._patience_seconds))
+            return client.list_topics(timeout=min(_SLICE_SECONDS, self._timeout_seconds))
         except KafkaException as error:
             if _is_refusal(error.args[0]):
                 raise self._rejected(error.args[0]) from None

@@ -184,14 +184,14 @@ def _classify(reply: Reply) -> SourceError | None:
             return unreadable
     if isinstance(document, dict) and document.get("status") == "success" and 200 <= reply.status < 300:
         return None
-    words = reply.explanation()
+    message = reply.explanation()
     if isinstance(document, dict) and document.get("status") == "error":
         too_large = document.get("errorType") == "timeout" or _TOO_LARGE.search(str(document.get("error")))
         if too_large and reply.status != 429:
-            return SourceTooLarge(words)
-    elif reply.status in {413, 422} and _TOO_LARGE.search(words):
-        return SourceTooLarge(words)
-    return classify_response(reply) or SourceUnavailable(f"{words}: no answer of a Prometheus")
+            return SourceTooLarge(message)
+    elif reply.status in {413, 422} and _TOO_LARGE.search(message):
+        return SourceTooLarge(message)
+    return classify_response(reply) or SourceUnavailable(f"{message}: no answer of a Prometheus")
 
 
 def _refuse_a_part(path: str, document: Mapping[str, Any]) -> None:

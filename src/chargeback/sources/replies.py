@@ -54,14 +54,14 @@ class Reply:
         Shapes: ``{"errors": [{"title", "detail"}]}``, ``{"status", "error": {"code", "message"}}``,
         ``{"error_code"/"code", "message"}``, Prometheus' ``{"errorType", "error"}``.
         """
-        words = ""
+        message = ""
         try:
-            words = _words(self.json())
+            message = _error_message(self.json())
         except SourceUnavailable:
             if "html" not in self.headers.get("content-type", "") and self.body.lstrip()[:1] != b"<":
-                words = self.body[: _LONGEST_MESSAGE * 4].decode("utf-8", "replace")
-        words = " ".join("".join(c if c.isprintable() else " " for c in words).split())[:_LONGEST_MESSAGE]
-        return f"HTTP {self.status}: {words}" if words else f"HTTP {self.status}"
+                message = self.body[: _LONGEST_MESSAGE * 4].decode("utf-8", "replace")
+        message = " ".join("".join(c if c.isprintable() else " " for c in message).split())[:_LONGEST_MESSAGE]
+        return f"HTTP {self.status}: {message}" if message else f"HTTP {self.status}"
 
     def refuse_another_time(self, now: datetime | None = None) -> None:
         """See that the server lives on the same day: days that are gathered by a wrong clock are the wrong days, and
@@ -125,7 +125,7 @@ def classify_json(reply: Reply) -> SourceError | None:
     return error
 
 
-def _words(document: Any) -> str:
+def _error_message(document: Any) -> str:
     if not isinstance(document, dict):
         return document if isinstance(document, str) else ""
     errors = document.get("errors")

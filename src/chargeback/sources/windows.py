@@ -28,7 +28,7 @@ Group = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class GroupTotals:
     """One value per group, six decimals; ``dropped`` counts groups whose value is NaN, infinite or negative."""
 
     values: Mapping[Group, Decimal]
@@ -52,7 +52,7 @@ class WindowSums:
         self._accepted: dict[str, timedelta] = {}
         self._lock = Lock()
 
-    def sums(self, name: str, template: Template, labels: Sequence[str], window: InstantRange) -> Measured:
+    def sums(self, name: str, template: Template, labels: Sequence[str], window: InstantRange) -> GroupTotals:
         """The value of each group over the window. The query must be additive over time, as a sum of
         ``sum_over_time`` or of ``count_over_time`` is.
 
@@ -110,10 +110,10 @@ def _number(text: str) -> Decimal:
         return Decimal("NaN")
 
 
-def _measured(totals: Mapping[Group, Decimal]) -> Measured:
+def _measured(totals: Mapping[Group, Decimal]) -> GroupTotals:
     values: dict[Group, Decimal] = {}
     for group, total in totals.items():
         value = parse_quantity(str(total))
         if value is not None:
             values[group] = value
-    return Measured(values, len(totals) - len(values))
+    return GroupTotals(values, len(totals) - len(values))

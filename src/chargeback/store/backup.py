@@ -23,7 +23,7 @@ from chargeback.disk import explain_denial, fsync
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Lease, Owner, forget_holder
+from chargeback.store.control.lease import Lease, LeaseOwner, forget_holder
 from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
 
@@ -35,7 +35,7 @@ _TORN: Final = "another process wrote while the storage was copied: the copy is 
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class BackupLabel:
     """Whose backup it is, when it was made, and at which revision its control database is."""
 
     tenant_name: str
@@ -56,16 +56,16 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
     made_at = utc_now()
     target = folder / f"{store.tenant_name}-{made_at:%Y%m%dT%H%M%SZ}"
     unfinished = target.with_name(target.name + _UNFINISHED)
-    lease = store.acquire(Owner.this_process())
+    lease = store.acquire(LeaseOwner.this_process())
     try:
         versions = store.facts.newest_versions()
-        with lease.kept_alive(), _reporting(f"{target} cannot be written"):
+        with lease.heartbeat(), _reporting(f"{target} cannot be written"):
             unfinished.mkdir(parents=True)
             revision = str(store.control.revisions().stamped)
             _copy_control(make_url(connection_string), unfinished)
             if store.facts.root.is_dir():
                 shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*"))
-            label = Label(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
+            label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):
                 fsync(path)
@@ -91,19 +91,19 @@ def _refuse_a_torn_copy(store: TenantStore, lease: Lease, versions: Mapping[str,
         raise StorageError(_TORN)
 
 
-def read_label(backup: Path) -> Label:
+def read_label(backup: Path) -> BackupLabel:
     """What a backup says of itself.
 
     Raises:
         StorageError: the folder is no whole backup.
     """
     try:
-        return Label(**json.loads((backup / LABEL).read_text(encoding="utf-8")))
+        return BackupLabel(**json.loads((backup / LABEL).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         raise StorageError(f"{backup} is no backup: it has no readable {LABEL}") from None
 
 
-def restore(backup: Path, store: TenantStore, connection_string: str) -> Label:
+def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupLabel:
     """Make the storage of a tenant what it was; the tenant's own must be empty.
 
     Raises:

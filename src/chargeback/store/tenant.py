@@ -12,7 +12,7 @@ from typing import Self
 from chargeback.config import Tenant
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control.database import ConnectRetry, ControlDatabase
-from chargeback.store.control.lease import Lease, Owner, acquire
+from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
 from chargeback.store.facts.owner import check_owner
 from chargeback.store.facts.tables import FactTables
@@ -44,11 +44,11 @@ class TenantStore:
         ecosystem: str,
         connection_string: str,
         facts: Path,
-        patience: ConnectRetry | None = None,
+        retry: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
     ) -> Self:
         """Open the storage without touching it: nothing is created or migrated until somebody asks."""
-        control = ControlDatabase(connection_string, patience, limits, StorageOwner(tenant_id, ecosystem))
+        control = ControlDatabase(connection_string, retry, limits, StorageOwner(tenant_id, ecosystem))
         return cls(tenant_name, tenant_id, ecosystem, control, FactTables(facts))
 
     @property
@@ -67,7 +67,7 @@ class TenantStore:
         check_owner(self.facts, self.owner)
         self.control.upgrade()
 
-    def acquire(self, owner: Owner) -> Lease:
+    def acquire(self, owner: LeaseOwner) -> Lease:
         """Take the tenant's lease, with an epoch that is new to the control database and to the fact tables.
 
         Raises:
@@ -105,7 +105,7 @@ def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimi
         store.close()
 
 
-def refuse_unusable(tenants: Sequence[Tenant]) -> None:
+def require_usable_storage(tenants: Sequence[Tenant]) -> None:
     """Check the storage of tenants before they are served, all at the same time. One that cannot be reached now is only
     logged: it may be back soon.
 
@@ -126,16 +126,16 @@ def refuse_unusable(tenants: Sequence[Tenant]) -> None:
 
 def open_store(
     tenant: Tenant,
-    patience: ConnectRetry | None = None,
+    retry: ConnectRetry | None = None,
     limits: ServerLimits = USUAL_LIMITS,
 ) -> TenantStore:
-    """The storage of a configured tenant; with ``patience`` its database server is waited for."""
+    """The storage of a configured tenant; with ``retry`` its database server is waited for."""
     return TenantStore.open(
         tenant_name=tenant.name,
         tenant_id=tenant.settings.tenant_id,
         ecosystem=tenant.settings.ecosystem,
         connection_string=tenant.storage.connection_string.get_secret_value(),
         facts=tenant.storage.facts_path,
-        patience=patience,
+        retry=retry,
         limits=limits,
     )

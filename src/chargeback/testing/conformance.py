@@ -29,7 +29,7 @@ from chargeback.ecosystems.contract import (
 )
 from chargeback.ecosystems.guarded import guarded
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.values import Mistake
+from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.errors import ChargebackError
 from chargeback.model.billing import BillingLine, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day, utc_now
@@ -40,7 +40,7 @@ from chargeback.pipeline.run_context import on_days
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.settings import FOLDER
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 
@@ -113,7 +113,7 @@ def check_ecosystem(
     report = Report()
     try:
         checked = guarded(ecosystem)
-    except Mistake as mistake:
+    except InvalidValue as mistake:
         raise AssertionError(f"the plugin cannot be used: {mistake}") from None
     settings = _settings(checked, plugin_settings, folder or Path())
     present = utc_now() if today is None else start_of_day(today) + timedelta(hours=12)
@@ -288,7 +288,7 @@ class _Pipeline:
         return Tenant(TENANT, settings, location, self.ecosystem, self.settings, topic_status=status)
 
     def _once(self, tenant: Tenant, store: TenantStore) -> RunResult:
-        lease = acquire(store.control, Owner.this_process())
+        lease = acquire(store.control, LeaseOwner.this_process())
         stop, clock = StopSignal(), self.asked_by.now
         return run_tenant(tenant, store, lease, RunRequest(), stop=stop, listener=lambda _: None, clock=clock)
 

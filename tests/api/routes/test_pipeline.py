@@ -10,7 +10,7 @@ import pytest
 
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
 from chargeback.pipeline.run_messages import RunRequest
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import clear_suspension, finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
@@ -96,7 +96,7 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
         "last_result": None,
     }
     assert own_client.get(url).json() == never
-    lease = acquire(own_store.control, Owner.this_process())
+    lease = acquire(own_store.control, LeaseOwner.this_process())
     with lease.write() as connection:
         number = start_run(connection, lease.epoch)
     assert own_client.get(url).json() == never | {"is_running": True}

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from chargeback.api.routes.readiness import overall
 from chargeback.service import executor
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import KINDS, scratch_database
@@ -62,7 +62,7 @@ def test_from_nothing_to_the_end_of_a_first_run(tmp_path: Path, kind: str) -> No
         assert (first["status"], first["tenants"][0]["tables_ready"]) == ("initializing", False)
         store.control.upgrade()
         assert _readiness(store).json()["status"] == "no_data"
-        lease = acquire(store.control, Owner.this_process())
+        lease = acquire(store.control, LeaseOwner.this_process())
         with lease.write() as connection:
             number = start_run(connection, lease.epoch)
         lease.show("gathering", date(2026, 1, 1))

@@ -13,7 +13,7 @@ import pytest
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer, ServerOptions
-from chargeback.ecosystems.confluent_cloud.api import ControlPlane, Listing
+from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import SourceDataError, SourceRejected, SourceUnavailable
 from tests.ecosystems.confluent_cloud.conftest import QUICK, TODAY, settings_for
@@ -113,7 +113,7 @@ def test_paging_faults_of_the_served_organization(kind: str, server: DemoServer,
     """Endless and repeated pages end in an error."""
     server.faults.add("/iam/v2/api-keys", Fault(kind, times=None))  # type: ignore[arg-type]
     with pytest.raises(SourceDataError):
-        list(plane.pages(Listing("/iam/v2/api-keys", {}, page_size=10)))
+        list(plane.pages(ListRequest("/iam/v2/api-keys", {}, page_size=10)))
 
 
 def test_the_organization_is_asked_for_once(server: DemoServer, plane: ControlPlane) -> None:

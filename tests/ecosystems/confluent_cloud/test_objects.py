@@ -191,7 +191,7 @@ def test_a_key_is_an_identity_that_tells_owner_and_resource() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spelt", "created"),
+    ("text", "created"),
     [
         ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
         ("0001-01-01T00:00:00Z", None),
@@ -199,9 +199,9 @@ def test_a_key_is_an_identity_that_tells_owner_and_resource() -> None:
         (None, None),
     ],
 )
-def test_creation_times(spelt: str | None, created: datetime | None) -> None:
+def test_creation_times(text: str | None, created: datetime | None) -> None:
     """Nanoseconds are cut; a zero date or nonsense means unknown."""
-    assert objects.user({"id": "u-1", "metadata": {"created_at": spelt}}).created_at == created
+    assert objects.user({"id": "u-1", "metadata": {"created_at": text}}).created_at == created
 
 
 @pytest.mark.parametrize("given", [{}, {"id": None}, {"id": ""}, {"id": 7}])
@@ -222,7 +222,7 @@ def test_only_the_id_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spelt", "found"),
+    ("text", "found"),
     [
         ("sa-1", "sa-1"),
         ("User:sa-1", "sa-1"),
@@ -232,6 +232,6 @@ def test_only_the_id_is_needed() -> None:
         ("", None),
     ],
 )
-def test_principals(spelt: str, found: str | None) -> None:
+def test_principals(text: str, found: str | None) -> None:
     """A principal is known by its id in every spelling; what is no id stays as it is."""
-    assert objects.principal_id(spelt) == (found if found or not spelt else spelt)
+    assert objects.principal_id(text) == (found if found or not text else text)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from chargeback.ecosystems.constructed.bill import (
     GIB,
-    Account,
     Charge,
+    LineDefaults,
     billing_lines,
     coverage,
+    exact_text,
     for_hours,
     gather,
     gib,
     gib_hours,
     measured,
-    spell,
 )
 from chargeback.ecosystems.constructed.meter import Reading
 from chargeback.errors import SourceDataError, SourceTooLarge, SourceUnavailable
@@ -30,8 +30,8 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import total
 
 DAY = date(2026, 11, 10)
-DAILY = Account("kafka-prod", "kafka_cluster", "Production", "EUR", "daily")
-HOURLY = Account("kafka-prod", "kafka_cluster", "Production", "EUR", "hourly")
+DAILY = LineDefaults("kafka-prod", "kafka_cluster", "Production", "EUR", "daily")
+HOURLY = LineDefaults("kafka-prod", "kafka_cluster", "Production", "EUR", "hourly")
 
 
 def charge(quantity: Fraction | int, rate: str) -> Charge:
@@ -110,7 +110,7 @@ def test_hourly_lines_add_up_to_the_daily_one(quantity: Fraction, rate: Decimal)
 @given(st.fractions(min_value=0, max_value=10**6, max_denominator=10**9))
 def test_an_exact_value_is_spelt_without_loss(value: Fraction) -> None:
     """What is written down is the very number."""
-    assert Fraction(spell(value)) == value
+    assert Fraction(exact_text(value)) == value
 
 
 def test_quantities() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from chargeback.ecosystems.constructed.identities import (
     PAYER_TIERS,
-    Listing,
+    InventoryBuilder,
     list_discovered,
     list_static,
     seen_lately,
@@ -39,7 +39,7 @@ def client_of(url: str) -> PrometheusClient:
 
 def test_static_identities_are_active_on_the_resource() -> None:
     """Whom the configuration names is in the inventory with its team, and holds a grant on the resource."""
-    listing = Listing()
+    listing = InventoryBuilder()
     given = [
         {"identity_id": "alice", "identity_type": "user", "display_name": "Alice", "team": "payments"},
         {"identity_id": "batch"},
@@ -74,7 +74,7 @@ def test_who_was_seen_lately() -> None:
             "here",
             "gone",
         }
-        listing = Listing()
+        listing = InventoryBuilder()
         team = source(principal_to_team={"here": "payments"})
         list_discovered(listing, team, client, "sent_total", "principal", FixedClock())
     assert [(each.identity_id, each.metadata["team"]) for each in listing.identities] == [
@@ -89,7 +89,7 @@ def test_a_static_identity_wins_over_a_discovered_one() -> None:
     """Named by both, an identity is listed once, as the configuration describes it."""
     answer = '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"p":"a"},"values":[[1,"1"]]}]}}'
     both = source(source="both", static_identities=[{"identity_id": "a", "identity_type": "team"}])
-    listing = Listing()
+    listing = InventoryBuilder()
     with Loopback(lambda _: Answer(answer)) as server, client_of(server.url) as client:
         list_static(listing, both, "c-1")
         list_discovered(listing, both, client, "x", "p", FixedClock())
@@ -98,7 +98,7 @@ def test_a_static_identity_wins_over_a_discovered_one() -> None:
 
 def test_a_part_that_cannot_be_listed_is_a_failure() -> None:
     """A refused query leaves its type incomplete and says why; the rest is listed."""
-    listing = Listing()
+    listing = InventoryBuilder()
     with Loopback(lambda _: REFUSAL) as server, client_of(server.url) as client:
         with pytest.raises(SourceRejected):
             seen_lately(client, "x", "p", 1, FixedClock())

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.constructed.bill import Account, Charge
+from chargeback.ecosystems.constructed.bill import Charge, LineDefaults
 from chargeback.ecosystems.constructed.meter import Shares
 from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem, ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
@@ -33,7 +33,7 @@ def start(context: TenantContext, settings: ConstructedSettings) -> ConstructedG
     connections.callback(CLOSED.append, context.tenant_name)
     return ConstructedGatherer(
         connections,
-        Account.of(settings, "machine", context.currency),
+        LineDefaults.of(settings, "machine", context.currency),
         charges_of=lambda _: [Charge("machines", "MACHINE", Fraction(1), "day", parse_decimal("10"))],
         usage_of=lambda day: measured_usage(day, settings.cluster_id, {"hours": Shares({"ann": parse_decimal("1")})}),
         listing=lambda: ListedInventory(Inventory(), frozenset({"machine"})),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Lease, Owner, acquire
+from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from tests.support.databases import KINDS, control_database, scratch_database
 
 
@@ -29,4 +29,4 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Control
 @pytest.fixture
 def lease(database: ControlDatabase) -> Lease:
     """The lease of the only worker."""
-    return acquire(database, Owner.this_process())
+    return acquire(database, LeaseOwner.this_process())

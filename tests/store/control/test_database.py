@@ -217,9 +217,9 @@ def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresS
     stop = threading.Event()
     postgres.stop("fast")
     try:
-        for patience in (None, ConnectRetry(10**6, stop), ConnectRetry(0.1, threading.Event())):
+        for retry in (None, ConnectRetry(10**6, stop), ConnectRetry(0.1, threading.Event())):
             threading.Timer(0.2, stop.set).start()
-            with ControlDatabase(postgres.address, patience) as database:
+            with ControlDatabase(postgres.address, retry) as database:
                 for _ in range(3):
                     with pytest.raises(StorageError, match="cannot be used"), database.read():
                         pass

@@ -16,7 +16,7 @@ from chargeback.model.days import utc_now
 from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days, save_day
-from chargeback.store.control.lease import EXPIRY, Lease, Owner, acquire, forget_holder, is_held, resume
+from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, forget_holder, is_held, resume
 
 
 def expire(database: ControlDatabase) -> None:
@@ -28,9 +28,9 @@ def expire(database: ControlDatabase) -> None:
 def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -> None:
     """While a run is in progress nobody else begins one; when it has released the lease, the next epoch does."""
     with pytest.raises(LeaseHeld):
-        acquire(database, Owner.this_process())
+        acquire(database, LeaseOwner.this_process())
     lease.release()
-    assert acquire(database, Owner.this_process()).epoch == lease.epoch + 1
+    assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1
 
 
 def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
@@ -38,7 +38,7 @@ def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
 
     def attempt(_: int) -> int | None:
         try:
-            return acquire(database, Owner.this_process()).epoch
+            return acquire(database, LeaseOwner.this_process()).epoch
         except LeaseHeld:
             return None
 
@@ -49,7 +49,7 @@ def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
 def test_an_expired_lease_is_taken_over_and_its_owner_writes_nothing(database: ControlDatabase, lease: Lease) -> None:
     """A worker that slept through its lease is refused in every transaction."""
     expire(database)
-    successor = acquire(database, Owner.this_process())
+    successor = acquire(database, LeaseOwner.this_process())
     with pytest.raises(LeaseLost), lease.write() as connection:
         save_day(connection, date(2026, 1, 1), billing_gathered=True)
     assert lease.lost.is_set()
@@ -66,32 +66,32 @@ def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDa
     expire(database)
     lease.renew()
     with pytest.raises(LeaseHeld):
-        acquire(database, Owner.this_process())
+        acquire(database, LeaseOwner.this_process())
 
 
 def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
     """Nobody waits for the expiry of a process that is known to be gone."""
     program = "from chargeback.store.control.lease import Owner; print(Owner.this_process())"
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-    owner = Owner.parse(dead)
+    owner = LeaseOwner.parse(dead)
     assert owner is not None
     assert owner.is_alive() is False
     acquire(database, owner)
-    assert acquire(database, Owner.this_process()).epoch == 2
+    assert acquire(database, LeaseOwner.this_process()).epoch == 2
 
 
 def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> None:
     """Of a process elsewhere only its lease can be known."""
-    elsewhere = replace(Owner.this_process(), boot_id="another", pid=2**22)
+    elsewhere = replace(LeaseOwner.this_process(), boot_id="another", pid=2**22)
     assert elsewhere.is_alive() is None
     acquire(database, elsewhere)
     with pytest.raises(LeaseHeld):
-        acquire(database, Owner.this_process())
+        acquire(database, LeaseOwner.this_process())
 
 
 def test_an_owner_in_another_container_is_not_judged() -> None:
     """Containers of one host share its boot, and have processes of their own under the same numbers."""
-    own = Owner.this_process()
+    own = LeaseOwner.this_process()
     boot, _, namespace = own.boot_id.partition(" ")
     assert namespace.startswith("pid:[")
     assert replace(own, pid=2**22).is_alive() is False
@@ -100,7 +100,7 @@ def test_an_owner_in_another_container_is_not_judged() -> None:
 
 def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: Lease) -> None:
     """The child continues the same epoch under its own name; a lease that is gone cannot be continued."""
-    child = replace(Owner.this_process(), token="child")
+    child = replace(LeaseOwner.this_process(), token="child")
     continued = resume(database, child, lease.epoch)
     with database.read() as connection:
         assert connection.execute(select(schema.tenant.c.lease_owner)).scalar() == str(child)
@@ -131,13 +131,13 @@ def test_an_unreadable_owner_holds_until_it_expires() -> None:
 def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
     """Nobody renews that far ahead: unless its owner is known to live, the lease is free."""
     now = utc_now()
-    elsewhere = replace(Owner.this_process(), boot_id="another boot")
+    elsewhere = replace(LeaseOwner.this_process(), boot_id="another boot")
     assert not is_held(str(elsewhere), now + timedelta(days=1), now)
-    assert is_held(str(Owner.this_process()), now + timedelta(days=1), now)
+    assert is_held(str(LeaseOwner.this_process()), now + timedelta(days=1), now)
 
 
 def test_a_restored_database_has_no_holder(database: ControlDatabase, lease: Lease) -> None:
     """Who held the lease when the database was copied holds up nobody; epochs go on from there."""
     with database.write() as connection:
         forget_holder(connection)
-    assert acquire(database, Owner.this_process()).epoch == lease.epoch + 1
+    assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Owner, acquire
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from tests.support.databases import KINDS, control_database
@@ -34,7 +34,7 @@ def test_a_new_tenant_never_ran(database: ControlDatabase) -> None:
 
 def test_a_run_from_its_start_to_its_end(database: ControlDatabase) -> None:
     """While the lease is held a run is in progress, with its stage; then its result stays."""
-    lease = acquire(database, Owner.this_process())
+    lease = acquire(database, LeaseOwner.this_process())
     with lease.write() as connection:
         number = start_run(connection, lease.epoch)
     lease.show("calculating", date(2026, 1, 2))

@@ -11,7 +11,7 @@ from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
 from chargeback.api.problems import NotFound
-from chargeback.emitters.openmetrics import CONTENT_TYPE, Sample
+from chargeback.emitters.openmetrics import CONTENT_TYPE, GaugeSample
 from chargeback.emitters.prometheus import ENDPOINT, Exposition, exposition
 from chargeback.errors import StorageError
 from chargeback.pipeline.emit_facts import StoredSums
@@ -28,7 +28,7 @@ _TENANT_SECONDS = 8.0
 
 router = APIRouter(tags=["Metrics"])
 
-Families = Mapping[str, Sequence[Sample]]
+Families = Mapping[str, Sequence[GaugeSample]]
 
 _OPENMETRICS = {
     "description": "OpenMetrics text.",

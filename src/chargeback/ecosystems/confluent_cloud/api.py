@@ -46,7 +46,7 @@ def classify_cloud_response(reply: Reply) -> SourceError | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListRequest:
     """A question for a list: where, with which filters, how large a page, and who judges the answers.
 
     ``bucket`` names the rate limit that the question counts against.
@@ -136,7 +136,7 @@ class ControlPlane:
     def list(self, path: str, **params: str) -> Iterator[dict[str, Any]]:
         """Every object of a list, page by page. An object that appears on two pages is given once."""
         seen: set[str] = set()
-        for page in self.pages(Listing(path, params)):
+        for page in self.pages(ListRequest(path, params)):
             for each in page:
                 key = identity_of(each)
                 if key is None or key not in seen:
@@ -150,7 +150,7 @@ class ControlPlane:
             Call(path, params, classify=classify_cloud_response, limiter=self.limiter("control-plane"))
         )
 
-    def pages(self, listing: Listing) -> Iterator[Page]:
+    def pages(self, listing: ListRequest) -> Iterator[Page]:
         """The pages of a list (see :func:`read_pages`)."""
         return read_pages(self.client, listing, lambda: self.limiter(listing.bucket))
 
@@ -169,7 +169,7 @@ class ControlPlane:
             return self._regional[address, key]
 
 
-def read_pages(client: HttpClient, listing: Listing, limiter: Callable[[], RateLimiter]) -> Iterator[Page]:
+def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], RateLimiter]) -> Iterator[Page]:
     """The pages of a list: ``{"data": […] or null, "metadata": {"next": address with a page_token, or nothing}}``.
 
     ``limiter()`` gives the rate limit of the next request. Only the token is taken out of ``next``; the address is

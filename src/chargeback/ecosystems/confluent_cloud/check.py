@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
-from chargeback.ecosystems.confluent_cloud.api import ControlPlane, Listing, required
+from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest, required
 from chargeback.ecosystems.confluent_cloud.costs import COSTS
 from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, FlinkRegion
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.ecosystems.findings import CheckWarning, Question, attempt_all
+from chargeback.ecosystems.findings import Check, CheckWarning, attempt_all
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.days import ONE_DAY
 from chargeback.sources.prometheus import PrometheusClient
@@ -47,11 +47,11 @@ class Checks:
     def run(self) -> Iterator[Finding]:
         """One finding per credential, list and metric. A server that cannot be reached, or does not know its key, is
         one finding, and one that says what was not tried because of it."""
-        questions: dict[str, Question] = {"organization": self._organization}
-        questions |= {subject: partial(self._list, subject) for subject in _LISTS}
-        questions |= {"costs": self._costs}
-        questions |= {f"Flink region {key.region_id}": partial(self._flink, key) for key in self._settings.flink}
-        yield from attempt_all(questions, lambda: self._control_plane.client.given_up is not None)
+        checks: dict[str, Check] = {"organization": self._organization}
+        checks |= {subject: partial(self._list, subject) for subject in _LISTS}
+        checks |= {"costs": self._costs}
+        checks |= {f"Flink region {key.region_id}": partial(self._flink, key) for key in self._settings.flink}
+        yield from attempt_all(checks, lambda: self._control_plane.client.given_up is not None)
         yield from self._metric_findings()
         topics = topic_settings(self._settings)
         if isinstance(topics, str):
@@ -63,18 +63,18 @@ class Checks:
         )
 
     def _list(self, subject: str) -> str | CheckWarning:
-        found = self._first_page(Listing(_LISTS[subject], {}))
+        found = self._first_page(ListRequest(_LISTS[subject], {}))
         if not found and subject in _NEVER_EMPTY:
             return CheckWarning("there are none: may this key see them?")
         return f"{found} on the first page"
 
-    def _first_page(self, listing: Listing) -> int:
+    def _first_page(self, listing: ListRequest) -> int:
         return len(next(iter(self._control_plane.pages(listing))))
 
     def _costs(self) -> str | CheckWarning:
         day = self._context.today - _COSTS_ARE_COMPLETE_AFTER
         params = {"start_date": day.isoformat(), "end_date": (day + ONE_DAY).isoformat()}
-        found = self._first_page(Listing(COSTS, params, bucket="costs"))
+        found = self._first_page(ListRequest(COSTS, params, bucket="costs"))
         return f"{day}: {found} on the first page" if found else CheckWarning(f"{day}: nothing was billed")
 
     def _flink(self, key: FlinkRegion) -> str | CheckWarning:

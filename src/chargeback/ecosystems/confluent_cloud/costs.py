@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from chargeback.ecosystems.confluent_cloud.api import ControlPlane, Listing, classify_cloud_response
+from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest, classify_cloud_response
 from chargeback.ecosystems.confluent_cloud.cost_rows import CostRow, LineContext, read_row, to_line
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
@@ -84,7 +84,7 @@ class Costs:
 
     def _rows(self, window: DayRange) -> list[CostRow]:
         params = {"start_date": window.start.isoformat(), "end_date": window.end.isoformat()}
-        listing = Listing(COSTS, params, page_size=_PAGE_SIZE, classify=_classify, bucket="costs")
+        listing = ListRequest(COSTS, params, page_size=_PAGE_SIZE, classify=_classify, bucket="costs")
         return [read_row(fields) for page in self._control_plane.pages(listing) for fields in page]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from chargeback.ecosystems.confluent_cloud import objects
-from chargeback.ecosystems.confluent_cloud.api import DOMAIN, ControlPlane, Listing, optional, read_pages
+from chargeback.ecosystems.confluent_cloud.api import DOMAIN, ControlPlane, ListRequest, optional, read_pages
 from chargeback.ecosystems.confluent_cloud.settings import FlinkRegion
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.inventory import Resource
@@ -123,7 +123,9 @@ class FlinkStatements:
         """The statements of one environment in one region, as one key sees them."""
         path = STATEMENTS.format(organization=quote(organization, safe=""), environment=quote(environment, safe=""))
         client = self._control_plane.flink(self.address(key, region), key.key, key.secret.get_secret_value())
-        pages = read_pages(client, Listing(path, {}, classify=_classify), lambda: self._control_plane.limiter("flink"))
+        pages = read_pages(
+            client, ListRequest(path, {}, classify=_classify), lambda: self._control_plane.limiter("flink")
+        )
         return [objects.flink_statement(each, environment) for page in pages for each in page]
 
 

@@ -246,7 +246,7 @@ def grants(each: Object) -> Iterator[Grant]:
             yield Grant(key, resource_id, owner, _instant(each, "created_at"), _instant(each, "deleted_at"))
 
 
-def principal_id(spelt: str | None) -> str | None:
+def principal_id(text: str | None) -> str | None:
     """The identity that a principal names: an id, ``User:sa-…``, or the end of a CRN; else the text itself.
 
     >>> principal_id("crn://confluent.cloud/organization=o/identity-provider=op-1/identity-pool=pool-7")
@@ -254,10 +254,10 @@ def principal_id(spelt: str | None) -> str | None:
     >>> principal_id("User:sa-123"), principal_id("u-9"), principal_id("alice")
     ('sa-123', 'u-9', 'alice')
     """
-    if not spelt:
+    if not text:
         return None
-    match = _PRINCIPAL.search(spelt)
-    return match[1] if match else spelt
+    match = _PRINCIPAL.search(text)
+    return match[1] if match else text
 
 
 def _key_resources(each: Object) -> list[tuple[str, str | None]]:
@@ -305,11 +305,11 @@ def _identity(
 
 
 def _instant(each: Object, name: str, *, of: str = "metadata") -> datetime | None:
-    spelt = optional(each, of, name)
-    if spelt is None:
+    text = optional(each, of, name)
+    if text is None:
         return None
     try:
-        instant = parse_instant(spelt)
+        instant = parse_instant(text)
     except (ValueError, OverflowError):
         return None
     return instant if instant.year >= _FIRST_YEAR else None

@@ -65,8 +65,8 @@ class TopicSettings(Settings):
         follow the bytes in alone.
         """
         methods = dict(TOPIC_METHODS)
-        for spelt, method in self.cost_mapping_overrides.items():
-            name = aliases.get(spelt, spelt)
+        for text, method in self.cost_mapping_overrides.items():
+            name = aliases.get(text, text)
             if method == DISABLED:
                 methods.pop(name, None)
             elif name not in methods or methods[name].method != method:

@@ -20,7 +20,7 @@ from chargeback.ecosystems.contract import MeasuredUsage
 from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
 from chargeback.model.inventory import UNALLOCATED, Inventory, alive_during
 from chargeback.model.usage import QUANTITY_PLACES, USAGE
-from chargeback.sources.windows import Group, Measured, Template, WindowSums
+from chargeback.sources.windows import Group, GroupTotals, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
 #: The same as it is kept: by statement. Whose a statement is, the inventory tells when a day is calculated.
@@ -95,7 +95,7 @@ class UsageQueries:
         }
         return MeasuredUsage(usage_table(day, kept), dropped + retained.dropped)
 
-    def _total(self, name: str, metric: str, by: Sequence[str], day: date) -> Measured:
+    def _total(self, name: str, metric: str, by: Sequence[str], day: date) -> GroupTotals:
         return self._sums.sums(name, total_over(metric, by), by, _window(day))
 
 

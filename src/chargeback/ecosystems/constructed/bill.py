@@ -41,7 +41,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class LineDefaults:
     """What every line of a tenant has in common."""
 
     resource_id: str
@@ -51,7 +51,7 @@ class Account:
     granularity: str
 
     @classmethod
-    def of(cls, settings: ConstructedSettings, resource_type: str, currency: str) -> Account:
+    def of(cls, settings: ConstructedSettings, resource_type: str, currency: str) -> LineDefaults:
         """The account of the one resource that everything is billed for."""
         return cls(
             resource_id=settings.cluster_id,
@@ -98,7 +98,9 @@ def coverage(reading: Reading) -> str | None:
     return partly_measured(reading.steps, reading.expected)
 
 
-def gather(days: DayRange, charges: Callable[[date], Sequence[Charge]], account: Account) -> Iterator[GatheredDay]:
+def gather(
+    days: DayRange, charges: Callable[[date], Sequence[Charge]], defaults: LineDefaults
+) -> Iterator[GatheredDay]:
     """The bill of each day. A day that cannot be measured, or not be trusted, is that day's error.
 
     Raises:
@@ -106,14 +108,14 @@ def gather(days: DayRange, charges: Callable[[date], Sequence[Charge]], account:
     """
     for day in days:
         try:
-            lines = [line for charge in charges(day) for line in billing_lines(charge, account, day)]
+            lines = [line for charge in charges(day) for line in billing_lines(charge, defaults, day)]
         except (SourceDataError, SourcePartial, SourceTooLarge) as error:
             yield GatheredDay(day, error=str(error))
         else:
             yield GatheredDay(day, lines)
 
 
-def billing_lines(charge: Charge, account: Account, day: date) -> list[BillingLine]:
+def billing_lines(charge: Charge, defaults: LineDefaults, day: date) -> list[BillingLine]:
     """The line of a charge, or its 24 hourly ones.
 
     Raises:
@@ -122,8 +124,8 @@ def billing_lines(charge: Charge, account: Account, day: date) -> list[BillingLi
     exact_cost = charge.quantity * Fraction(charge.rate)
     cost, quantity = _units(exact_cost), _units(charge.quantity)
     exact = (("total_cost", exact_cost, cost), ("quantity", charge.quantity, quantity))
-    original = ";".join(f"{name}={spell(value)}" for name, value, units in exact if value * _ONE != units) or None
-    if account.granularity == "hourly":
+    original = ";".join(f"{name}={exact_text(value)}" for name, value, units in exact if value * _ONE != units) or None
+    if defaults.granularity == "hourly":
         parts = list(enumerate(zip(_hourly(cost), _hourly(quantity), strict=True)))
     else:
         parts = [(0, (cost, quantity))]
@@ -131,17 +133,17 @@ def billing_lines(charge: Charge, account: Account, day: date) -> list[BillingLi
         BillingLine(
             day=day,
             timestamp=start_of_day(day) + timedelta(hours=hour),
-            resource_id=account.resource_id,
-            resource_type=account.resource_type,
-            resource_name=account.resource_name,
+            resource_id=defaults.resource_id,
+            resource_type=defaults.resource_type,
+            resource_name=defaults.resource_name,
             product_category=charge.product_category,
             product_type=charge.product_type,
             quantity=from_units(its_quantity),
             unit=charge.unit,
             unit_price=to_amount(charge.rate),
             total_cost=from_units(its_cost),
-            currency=account.currency,
-            granularity=account.granularity,
+            currency=defaults.currency,
+            granularity=defaults.granularity,
             description=charge.description,
             original_text=original,
         )
@@ -149,7 +151,7 @@ def billing_lines(charge: Charge, account: Account, day: date) -> list[BillingLi
     ]
 
 
-def spell(value: Fraction) -> str:
+def exact_text(value: Fraction) -> str:
     """A fraction without loss: as a decimal where that ends, else as ``numerator/denominator``.
 
     >>> spell(Fraction(1, 8)), spell(Fraction(1, 3))

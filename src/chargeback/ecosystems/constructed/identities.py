@@ -22,7 +22,7 @@ _LOOKBACK = timedelta(minutes=5)
 
 
 @dataclass
-class Listing:
+class InventoryBuilder:
     """What is being listed. A part that cannot be had is a failure of its types, not an exception."""
 
     resources: list[Resource] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Listing:
         return ListedInventory(inventory, complete, partial, dict(self.failures), frozenset(required))
 
 
-def list_static(listing: Listing, source: IdentitySource, resource_id: str) -> None:
+def list_static(listing: InventoryBuilder, source: IdentitySource, resource_id: str) -> None:
     """The identities that the configuration names. Each is active on the resource: that is what it is listed for."""
     for each in source.static_identities:
         team = each.team or source.team_of(each.identity_id)
@@ -64,7 +64,7 @@ def list_static(listing: Listing, source: IdentitySource, resource_id: str) -> N
 
 
 def list_discovered(
-    listing: Listing, source: IdentitySource, client: PrometheusClient, query: str, label: str, now: Clock
+    listing: InventoryBuilder, source: IdentitySource, client: PrometheusClient, query: str, label: str, now: Clock
 ) -> None:
     """The identities that ``query`` named within the last ``discovery_window_hours`` before ``now``. Who was
     silent for so long is not gone for that."""

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.constructed.bill import Account, Charge, gather
+from chargeback.ecosystems.constructed.bill import Charge, LineDefaults, gather
 from chargeback.ecosystems.constructed.identities import PAYER_TIERS
 from chargeback.ecosystems.constructed.settings import PRINCIPAL, ConstructedSettings
 from chargeback.ecosystems.constructed.usage import measured_usage
@@ -31,7 +31,7 @@ class ConstructedGatherer:
     """
 
     connections: ExitStack
-    account: Account
+    defaults: LineDefaults
     charges_of: Callable[[date], Sequence[Charge]]
     usage_of: Callable[[date], MeasuredUsage]
     listing: Callable[[], ListedInventory]
@@ -47,7 +47,7 @@ class ConstructedGatherer:
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
         """See :func:`.bill.gather`."""
-        return gather(days, self.charges_of, self.account)
+        return gather(days, self.charges_of, self.defaults)
 
     def inventory(self) -> ListedInventory:
         """The one resource, what it consists of, and who uses it."""

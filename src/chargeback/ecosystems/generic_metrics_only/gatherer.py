@@ -8,9 +8,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from chargeback.ecosystems.constructed.bill import Account
+from chargeback.ecosystems.constructed.bill import LineDefaults
 from chargeback.ecosystems.constructed.check import range_warning, series_of
-from chargeback.ecosystems.constructed.identities import Listing, list_discovered, list_static, seen_lately
+from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, seen_lately
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.promql import with_step
@@ -39,7 +39,7 @@ def open_system(context: TenantContext, settings: GenericMetricsSettings) -> Con
     system = System(settings, client, context.now)
     return ConstructedGatherer(
         connections,
-        Account.of(settings, SYSTEM, context.currency),
+        LineDefaults.of(settings, SYSTEM, context.currency),
         charges_of=measuring.charges,
         usage_of=measuring.usage,
         listing=system.inventory,
@@ -58,7 +58,7 @@ class System:
 
     def inventory(self) -> ListedInventory:
         """The one resource, and who uses it."""
-        settings, listing = self._settings, Listing()
+        settings, listing = self._settings, InventoryBuilder()
         source = settings.identity_source
         name = settings.display_name or settings.cluster_id
         listing.resources.append(Resource(settings.cluster_id, SYSTEM, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import timedelta
 
-from chargeback.ecosystems.constructed.bill import Account
+from chargeback.ecosystems.constructed.bill import LineDefaults
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
@@ -16,7 +16,7 @@ from chargeback.ecosystems.self_managed_kafka.inventory import KAFKA_CLUSTER, Cl
 from chargeback.ecosystems.self_managed_kafka.policies import tenant_catalogue
 from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
 from chargeback.ecosystems.self_managed_kafka.usage import ClusterUsage
-from chargeback.sources.kafka_admin import AWAITED_SECONDS, PATIENCE_SECONDS, KafkaAdmin
+from chargeback.sources.kafka_admin import INTERACTIVE_TIMEOUT_SECONDS, TIMEOUT_SECONDS, KafkaAdmin
 from chargeback.sources.prometheus import PrometheusClient
 
 
@@ -31,7 +31,7 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
     admin = _admin(context, settings.resource_source)
     return ConstructedGatherer(
         connections,
-        Account.of(settings, KAFKA_CLUSTER, context.currency),
+        LineDefaults.of(settings, KAFKA_CLUSTER, context.currency),
         charges_of=DailyCharges(settings, metrics, meter).of,
         usage_of=ClusterUsage(settings, metrics, meter, tenant_catalogue(settings).measures).of,
         listing=ClusterInventory(settings, metrics, client, admin, context.now).gather,
@@ -43,5 +43,5 @@ def _admin(context: TenantContext, source: ResourceSource) -> KafkaAdmin | None:
     """The cluster's admin API, where it lists brokers and topics; a person who waits is not kept for long."""
     if source.source != "admin_api":
         return None
-    patience = AWAITED_SECONDS if context.is_awaited else PATIENCE_SECONDS
-    return KafkaAdmin(connection(source), stop=context.stop, patience_seconds=patience)
+    timeout = INTERACTIVE_TIMEOUT_SECONDS if context.is_awaited else TIMEOUT_SECONDS
+    return KafkaAdmin(connection(source), stop=context.stop, timeout_seconds=timeout)

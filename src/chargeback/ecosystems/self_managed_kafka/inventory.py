@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from chargeback.ecosystems.constructed.identities import Listing, list_discovered, list_static
+from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
 from chargeback.model.days import Clock
@@ -38,7 +38,7 @@ class ClusterInventory:
 
     def gather(self) -> ListedInventory:
         """Everything there is now. Brokers and topics that cannot be listed stay as they were known."""
-        settings, listing = self._settings, Listing()
+        settings, listing = self._settings, InventoryBuilder()
         listing.resources.append(self._cluster())
         listing.complete.add(KAFKA_CLUSTER)
         listing.attempt([KAFKA_BROKER, KAFKA_TOPIC], lambda: self._parts(listing))
@@ -56,13 +56,13 @@ class ClusterInventory:
         metadata = {"region": settings.region, "broker_count": settings.broker_count}
         return Resource(self._cluster_id, KAFKA_CLUSTER, name, metadata=metadata)
 
-    def _parts(self, listing: Listing) -> None:
+    def _parts(self, listing: InventoryBuilder) -> None:
         if self._admin is None:
             self._by_metrics(listing)
         else:
             self._by_admin(listing, self._admin)
 
-    def _by_metrics(self, listing: Listing) -> None:
+    def _by_metrics(self, listing: InventoryBuilder) -> None:
         hours = f"{self._settings.identity_source.discovery_window_hours}h"
         labels = self._settings.label_names
         brokers = self._values(self._metrics.brokers(hours), labels.broker)
@@ -74,7 +74,7 @@ class ClusterInventory:
         found = (sample.labels.get(label) for sample in self._client.instant(query, self._now()))
         return sorted({name for name in found if name})
 
-    def _by_admin(self, listing: Listing, admin: KafkaAdmin) -> None:
+    def _by_admin(self, listing: InventoryBuilder, admin: KafkaAdmin) -> None:
         described = admin.describe()
         listing.resources += [
             self._part(KAFKA_BROKER, "broker", str(broker.id), host=broker.host, port=broker.port)

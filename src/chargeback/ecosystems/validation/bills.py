@@ -11,7 +11,7 @@ from typing import Any, Final
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.ecosystems.validation.values import (
     RESERVED_IDS,
-    Mistake,
+    InvalidValue,
     amount_in,
     day_in,
     expect,
@@ -70,7 +70,7 @@ def days_in(answers: Iterable[object], days: DayRange, currency: str, asked: str
         try:
             gathered = expect(GatheredDay, answer, f"answer {number}")
             day = day_in(gathered.day, f"day of answer {number}")
-        except Mistake as mistake:
+        except InvalidValue as mistake:
             stray = stray or str(mistake)
             continue
         if day not in days:
@@ -84,7 +84,7 @@ def days_in(answers: Iterable[object], days: DayRange, currency: str, asked: str
         if day not in seen:
             yield GatheredDay(day, error=f"{asked}: the day was not answered{f' ({stray})' if stray else ''}")
     if stray is not None:
-        raise Mistake(stray)
+        raise InvalidValue(stray)
 
 
 def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
@@ -96,9 +96,9 @@ def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
         for place, line in records_in(BillingLine, gathered.lines, "lines", "line"):
             try:
                 lines.append(line_in(line, gathered.day, currency))
-            except Mistake as mistake:
-                raise Mistake(f"{place}: {mistake}") from None
-    except Mistake as mistake:
+            except InvalidValue as mistake:
+                raise InvalidValue(f"{place}: {mistake}") from None
+    except InvalidValue as mistake:
         return GatheredDay(gathered.day, error=f"{asked}: {mistake}")
     return GatheredDay(gathered.day, lines)
 
@@ -106,16 +106,16 @@ def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
 def line_in(line: BillingLine, day: date, currency: str) -> BillingLine:
     """Return a line of the bill of ``day``, in the tenant's ``currency``."""
     if day_in(line.day, "day") != day:
-        raise Mistake(f"day should be {day}, the day that it is answered for, not {line.day}")
+        raise InvalidValue(f"day should be {day}, the day that it is answered for, not {line.day}")
     if instant_in(line.timestamp, "timestamp").astimezone(UTC).date() != day:
-        raise Mistake(f"timestamp should lie within {day} UTC, not at {line.timestamp.isoformat()}")
+        raise InvalidValue(f"timestamp should lie within {day} UTC, not at {line.timestamp.isoformat()}")
     amount_in(line.total_cost, "total_cost")
     for name in _AMOUNTS:
         value = getattr(line, name)
         if value is not None:
             amount_in(value, name)
     if line.currency != currency:
-        raise Mistake(f"currency should be {currency}, the tenant's, not {quote(line.currency)}")
+        raise InvalidValue(f"currency should be {currency}, the tenant's, not {quote(line.currency)}")
     if _is_plain(line):
         return line
     changes: dict[str, Any] = {}

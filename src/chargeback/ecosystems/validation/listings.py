@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from chargeback.ecosystems.validation.values import (
-    Mistake,
+    InvalidValue,
     expect,
     id_in,
     mapping_in,
@@ -80,12 +80,12 @@ def _records(
         for name, check in checks.items():
             try:
                 checked = check(getattr(record, name), name)
-            except Mistake as mistake:
-                raise Mistake(f"{place}{_called(as_given)}: {mistake}") from None
+            except InvalidValue as mistake:
+                raise InvalidValue(f"{place}{_called(as_given)}: {mistake}") from None
             if checked is not getattr(record, name) and checked != getattr(record, name):
                 changes[name] = checked
         if as_given in given:
-            raise Mistake(
+            raise InvalidValue(
                 f"{place}{_called(as_given)}: its {' and '.join(key)} was listed before; list each {word} once"
             )
         given.add(as_given)
@@ -103,17 +103,17 @@ def _check_types(inventory: Inventory, sets: dict[str, Iterable[str]]) -> None:
     resource_types = {each.resource_type for each in inventory.resources}
     identity_types = {each.identity_type for each in inventory.identities}
     for name in sorted(resource_types & identity_types):
-        raise Mistake(f"{name!r} is both a resource type and an identity type; types share one list of names")
+        raise InvalidValue(f"{name!r} is both a resource type and an identity type; types share one list of names")
     for reserved in (GRANT, SYSTEM_IDENTITY):
         if reserved in resource_types | identity_types:
-            raise Mistake(f"{reserved!r} is reserved; call the type something else")
+            raise InvalidValue(f"{reserved!r} is reserved; call the type something else")
     for first, second in (("complete", "partial"), ("complete", "failures"), ("partial", "failures")):
         for name in sorted(set(sets[first]) & set(sets[second])):
-            raise Mistake(f"{name!r} stands in both {first} and {second}; a listing is one of them")
+            raise InvalidValue(f"{name!r} stands in both {first} and {second}; a listing is one of them")
     named = set().union(*sets.values())
     for name in _listed_types(inventory):
         if name not in named:
-            raise Mistake(
+            raise InvalidValue(
                 f"{name!r} was listed, but stands in none of complete, partial and failures: it would be ignored"
             )
 

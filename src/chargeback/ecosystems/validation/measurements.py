@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.ecosystems.contract import MeasuredUsage
-from chargeback.ecosystems.validation.values import Mistake, count_in, expect
+from chargeback.ecosystems.validation.values import InvalidValue, count_in, expect
 from chargeback.model.texts import LONGEST_ID, LONGEST_TOPIC, clean_column
 from chargeback.model.topics import EXISTED
 from chargeback.model.usage import QUANTITY, QUANTITY_LIMIT, USAGE
@@ -27,7 +27,7 @@ def topics_in(answer: object, day: date) -> MeasuredUsage:
     """Return what was measured of topics on ``day``."""
     measured = _measured(answer, day, longest_subject=LONGEST_TOPIC)
     if pc.any(pc.equal(measured.table["measure"], EXISTED)).as_py():
-        raise Mistake(f"measure should not be {EXISTED!r}, which is reserved")
+        raise InvalidValue(f"measure should not be {EXISTED!r}, which is reserved")
     return measured
 
 
@@ -57,14 +57,14 @@ def _with_schema(table: pa.Table) -> pa.Table:
     extra = sorted(set(table.column_names) - set(USAGE.names))
     if missing or extra or table.num_columns != len(USAGE):
         what = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(extra) or 'a column twice'} too much"
-        raise Mistake(f"table should have the columns {', '.join(USAGE.names)}; it {what}")
+        raise InvalidValue(f"table should have the columns {', '.join(USAGE.names)}; it {what}")
     for field in USAGE:
         column = table[field.name]
         if column.type != field.type:
-            raise Mistake(f"column {field.name} of the table should be {field.type}, not {column.type}")
+            raise InvalidValue(f"column {field.name} of the table should be {field.type}, not {column.type}")
         if column.null_count:
             row = pc.index(pc.is_null(column), True).as_py() + 1
-            raise Mistake(f"row {row}: {field.name} should not be null")
+            raise InvalidValue(f"row {row}: {field.name} should not be null")
     return pa.table([table[name] for name in USAGE.names], schema=USAGE)
 
 
@@ -81,7 +81,7 @@ def _check_none(table: pa.Table, wrong: pa.ChunkedArray, expected: str, *, shown
     position = pc.index(wrong, True).as_py()
     if position >= 0:
         found = f", not {table[shown][position].as_py()}" if shown else ""
-        raise Mistake(f"row {position + 1}: {expected}{found}")
+        raise InvalidValue(f"row {position + 1}: {expected}{found}")
 
 
 def _check_once(table: pa.Table) -> None:
@@ -89,7 +89,7 @@ def _check_once(table: pa.Table) -> None:
     if counted.num_rows != table.num_rows:
         twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()[0]
         spelt = ", ".join(f"{name} {twice[name][:60]!r}" for name in _KEY)
-        raise Mistake(f"{twice['count_all']} rows have {spelt}; add them up to one")
+        raise InvalidValue(f"{twice['count_all']} rows have {spelt}; add them up to one")
 
 
 def _added_up(table: pa.Table) -> pa.Table:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.contract import Capabilities, Finding
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.values import Mistake, count_in, expect, names_in, quote, text_in, type_in
+from chargeback.ecosystems.validation.values import InvalidValue, count_in, expect, names_in, quote, text_in, type_in
 
 PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
 GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
@@ -18,19 +18,19 @@ def check_plugin(plugin: Any) -> None:
     """Check that ``plugin`` has all that :class:`chargeback.ecosystems.contract.Ecosystem` names."""
     missing = [part for part in PARTS if not hasattr(plugin, part)]
     if missing:
-        raise Mistake(f"it lacks {', '.join(missing)}")
+        raise InvalidValue(f"it lacks {', '.join(missing)}")
     if not isinstance(plugin.name, str) or not plugin.name:
-        raise Mistake("it has no name")
+        raise InvalidValue("it has no name")
     model = plugin.settings_model
     if not (isinstance(model, type) and issubclass(model, PluginSettings)):
-        raise Mistake("its settings_model does not extend chargeback.ecosystems.settings.PluginSettings")
+        raise InvalidValue("its settings_model does not extend chargeback.ecosystems.settings.PluginSettings")
     capabilities = expect(Capabilities, plugin.capabilities, "capabilities")
     _check_capabilities(capabilities)
     expect(PolicyCatalogue, plugin.catalogue, "catalogue")
     methods = ("tenant_catalogue", "open", *(TOPIC_PARTS if capabilities.topic_overlay else ()))
     for name in methods:
         if not callable(getattr(plugin, name, None)):
-            raise Mistake(f"{name} should be a method")
+            raise InvalidValue(f"{name} should be a method")
 
 
 def _check_capabilities(capabilities: Capabilities) -> None:
@@ -47,7 +47,9 @@ def check_gatherer(gatherer: Any) -> None:
     """Check that what ``open`` gave can be asked everything."""
     missing = [name for name in GATHERER_PARTS if not callable(getattr(gatherer, name, None))]
     if missing:
-        raise Mistake(f"the with-block should give a gatherer; {quote(gatherer)} has no method {', '.join(missing)}")
+        raise InvalidValue(
+            f"the with-block should give a gatherer; {quote(gatherer)} has no method {', '.join(missing)}"
+        )
 
 
 def finding_in(answer: object) -> Finding:

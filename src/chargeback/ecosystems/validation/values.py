@@ -19,7 +19,7 @@ RESERVED_IDS: Final = frozenset({UNALLOCATED, EVERYTHING})
 _T = TypeVar("_T")
 
 
-class Mistake(Exception):
+class InvalidValue(Exception):
     """What is wrong with an answer: a place in it, and what is expected there."""
 
 
@@ -37,17 +37,17 @@ def quote(value: object) -> str:
 def expect(kind: type[_T], value: object, where: str) -> _T:
     """Return ``value`` if it is an instance of ``kind``."""
     if not isinstance(value, kind):
-        raise Mistake(f"{where} should be {_article(kind.__name__)}, not {quote(value)}")
+        raise InvalidValue(f"{where} should be {_article(kind.__name__)}, not {quote(value)}")
     return value
 
 
 def text_in(value: object, where: str, longest: int = LONGEST_TEXT) -> str:
     """Return a text that says something, cleaned and cut."""
     if not isinstance(value, str):
-        raise Mistake(f"{where} should be a str, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a str, not {quote(value)}")
     cleaned = clean_text(value)[:longest]
     if not cleaned or cleaned.isspace():
-        raise Mistake(f"{where} should not be empty")
+        raise InvalidValue(f"{where} should not be empty")
     return cleaned
 
 
@@ -56,17 +56,17 @@ def optional_text(value: object, where: str, longest: int = LONGEST_TEXT) -> str
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise Mistake(f"{where} should be a str or None, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a str or None, not {quote(value)}")
     return clean_text(value)[:longest] or None
 
 
 def id_in(value: object, where: str, longest: int = LONGEST_ID) -> str:
     """Return an id, cleaned, with at most ``longest`` characters."""
     if not isinstance(value, str):
-        raise Mistake(f"{where} should be a str, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a str, not {quote(value)}")
     cleaned = clean_id(value, longest)
     if not cleaned or cleaned.isspace():
-        raise Mistake(f"{where} should not be empty")
+        raise InvalidValue(f"{where} should not be empty")
     return cleaned
 
 
@@ -81,7 +81,7 @@ def own_id(value: object, where: str) -> str:
     """Return the id of a resource or an identity: none that the service uses for itself."""
     cleaned = id_in(value, where)
     if cleaned in RESERVED_IDS:
-        raise Mistake(f"{where} should not be {cleaned!r}, which is reserved")
+        raise InvalidValue(f"{where} should not be {cleaned!r}, which is reserved")
     return cleaned
 
 
@@ -89,25 +89,25 @@ def type_in(value: object, where: str) -> str:
     """Return a resource type or an identity type: a short name that the service does not use for itself."""
     cleaned = text_in(value, where, LONGEST_TYPE + 1)
     if len(cleaned) > LONGEST_TYPE:
-        raise Mistake(f"{where} should have at most {LONGEST_TYPE} characters")
+        raise InvalidValue(f"{where} should have at most {LONGEST_TYPE} characters")
     if cleaned == SYSTEM_IDENTITY:
-        raise Mistake(f"{where} should not be {SYSTEM_IDENTITY!r}, which is reserved")
+        raise InvalidValue(f"{where} should not be {SYSTEM_IDENTITY!r}, which is reserved")
     return cleaned
 
 
 def day_in(value: object, where: str) -> date:
     """Return a date that is no datetime."""
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise Mistake(f"{where} should be a date, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a date, not {quote(value)}")
     return value
 
 
 def instant_in(value: object, where: str) -> datetime:
     """Return a datetime that knows its time zone."""
     if not isinstance(value, datetime):
-        raise Mistake(f"{where} should be a datetime, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a datetime, not {quote(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
-        raise Mistake(f"{where} should have a time zone, such as UTC; {value.isoformat()} has none")
+        raise InvalidValue(f"{where} should have a time zone, such as UTC; {value.isoformat()} has none")
     return value
 
 
@@ -119,15 +119,15 @@ def optional_instant(value: object, where: str) -> datetime | None:
 def amount_in(value: object, where: str) -> Decimal:
     """Return an amount: a finite Decimal of at most twelve places that fits."""
     if not isinstance(value, Decimal):
-        raise Mistake(f"{where} should be a Decimal, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a Decimal, not {quote(value)}")
     if not value.is_finite():
-        raise Mistake(f"{where} should be a finite number, not {value}")
+        raise InvalidValue(f"{where} should be a finite number, not {value}")
     try:
         if is_exact(value):
             return value
     except ValueError:
-        raise Mistake(f"{where} does not fit DECIMAL({PRECISION},{PLACES})") from None
-    raise Mistake(
+        raise InvalidValue(f"{where} does not fit DECIMAL({PRECISION},{PLACES})") from None
+    raise InvalidValue(
         f"{where} has more than {PLACES} decimal places; round it with chargeback.model.money.to_amount, "
         f"which gives {to_amount(value)}"
     )
@@ -136,16 +136,16 @@ def amount_in(value: object, where: str) -> Decimal:
 def count_in(value: object, where: str, least: int = 0) -> int:
     """Return a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Mistake(f"{where} should be an int, not {quote(value)}")
+        raise InvalidValue(f"{where} should be an int, not {quote(value)}")
     if value < least:
-        raise Mistake(f"{where} should be at least {least}, not {value}")
+        raise InvalidValue(f"{where} should be at least {least}, not {value}")
     return value
 
 
 def records_in(kind: type[_T], value: object, where: str, word: str) -> Iterator[tuple[str, _T]]:
     """Return each record of a list or tuple with its place in words, such as ``resource 3``."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-        raise Mistake(f"{where} should be a list or a tuple, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a list or a tuple, not {quote(value)}")
     for number, each in enumerate(value, start=1):
         place = f"{word} {number}"
         yield place, expect(kind, each, place)
@@ -154,14 +154,14 @@ def records_in(kind: type[_T], value: object, where: str, word: str) -> Iterator
 def names_in(value: object, where: str) -> frozenset[str]:
     """Return a set of names."""
     if isinstance(value, str) or not isinstance(value, Set):
-        raise Mistake(f"{where} should be a set of names, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a set of names, not {quote(value)}")
     return frozenset(text_in(each, f"a name in {where}", LONGEST_TYPE) for each in value)
 
 
 def mapping_in(value: object, where: str) -> Mapping[Any, Any]:
     """Return a mapping."""
     if not isinstance(value, Mapping):
-        raise Mistake(f"{where} should be a dict, not {quote(value)}")
+        raise InvalidValue(f"{where} should be a dict, not {quote(value)}")
     return value
 
 
@@ -175,7 +175,7 @@ def metadata_in(value: object, where: str) -> Metadata:
         elif each is None or isinstance(each, int):
             cleaned[name] = each
         else:
-            raise Mistake(f"{where}[{name!r}] should be a str, an int, a bool or None, not {quote(each)}")
+            raise InvalidValue(f"{where}[{name!r}] should be a str, an int, a bool or None, not {quote(each)}")
     return cleaned
 
 

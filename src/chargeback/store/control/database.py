@@ -97,7 +97,7 @@ class ControlDatabase:
     Nothing is read from or written to a database that is not at this code's revision, or that is another tenant's than
     the ``owner`` (without one, that is not asked).
 
-    ``limits`` say how long a server may keep us waiting. With ``patience`` one that does not answer is waited for,
+    ``limits`` say how long a server may keep us waiting. With ``retry`` one that does not answer is waited for,
     once, before a transaction begins. A transaction that was cut off in its middle is never repeated: whoever made it
     knows whether it may be.
     """
@@ -105,7 +105,7 @@ class ControlDatabase:
     def __init__(
         self,
         connection_string: str,
-        patience: ConnectRetry | None = None,
+        retry: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
         owner: StorageOwner | None = None,
     ) -> None:
@@ -115,7 +115,7 @@ class ControlDatabase:
         self._looked_at = 0.0
         self._writer = self._engine.execution_options(begin_mode="IMMEDIATE") if self.is_sqlite else self._engine
         self._durable_writer = self._writer.execution_options(is_durable=True)
-        self._patience = None if self.is_sqlite else patience
+        self._retry = None if self.is_sqlite else retry
         self._file = Path(self._engine.url.database) if self.is_sqlite and self._engine.url.database else None
 
     @property
@@ -213,19 +213,19 @@ class ControlDatabase:
 
     def _connected(self, engine: Engine) -> Connection:
         """A connection in which nothing has happened yet."""
-        if self._patience is None:
+        if self._retry is None:
             return engine.connect()
         retrying = Retrying(
             retry=retry_if_exception_type(OperationalError),
-            stop=stop_after_delay(self._patience.seconds) | stop_when_event_set(self._patience.stop),
+            stop=stop_after_delay(self._retry.seconds) | stop_when_event_set(self._retry.stop),
             wait=wait_random_exponential(multiplier=0.1, max=2),
-            sleep=sleep_using_event(self._patience.stop),
+            sleep=sleep_using_event(self._retry.stop),
             reraise=True,
         )
         try:
             return retrying(engine.connect)
         except OperationalError:
-            self._patience = None  # it was in vain: whoever goes on without the database shall come to an end soon
+            self._retry = None  # it was in vain: whoever goes on without the database shall come to an end soon
             raise
 
     @contextmanager

@@ -25,7 +25,7 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _RecordKind:
     """How one kind of record is kept: its table, the columns that identify a row, and the column of its type."""
 
     table: Table
@@ -39,9 +39,9 @@ class _Kind:
         return str(row[self.type_column]) if self.type_column else GRANT
 
 
-_RESOURCES = _Kind(resources, ("resource_id",), "resource_type")
-_IDENTITIES = _Kind(identities, ("identity_id",), "identity_type")
-_GRANTS = _Kind(grants, ("grant_id", "resource_id"), None)
+_RESOURCES = _RecordKind(resources, ("resource_id",), "resource_type")
+_IDENTITIES = _RecordKind(identities, ("identity_id",), "identity_type")
+_GRANTS = _RecordKind(grants, ("grant_id", "resource_id"), None)
 
 
 def merge_listing(
@@ -54,7 +54,7 @@ def merge_listing(
     row (−1: never).
     """
     inventory = listed.inventory
-    batches: Sequence[tuple[_Kind, list[_Row]]] = (
+    batches: Sequence[tuple[_RecordKind, list[_Row]]] = (
         (_RESOURCES, [_resource_row(resource) for resource in inventory.resources]),
         (_IDENTITIES, [_identity_row(identity) for identity in inventory.identities]),
         (_GRANTS, [_grant_row(grant) for grant in inventory.grants]),
@@ -68,10 +68,10 @@ def merge_listing(
     for kind, rows in batches:
         changes = [row for row in rows if kind.type_of(row) in changing]
         _merge(connection, kind, changes, deletable, now)
-        _see(connection, kind, changes, listed.complete, now)
+        _mark_seen(connection, kind, changes, listed.complete, now)
 
 
-def _merge(connection: Connection, kind: _Kind, rows: list[_Row], deletable: set[str], now: datetime) -> None:
+def _merge(connection: Connection, kind: _RecordKind, rows: list[_Row], deletable: set[str], now: datetime) -> None:
     known = {kind.key(row): row for row in (found._asdict() for found in connection.execute(select(kind.table)))}
     new: dict[tuple[Any, ...], _Row] = {}
     changed: dict[tuple[Any, ...], _Row] = {}
@@ -92,12 +92,12 @@ def _merge(connection: Connection, kind: _Kind, rows: list[_Row], deletable: set
     _update(connection, kind, changed.values())
 
 
-def _insert(connection: Connection, kind: _Kind, rows: Iterable[_Row]) -> None:
+def _insert(connection: Connection, kind: _RecordKind, rows: Iterable[_Row]) -> None:
     if batch := list(rows):
         connection.execute(insert(kind.table), batch)
 
 
-def _update(connection: Connection, kind: _Kind, rows: Iterable[_Row]) -> None:
+def _update(connection: Connection, kind: _RecordKind, rows: Iterable[_Row]) -> None:
     batch = [{**row, **{f"key_{name}": row[name] for name in kind.keys}} for row in rows]
     if not batch:
         return
@@ -110,7 +110,9 @@ def _update(connection: Connection, kind: _Kind, rows: Iterable[_Row]) -> None:
     connection.execute(statement, [{k: v for k, v in row.items() if k not in kind.keys} for row in batch])
 
 
-def _see(connection: Connection, kind: _Kind, rows: Sequence[_Row], complete: frozenset[str], now: datetime) -> None:
+def _mark_seen(
+    connection: Connection, kind: _RecordKind, rows: Sequence[_Row], complete: frozenset[str], now: datetime
+) -> None:
     """Whatever was listed was seen now: of types listed completely all that lives, of others each by its id."""
     types = {kind.type_of(row) for row in rows}
     living = update(kind.table).where(kind.table.c.deleted_at.is_(None)).values(last_seen_at=now)

@@ -29,7 +29,7 @@ EXPIRY = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class LeaseOwner:
     """Who holds a lease: a process, named so that it can be told from any other that ever has the same pid."""
 
     host: str
@@ -42,7 +42,7 @@ class Owner:
         return "/".join((self.host, self.boot_id, str(self.pid), self.started, self.token))
 
     @classmethod
-    def this_process(cls) -> Owner:
+    def this_process(cls) -> LeaseOwner:
         """The running process, under a token of its own for each lease."""
         pid = os.getpid()
         return cls(
@@ -50,7 +50,7 @@ class Owner:
         )
 
     @classmethod
-    def parse(cls, text: str) -> Owner | None:
+    def parse(cls, text: str) -> LeaseOwner | None:
         """The owner that a stored text names, or none where it names nobody we understand."""
         parts = text.split("/")
         if len(parts) != 5 or not parts[2].isdigit():
@@ -86,7 +86,7 @@ def _start_time(pid: int) -> str | None:
 class Lease:
     """A held lease. Use :func:`acquire`; safe for use by several threads."""
 
-    def __init__(self, database: ControlDatabase, owner: Owner, epoch: int) -> None:
+    def __init__(self, database: ControlDatabase, owner: LeaseOwner, epoch: int) -> None:
         self._database = database
         self.owner = owner
         self.epoch = epoch
@@ -117,7 +117,7 @@ class Lease:
         with self.write() as connection:
             connection.execute(update(tenant).values(stage=stage, stage_date=day))
 
-    def hand_over(self, owner: Owner) -> Lease:
+    def hand_over(self, owner: LeaseOwner) -> Lease:
         """The same lease under another owner of the same epoch: a run is prepared by one process and done by its
         child."""
         with self.write() as connection:
@@ -144,11 +144,11 @@ class Lease:
             raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
 
     @contextmanager
-    def kept_alive(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
+    def heartbeat(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
         """Renew the lease in the background for the length of the ``with``, while ``is_moving`` says that the run still
         makes progress; ``lost`` is set when that fails because somebody else took over."""
         ended = threading.Event()
-        beat = threading.Thread(target=self._beat, args=(ended, is_moving), name="lease heartbeat", daemon=True)
+        beat = threading.Thread(target=self._heartbeat, args=(ended, is_moving), name="lease heartbeat", daemon=True)
         beat.start()
         try:
             yield self
@@ -156,7 +156,7 @@ class Lease:
             ended.set()
             beat.join()
 
-    def _beat(self, ended: threading.Event, is_moving: Callable[[], bool]) -> None:
+    def _heartbeat(self, ended: threading.Event, is_moving: Callable[[], bool]) -> None:
         while not ended.wait(HEARTBEAT.total_seconds()):
             if not is_moving():
                 continue
@@ -168,7 +168,7 @@ class Lease:
                 continue  # the database may come back before the lease expires; if not, the next write tells
 
 
-def acquire(database: ControlDatabase, owner: Owner, newest_epoch: int = 0) -> Lease:
+def acquire(database: ControlDatabase, owner: LeaseOwner, newest_epoch: int = 0) -> Lease:
     """Take the lease of a tenant, from nobody, from an expired owner or from one that surely died.
 
     The new epoch is above ``newest_epoch`` too, the newest that the fact tables know: a control database that was
@@ -192,7 +192,7 @@ def acquire(database: ControlDatabase, owner: Owner, newest_epoch: int = 0) -> L
     return Lease(database, owner, epoch)
 
 
-def resume(database: ControlDatabase, owner: Owner, epoch: int) -> Lease:
+def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
     """The lease of ``epoch``, taken by a parent process, continued under ``owner``.
 
     Raises:
@@ -214,7 +214,7 @@ def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: dat
     """
     if lease_owner is None or lease_expires_at is None or lease_expires_at <= now:
         return False
-    owner = Owner.parse(lease_owner)
+    owner = LeaseOwner.parse(lease_owner)
     is_alive = owner.is_alive() if owner is not None else None
     return lease_expires_at <= now + 2 * EXPIRY if is_alive is None else is_alive
 

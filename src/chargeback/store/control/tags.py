@@ -78,14 +78,14 @@ def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, str]]:
         yield row[0], row[1], row[2], row[3]
 
 
-def unknown(connection: Connection, wanted: Collection[TagWrite]) -> list[tuple[str, str]]:
+def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[str, str]]:
     """(entity_type, entity_id) of those that the inventory does not have, in order."""
-    given = _given(connection, wanted)
+    given_rows = _as_rows(connection, writes)
     in_inventory = [
-        and_(given.c.entity_type == kind, exists().where(column == given.c.entity_id))
+        and_(given_rows.c.entity_type == kind, exists().where(column == given_rows.c.entity_id))
         for kind, column in ((RESOURCE, resources.c.resource_id), (IDENTITY, identities.c.identity_id))
     ]
-    asked = select(given.c.entity_type, given.c.entity_id).distinct().where(not_(or_(*in_inventory)))
+    asked = select(given_rows.c.entity_type, given_rows.c.entity_id).distinct().where(not_(or_(*in_inventory)))
     return sorted((entity_type, entity_id) for entity_type, entity_id in connection.execute(asked))
 
 
@@ -156,7 +156,7 @@ def remove(connection: Connection, place: _Place) -> bool:
 
 
 def write_many(
-    connection: Connection, tenant_id: str, wanted: Sequence[TagWrite], *, created_by: str, override: bool
+    connection: Connection, tenant_id: str, writes: Sequence[TagWrite], *, created_by: str, override: bool
 ) -> BulkCounts:
     """Write tags as if one after the other, in three statements however many they are.
 
@@ -164,11 +164,11 @@ def write_many(
     without. Nothing is written unless everything is.
     """
     _raise_revision(connection)
-    known = _existing(connection, wanted)
+    known = _existing(connection, writes)
     created: dict[_Place, TagWrite] = {}
     updated: dict[_Place, TagWrite] = {}
     updates = skips = 0
-    for tag in wanted:
+    for tag in writes:
         if tag.place not in known and tag.place not in created:
             created[tag.place] = tag
         elif override:
@@ -189,9 +189,9 @@ def _at(place: _Place) -> ColumnElement[bool]:
     return and_(*(tags.c[name] == value for name, value in zip(_PLACE, place, strict=True)))
 
 
-def _given(connection: Connection, wanted: Collection[TagWrite]) -> Subquery:
-    """``wanted`` as a relation, sent as one value: neither database limits how many entries that may be."""
-    document = json.dumps([[*tag.place, tag.tag_value] for tag in wanted])
+def _as_rows(connection: Connection, writes: Collection[TagWrite]) -> Subquery:
+    """``writes`` as a relation, sent as one value: neither database limits how many entries that may be."""
+    document = json.dumps([[*tag.place, tag.tag_value] for tag in writes])
     names = (*_PLACE, "tag_value")
     if connection.dialect.name == "sqlite":
         entry = func.json_each(document).table_valued("value").c.value
@@ -202,24 +202,24 @@ def _given(connection: Connection, wanted: Collection[TagWrite]) -> Subquery:
     return select(*(field.label(name) for field, name in zip(fields, names, strict=True))).subquery()
 
 
-def _same_place(given: Subquery) -> ColumnElement[bool]:
-    return and_(*(tags.c[name] == given.c[name] for name in _PLACE))
+def _same_place(given_rows: Subquery) -> ColumnElement[bool]:
+    return and_(*(tags.c[name] == given_rows.c[name] for name in _PLACE))
 
 
-def _existing(connection: Connection, wanted: Collection[TagWrite]) -> set[_Place]:
-    given = _given(connection, wanted)
-    rows = connection.execute(select(*(tags.c[name] for name in _PLACE)).join(given, _same_place(given)))
+def _existing(connection: Connection, writes: Collection[TagWrite]) -> set[_Place]:
+    given_rows = _as_rows(connection, writes)
+    rows = connection.execute(select(*(tags.c[name] for name in _PLACE)).join(given_rows, _same_place(given_rows)))
     return {(entity_type, entity_id, key) for entity_type, entity_id, key in rows}
 
 
 def _insert(connection: Connection, tenant_id: str, new: Collection[TagWrite], created_by: str) -> None:
     if not new:
         return
-    given = _given(connection, new)
+    given_rows = _as_rows(connection, new)
     names = ("tenant_id", *_PLACE, "tag_value", "created_by", "created_at")
     rows = select(
         literal(tenant_id, TextType),
-        *(given.c[name] for name in (*_PLACE, "tag_value")),
+        *(given_rows.c[name] for name in (*_PLACE, "tag_value")),
         literal(created_by, TextType),
         literal(utc_now(), Instant),
     )
@@ -229,5 +229,5 @@ def _insert(connection: Connection, tenant_id: str, new: Collection[TagWrite], c
 def _update(connection: Connection, changed: Collection[TagWrite]) -> None:
     if not changed:
         return
-    given = _given(connection, changed)
-    connection.execute(update(tags).where(_same_place(given)).values(tag_value=given.c.tag_value))
+    given_rows = _as_rows(connection, changed)
+    connection.execute(update(tags).where(_same_place(given_rows)).values(tag_value=given_rows.c.tag_value))

@@ -34,7 +34,7 @@ def newest_version(table: Path) -> int:
     return int(entries[-1].stem) if entries else -1
 
 
-def settle_log(table: Path, after: int) -> None:
+def flush_log(table: Path, after: int) -> None:
     """Force the entries after a version to the disk, and the checkpoints made with them.
 
     Raises:

@@ -31,7 +31,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.files import DayFile, read_file, write_file
-from chargeback.store.facts.log import has_log, newest_version, settle_log
+from chargeback.store.facts.log import flush_log, has_log, newest_version
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -71,7 +71,7 @@ LEASE: Final = "chargeback.lease"
 # Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
 # the 100th day costs five times as much as the first.
 _SETTINGS = {"delta.checkpointInterval": "10"}
-_PATIENCE_SECONDS = 30
+_COMMIT_TIMEOUT_SECONDS = 30
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -129,7 +129,7 @@ class FactTables:
                 DeltaTable.create(
                     str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
                 )
-                settle_log(path, after=-1)
+                flush_log(path, after=-1)
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
@@ -255,7 +255,7 @@ class FactTables:
         how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
         retrying = Retrying(
             retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_delay(_PATIENCE_SECONDS),
+            stop=stop_after_delay(_COMMIT_TIMEOUT_SECONDS),
             wait=wait_random_exponential(multiplier=0.02, max=1),
             reraise=True,
         )
@@ -274,7 +274,7 @@ class FactTables:
                         del self._open[name]
                         if path is None or not _has_file(self._existing(name), path):
                             raise
-                    settle_log(self.root / name, before)
+                    flush_log(self.root / name, before)
 
     def _existing(self, name: str) -> DeltaTable:
         """The open table brought to its latest version. The caller holds the lock."""

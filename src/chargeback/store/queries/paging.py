@@ -23,31 +23,33 @@ class Page:
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _PageSlice:
     """The days a page touches, and where among their rows it begins."""
 
     days: list[date]
     offset: int
 
 
-def page_of(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[list[tuple[Any, ...]], int]:
+def read_page(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[list[tuple[Any, ...]], int]:
     """Return the rows of one page, with ``columns`` (SQL), and how many rows the whole list has."""
     counts = _counts(cursor, scan)
     total = sum(counts.values())
     if page.offset >= total:
         return [], total
-    cut = _cut(counts, page)
-    part = scan.only(cut.days)
+    page_slice = _slice_of(counts, page)
+    part = scan.only(page_slice.days)
     condition = part.condition()
-    offset = cut.offset
+    offset = page_slice.offset
     if not condition.clauses:
         # Whole files: the page begins at a known row of the first one, and nothing before it needs to be read.
         first_row = Condition(
             ("(date > $first_day OR file_row_number >= $first_row)",)
-            if len(cut.days) > 1
+            if len(page_slice.days) > 1
             else ("file_row_number BETWEEN $first_row AND $last_row",),
             {"first_row": offset}
-            | ({"first_day": cut.days[0]} if len(cut.days) > 1 else {"last_row": offset + page.limit - 1}),
+            | (
+                {"first_day": page_slice.days[0]} if len(page_slice.days) > 1 else {"last_row": offset + page.limit - 1}
+            ),
         )
         condition, offset = condition & first_row, 0
     sql = (
@@ -78,7 +80,7 @@ def _counted(cursor: Cursor, scan: Scan) -> dict[date, int]:
     return dict(cursor.rows(sql, condition.parameters))
 
 
-def _cut(counts: dict[date, int], page: Page) -> _Cut:
+def _slice_of(counts: dict[date, int], page: Page) -> _PageSlice:
     days: list[date] = []
     before = start = 0
     for day, rows in counts.items():
@@ -89,4 +91,4 @@ def _cut(counts: dict[date, int], page: Page) -> _Cut:
                 start = page.offset - before
             days.append(day)
         before += rows
-    return _Cut(days, start)
+    return _PageSlice(days, start)

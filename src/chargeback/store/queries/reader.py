@@ -13,7 +13,7 @@ from chargeback.store.queries.cancellation import CancellationToken, interruptib
 from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import csv_chunks
-from chargeback.store.queries.paging import Page, page_of
+from chargeback.store.queries.paging import Page, read_page
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
@@ -52,7 +52,7 @@ class TenantReader:
 
     def list_rows(self, dataset: Dataset, selection: Selection, page: Page) -> tuple[list[dict[str, Any]], int]:
         """Return one page of the selected rows by time and ids, as the API shows them, and how many rows there are."""
-        rows, total = page_of(self.cursor, self.scan(dataset, selection), dataset.row_sql, page)
+        rows, total = read_page(self.cursor, self.scan(dataset, selection), dataset.row_sql, page)
         items = [dataset.item(row) for row in rows]
         if dataset.shows_tags:
             identity, resource = dataset.tag_columns

@@ -73,8 +73,8 @@ class Scan:
 
     def only(self, days: Collection[date]) -> Scan:
         """The same window, but only the files of ``days``."""
-        wanted = set(days)
-        return Scan(self.window, tuple(file for file in self.files if file.day in wanted), self.filter)
+        kept_days = set(days)
+        return Scan(self.window, tuple(file for file in self.files if file.day in kept_days), self.filter)
 
     def days(self) -> DayRange | None:
         """The smallest range of UTC days that contains all files; none where there is no file."""

@@ -68,9 +68,9 @@ def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags
         holders = tags.holders(owner, tag.key)
         if not holders:
             continue
-        wanted = [holder for holder, value in holders.items() if tag.values is None or value in tag.values]
-        if wanted:
-            alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", wanted)]))
+        holders_found = [holder for holder, value in holders.items() if tag.values is None or value in tag.values]
+        if holders_found:
+            alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", holders_found)]))
         undecided.append(f"NOT {among(entity, f'tagged_{owner}', list(holders))}")
     if wants_untagged:
         if not undecided:
