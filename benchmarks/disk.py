@@ -24,7 +24,7 @@ from deltalake import DeltaTable
 
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import save_day
-from chargeback.store.control.retention import forget_days
+from chargeback.store.control.retention import delete_days
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -36,7 +36,7 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
 )
-from chargeback.store.facts.upkeep import rewrite_dimensions, tidy_table
+from chargeback.store.facts.upkeep import clean_table, rewrite_dimensions
 
 FIRST = date(2026, 1, 1)
 #: Rows a day of the usual tenant.
@@ -101,12 +101,12 @@ def _live(
         for name in ("half.parquet#1", "orphan.parquet"):
             (facts.root / CHARGEBACKS_TABLE / f"date={today}" / f"{number}-{name}").write_bytes(b"x" * 50_000)
     with control.write() as connection:
-        forget_days(connection, oldest)
+        delete_days(connection, oldest)
     for name in ROWS:
         facts.delete_before(name, oldest, epoch=1)
     rewrite_dimensions(facts, epoch=1)
     for name in SCHEMAS:
-        tidy_table(facts, name, epoch=1, leftover_age=timedelta(seconds=KEPT_DAYS * seconds))
+        clean_table(facts, name, epoch=1, leftover_age=timedelta(seconds=KEPT_DAYS * seconds))
 
 
 def _rows(name: str, day: date, count: int, chance: random.Random) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import duckdb
 
 from chargeback.model.chargeback import ALLOCATION_ISSUES
-from chargeback.store.queries.aggregate import MOST_BUCKETS
+from chargeback.store.queries.aggregate import MAX_BUCKETS
 
 _SOURCE: Final = "read_parquet($files, hive_partitioning = true, hive_types = {'date': DATE})"
 
@@ -59,7 +59,7 @@ class Floors:
         return self.rows(
             f"""SELECT {bucket} AS bucket, {key} AS key, sum(amount), count(*),
                        sum(CASE WHEN cost_type = 'usage' THEN amount ELSE 0 END)
-                FROM {_SOURCE} {joins} GROUP BY ALL ORDER BY bucket DESC, key LIMIT {MOST_BUCKETS}""",
+                FROM {_SOURCE} {joins} GROUP BY ALL ORDER BY bucket DESC, key LIMIT {MAX_BUCKETS}""",
             files=self.files("chargebacks", first, last),
         )
 
@@ -67,7 +67,7 @@ class Floors:
         """Sums of topic rows by topic and day, the newest ten thousand of them."""
         return self.rows(
             f"""SELECT date, topic_name, sum(amount), count(*) FROM {_SOURCE} GROUP BY ALL
-                ORDER BY date DESC, topic_name LIMIT {MOST_BUCKETS}""",
+                ORDER BY date DESC, topic_name LIMIT {MAX_BUCKETS}""",
             files=self.files("topic_attributions", first, last),
         )
 

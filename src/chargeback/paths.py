@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 #: What Linux takes, less room for the names of the files that are made below a folder (bytes).
-LONGEST_PATH = 3800
-LONGEST_NAME = 255
+MAX_PATH_LENGTH = 3800
+MAX_NAME_LENGTH = 255
 
 
 def locate(written: str, folder: Path) -> Path:
@@ -27,6 +27,6 @@ def locate(written: str, folder: Path) -> Path:
         sizes = [len(os.fsencode(part)) for part in path.parts]
     except UnicodeEncodeError:
         raise ValueError("has characters that no path can have") from None
-    if max(sizes) > LONGEST_NAME or sum(sizes) + len(sizes) > LONGEST_PATH:
-        raise ValueError(f"is too long: a name may have {LONGEST_NAME} bytes, a path {LONGEST_PATH:,}")
+    if max(sizes) > MAX_NAME_LENGTH or sum(sizes) + len(sizes) > MAX_PATH_LENGTH:
+        raise ValueError(f"is too long: a name may have {MAX_NAME_LENGTH} bytes, a path {MAX_PATH_LENGTH:,}")
     return path

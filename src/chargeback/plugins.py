@@ -19,7 +19,7 @@ from chargeback.model.texts import clean_text
 
 log = logging.getLogger(__name__)
 
-_LONGEST_MESSAGE: Final = 300
+_MAX_MESSAGE_LENGTH: Final = 300
 _SHORTEST_SECRET: Final = 4
 _MASK: Final = "***"
 
@@ -67,8 +67,8 @@ def describe(error: BaseException, secrets: Collection[str] = ()) -> str:
         if len(secret) >= _SHORTEST_SECRET:
             message = message.replace(secret, _MASK)
     message = " ".join(message.split())
-    if len(message) > _LONGEST_MESSAGE:
-        message = f"{message[:_LONGEST_MESSAGE]}…"
+    if len(message) > _MAX_MESSAGE_LENGTH:
+        message = f"{message[:_MAX_MESSAGE_LENGTH]}…"
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {message}{place}" if message else f"{type(error).__name__}{place}"

@@ -20,7 +20,7 @@ from chargeback.model.money import parse_decimal
 from chargeback.paths import locate
 
 #: The longest time that a setting may name, in seconds: 31 days.
-LONGEST_WAIT = 31 * 86_400
+MAX_WAIT_SECONDS = 31 * 86_400
 #: The key of pydantic's validation context under which the folder of the configuration file stands.
 FOLDER: Final = "folder"
 

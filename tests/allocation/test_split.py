@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_exactly, split_in_order, split_sql
+from chargeback.allocation.split import MAX_PRODUCT, split_evenly, split_exactly, split_in_order, split_sql
 
 units = st.integers(-(10**24), 10**24)
 weights = st.dictionaries(st.text("abcxyz", min_size=1, max_size=3), st.integers(1, 10**15), min_size=1, max_size=40)
@@ -76,7 +76,7 @@ def test_the_query_engine_gives_the_same_digits(charges: list[tuple[int, dict[st
 def test_the_query_engine_at_its_limit() -> None:
     """Just below the largest product the engine's digits are still Python's."""
     amount, shares = 10**37, {"a": 3, "b": 4, "c": 2}
-    assert min(amount, sum(shares.values())) * max(shares.values()) < LARGEST_PRODUCT
+    assert min(amount, sum(shares.values())) * max(shares.values()) < MAX_PRODUCT
     with duckdb.connect() as database:
         source = f"(SELECT 1 AS portion, id, {amount}::HUGEINT AS units, weight::HUGEINT AS weight FROM shares)"
         database.execute("CREATE TABLE shares (id VARCHAR, weight INTEGER)")

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from chargeback.demo.faults import PagingFault
-from chargeback.demo.responses import Listing, ListKind, Refusal, invalid, page, refuse
+from chargeback.demo.responses import Listing, ListKind, Refusal, invalid, page, refusal_response
 
 KIND = ListKind("iam/v2", "UserList")
 URL = "http://127.0.0.1/iam/v2/users"
@@ -99,6 +99,8 @@ def test_an_empty_list_may_be_null() -> None:
 def test_refusals_have_the_shape_of_their_family() -> None:
     """connect/v1 has an error shape of its own; the others share one that names the parameter."""
     refusal = invalid("colour", "no colours here")
-    assert json.loads(refuse(refusal, "connect").body) == {"error": {"code": 400, "message": "no colours here"}}
-    (error,) = json.loads(refuse(refusal, "control").body)["errors"]
+    assert json.loads(refusal_response(refusal, "connect").body) == {
+        "error": {"code": 400, "message": "no colours here"}
+    }
+    (error,) = json.loads(refusal_response(refusal, "control").body)["errors"]
     assert (error["status"], error["source"]) == ("400", {"parameter": "colour"})

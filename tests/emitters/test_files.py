@@ -24,7 +24,7 @@ def stop() -> None:
     raise Stopped("the run was asked to stop")
 
 
-def names_in(folder: Path) -> list[str]:
+def check_names(folder: Path) -> list[str]:
     """What lies in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
@@ -35,7 +35,7 @@ def test_folders_are_made_and_files_replaced(tmp_path: Path) -> None:
     for content in (b"first", b"second"):
         write_whole(path, [content[:2], memoryview(content[2:])], nothing)
         assert path.read_bytes() == content
-    assert names_in(path.parent) == ["x.csv"]
+    assert check_names(path.parent) == ["x.csv"]
 
 
 def test_a_file_that_fails_in_its_middle_leaves_the_old_one(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_file_that_fails_in_its_middle_leaves_the_old_one(tmp_path: Path) -> N
     with pytest.raises(Stopped):
         write_whole(path, [b"new"], stop)
     assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["x.csv"]
+    assert check_names(tmp_path) == ["x.csv"]
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".chargeback-4711-x.csv").write_bytes(b"half")
     (tmp_path / ".chargeback-4711-y.csv").write_bytes(b"another's")
     write_whole(tmp_path / "x.csv", [b"whole"], nothing)
-    assert names_in(tmp_path) == [".chargeback-4711-y.csv", "x.csv"]
+    assert check_names(tmp_path) == [".chargeback-4711-y.csv", "x.csv"]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

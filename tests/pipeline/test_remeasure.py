@@ -13,7 +13,7 @@ import pytest
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine, partly_measured
-from chargeback.pipeline.remeasure import richer_bill, unseen_of
+from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.days import BILL
 from chargeback.store.facts.tables import BILLING_TABLE
@@ -63,8 +63,8 @@ def test_each_product_type_is_judged_by_itself(tmp_path: Path) -> None:
 
 def test_what_was_not_seen_is_named() -> None:
     """The parts of a bill that were measured over a part of the day only."""
-    assert unseen_of([measured("1"), measured("1", product="IN", seen=HALF)]) == f"IN: {HALF}"
-    assert unseen_of([measured("1")]) is None
+    assert unmeasured_part([measured("1"), measured("1", product="IN", seen=HALF)]) == f"IN: {HALF}"
+    assert unmeasured_part([measured("1")]) is None
 
 
 def bill(quantity: int, seen: str | None = None) -> list[BillingLine]:

@@ -12,7 +12,7 @@ from chargeback.demo.faults import Fault
 from chargeback.pipeline.retain import oldest_kept
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import PAST_RETENTION, verify
-from chargeback.store.control.retention import forget_days
+from chargeback.store.control.retention import delete_days
 from chargeback.store.control.schema import grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP
@@ -67,7 +67,7 @@ def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
     """A run that was killed between forgetting states and removing facts is completed by the next one."""
     calculated.configure(retention_days=KEPT_DAYS)
     with calculated.store.control.write() as connection:
-        assert forget_days(connection, OLDEST) == len(WINDOW) - len(KEPT)
+        assert delete_days(connection, OLDEST) == len(WINDOW) - len(KEPT)
     calculated.run()
     assert stored_days(calculated)[CHARGEBACKS_TABLE] == KEPT
 
@@ -81,7 +81,7 @@ def test_whatever_is_kept_by_day_is_forgotten(calculated: Deployment) -> None:
             connection.execute(insert(topic_failures).values(tracking_date=day, cluster_id="lkc-1", failures=1))
         connection.execute(insert(grants).values(**ended, deleted_at=now - timedelta(days=KEPT_DAYS + 2)))
         connection.execute(insert(grants).values(**(ended | {"grant_id": "g-new"}), deleted_at=now))
-        forget_days(connection, OLDEST)
+        delete_days(connection, OLDEST)
         assert list(connection.execute(select(topic_failures.c.tracking_date)).scalars()) == [KEPT[0]]
         left = set(connection.execute(select(grants.c.grant_id).where(grants.c.resource_id == "r")).scalars())
     assert left == {"g-new"}

@@ -103,14 +103,14 @@ def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: floa
 )
 def test_a_server_of_the_same_day(headers: dict[str, str]) -> None:
     """A clock that is hours apart is no matter; one that is not told is believed, and a cache tells how old it is."""
-    reply(200, **headers).refuse_another_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
+    reply(200, **headers).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("date", ["Wed, 18 Nov 2026 12:00:00 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"])
 def test_a_server_of_another_day(date: str) -> None:
     """Whose clock is wrong is for somebody to find out; both are named."""
     with pytest.raises(SourceRejected, match="this machine's 2026-11-20 12:00 UTC: set the clock"):
-        reply(200, date=date).refuse_another_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
+        reply(200, date=date).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])

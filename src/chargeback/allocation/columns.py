@@ -14,9 +14,9 @@ _BYTES: Final = 16
 _WORD: Final = 64
 
 
-def reinterpret(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def reinterpret(values: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return the same 128-bit integers under another scale: ``1.25`` of two decimals is ``125`` of none."""
-    return pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset)
+    return pa.Array.from_buffers(data_type, len(values), values.buffers(), offset=values.offset)
 
 
 def integers_of(values: pa.Array) -> list[int]:
@@ -31,13 +31,13 @@ def integers_of(values: pa.Array) -> list[int]:
     return [(above << _WORD) | below for below, above in zip(low, high, strict=True)]
 
 
-def decimals_of(integers: Iterable[int], kind: pa.DataType) -> pa.Array:
+def decimals_of(integers: Iterable[int], data_type: pa.DataType) -> pa.Array:
     """Return a decimal column of integers that are in units of its last place.
 
     >>> decimals_of([-125], pa.decimal128(38, 2)).to_pylist()
     [Decimal('-1.25')]
     """
-    return _of_bytes(b"".join([encode(value) for value in integers]), kind)
+    return _of_bytes(b"".join([encode(value) for value in integers]), data_type)
 
 
 def encode(integer: int) -> bytes:
@@ -45,9 +45,9 @@ def encode(integer: int) -> bytes:
     return integer.to_bytes(_BYTES, "little", signed=True)
 
 
-def from_encoded(pieces: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+def from_encoded(pieces: Sequence[bytes], data_type: pa.DataType) -> pa.Array:
     """Return a decimal column from values that :func:`encode` returned."""
-    return _of_bytes(b"".join(pieces), kind)
+    return _of_bytes(b"".join(pieces), data_type)
 
 
 def int64(value: int) -> pa.Scalar:
@@ -55,8 +55,8 @@ def int64(value: int) -> pa.Scalar:
     return pa.scalar(value, pa.int64())
 
 
-def _of_bytes(data: bytes, kind: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(data) // _BYTES, [None, pa.py_buffer(data)])
+def _of_bytes(data: bytes, data_type: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(data_type, len(data) // _BYTES, [None, pa.py_buffer(data)])
 
 
 def repeat(values: Iterable[int], counts: Iterable[int]) -> Any:

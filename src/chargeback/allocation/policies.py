@@ -154,9 +154,9 @@ def _parse_methods(raw: Any, path: str, problems: list[ConfigProblem]) -> tuple[
             methods.append(AllocationMethod.parse(str(text)))
         except ValueError as error:
             problems.append(ConfigProblem(f"{path}[{position}]", str(error)))
-    return with_ending(methods)
+    return with_fallback(methods)
 
 
-def with_ending(methods: Iterable[AllocationMethod]) -> tuple[AllocationMethod, ...]:
+def with_fallback(methods: Iterable[AllocationMethod]) -> tuple[AllocationMethod, ...]:
     """Return the chain with ``unallocated`` as its last method, so that every cost has a target."""
     return (*(method for method in methods if method != UNALLOCATED), UNALLOCATED)

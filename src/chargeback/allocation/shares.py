@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from chargeback.allocation.columns import INTEGER, decimals_of, encode, from_encoded, integers_of, repeat
-from chargeback.allocation.split import LARGEST_PRODUCT, split_evenly, split_in_order, split_sql
+from chargeback.allocation.split import MAX_PRODUCT, split_evenly, split_in_order, split_sql
 from chargeback.allocation.targets import TargetGroup
 
 #: From so many shares by weight on, planning a query costs less than it saves.
@@ -44,7 +44,7 @@ def shares_of(
 
 def _fits_query(units: int, group: TargetGroup) -> bool:
     """Return whether the portion is split by weight and all products of the split fit the query's integers."""
-    return group.weights is not None and min(abs(units), group.total) * group.largest < LARGEST_PRODUCT
+    return group.weights is not None and min(abs(units), group.total) * group.largest < MAX_PRODUCT
 
 
 def _by_weight(db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, TargetGroup]]) -> list[pa.Array]:

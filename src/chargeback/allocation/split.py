@@ -61,14 +61,14 @@ def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
 
 
 #: The largest product that the form of the query engine's arithmetic may reach; beyond it, Python integers.
-LARGEST_PRODUCT = 10**38
+MAX_PRODUCT = 10**38
 
 
 def split_sql(source: str) -> str:
     """The same split as one DuckDB query.
 
     ``source`` is a relation of (portion, id, units HUGEINT, weight HUGEINT > 0), each id once per portion, in which
-    ``min(|units|, total weight) × largest weight`` stays below :data:`LARGEST_PRODUCT` for every portion. The answer
+    ``min(|units|, total weight) × largest weight`` stays below :data:`MAX_PRODUCT` for every portion. The answer
     has all columns of ``source`` and ``share`` HUGEINT.
     """
     return f"""

@@ -96,7 +96,7 @@ class AllocationTargets:
         member_keys, relations = self._group_keys(real, "identity_id"), real["relation"]
         for method in methods:
             if method.kind is MethodKind.USAGE:
-                self._add_measured(method, used.filter(_among(usage["measure"], method.arguments)))
+                self._add_measured(method, used.filter(_is_in(usage["measure"], method.arguments)))
             elif relation := RELATIONS.get(method):
                 self._add_members(method, member_keys.filter(pc.equal(relations, pa.scalar(relation, pa.string()))))
 
@@ -158,16 +158,16 @@ class AllocationTargets:
         above_zero = summed.filter(pc.greater(summed["value_sum"], pa.scalar(Decimal(0), QUANTITY))).combine_chunks()
         usage = above_zero["value_sum"].cast(QUANTITY).combine_chunks()
         weights = reinterpret(usage, INTEGER)
-        for resource_id, start, count, identity_index in self._stretches(above_zero["group_key"]):
+        for resource_id, start, count, identity_index in self._runs_by_resource(above_zero["group_key"]):
             group = TargetGroup.weighted(identity_index, weights.slice(start, count), usage.slice(start, count))
             self._groups[method, resource_id] = group
 
     def _add_members(self, method: AllocationMethod, rows: pa.Table) -> None:
         distinct = rows.group_by("group_key").aggregate([]).sort_by("group_key")
-        for resource_id, _, _, identity_index in self._stretches(distinct["group_key"]):
+        for resource_id, _, _, identity_index in self._runs_by_resource(distinct["group_key"]):
             self._groups[method, resource_id] = TargetGroup(identity_index)
 
-    def _stretches(self, group_keys: pa.ChunkedArray) -> Iterable[tuple[str, int, int, pa.Array]]:
+    def _runs_by_resource(self, group_keys: pa.ChunkedArray) -> Iterable[tuple[str, int, int, pa.Array]]:
         """Yield (resource id, first row, number of rows, identity indexes) per resource of sorted group keys."""
         identities = int64(len(self.identity_ids))
         resource_index = pc.divide(group_keys, identities)
@@ -180,5 +180,5 @@ class AllocationTargets:
             start += count
 
 
-def _among(column: pa.ChunkedArray, values: Sequence[str]) -> Any:
+def _is_in(column: pa.ChunkedArray, values: Sequence[str]) -> Any:
     return pc.is_in(column, value_set=pa.array(values, pa.string()))

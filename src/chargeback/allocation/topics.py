@@ -115,12 +115,12 @@ class TopicAttributor:
             for field in TOPIC_ATTRIBUTIONS
         )
         rows = self._db.sql(f"SELECT {columns} FROM ({query}) ORDER BY {', '.join(TOPIC_ORDER)}").to_arrow_table()
-        self._refuse_collisions(rows)
+        self._check_collisions(rows)
         for name in tables:
             self._db.unregister(name)
         return rows.cast(TOPIC_ATTRIBUTIONS)
 
-    def _refuse_collisions(self, rows: pa.Table) -> None:
+    def _check_collisions(self, rows: pa.Table) -> None:
         self._db.register("rows_of_day", rows)
         names = ", ".join(TOPIC_DIMENSION_COLUMNS)
         twice = self._db.execute(

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _ANY_HOST = frozenset({"/health"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _OWN_SITE = frozenset({"same-origin", "none"})
-_MOST_NAMES_LOGGED = 100
+_MAX_LOGGED_NAMES = 100
 
 
 class RequestGuard:
@@ -60,7 +60,7 @@ class RequestGuard:
         if scope["path"] in _ANY_HOST or not sent or (len(sent) == 1 and self._hosts.allow(sent[0])):
             return None
         host = ", ".join(sent)[:200]
-        if host not in self._logged and len(self._logged) < _MOST_NAMES_LOGGED:
+        if host not in self._logged and len(self._logged) < _MAX_LOGGED_NAMES:
             self._logged.add(host)
             log.warning("refusing requests for host %r; if it is this service, add its name to api.allowed_hosts", host)
         return host

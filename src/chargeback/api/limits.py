@@ -19,17 +19,17 @@ from chargeback.store.queries.cancellation import CancellationToken
 CANCELLATION = "chargeback.cancellation"
 
 #: Some fifty thousand tags.
-LARGEST_BODY = 8 * 2**20
+MAX_BODY_BYTES = 8 * 2**20
 
 # Answered from memory: no thread, no limit, no queue.
-_AT_ONCE = frozenset({"/health"})
+_UNLIMITED_PATHS = frozenset({"/health"})
 
 
 class _BodyTooLarge(Exception):
     pass
 
 
-class _ClientGone(Exception):
+class _ClientDisconnected(Exception):
     pass
 
 
@@ -56,10 +56,10 @@ class _Exchange:
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
-                raise _ClientGone
+                raise _ClientDisconnected
             part = message.get("body", b"")
             size += len(part)
-            if size > LARGEST_BODY:
+            if size > MAX_BODY_BYTES:
                 raise _BodyTooLarge
             parts.append(part)
             if not message.get("more_body", False):
@@ -83,7 +83,7 @@ class _Exchange:
         except TimeoutError:
             raise _Stalled from None
 
-    async def until_gone(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         """Wait until the client goes."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
@@ -99,7 +99,7 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in _AT_ONCE:
+        if scope["type"] != "http" or scope["path"] in _UNLIMITED_PATHS:
             await self._app(scope, receive, send)
             return
         deadline = asyncio.get_running_loop().time() + self._limit
@@ -111,16 +111,16 @@ class RequestLimits:
             await timed_out(self._limit)(scope, receive, send)
             return
         except _BodyTooLarge:
-            await too_large(LARGEST_BODY)(scope, receive, send)
+            await too_large(MAX_BODY_BYTES)(scope, receive, send)
             return
-        except _ClientGone:
+        except _ClientDisconnected:
             return
         scope[CANCELLATION] = CancellationToken()
         await self._serve(scope, exchange, deadline)
 
     async def _serve(self, scope: Scope, exchange: _Exchange, deadline: float) -> None:
         serving = asyncio.create_task(self._application(scope, exchange))
-        leaving = asyncio.create_task(exchange.until_gone())
+        leaving = asyncio.create_task(exchange.wait_for_disconnect())
         both = {serving, leaving}
         try:
             await asyncio.wait(both, timeout=deadline - asyncio.get_running_loop().time(), return_when=_FIRST)

@@ -41,7 +41,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FIRST_DAY = date(1970, 1, 2)
 _LAST_DAY = date(2999, 12, 30)
 # What lies beside the zones on some machines: the machine's own zone, and copies that count leap seconds.
-_OF_THIS_MACHINE = re.compile(r"localtime|posixrules|(posix|right)/.*")
+_MACHINE_ZONES = re.compile(r"localtime|posixrules|(posix|right)/.*")
 
 
 def _date(value: object) -> date:
@@ -66,7 +66,7 @@ def _instant(value: object) -> datetime:
 
 @lru_cache(maxsize=1024)
 def _zone(name: str) -> str:
-    if _OF_THIS_MACHINE.fullmatch(name):
+    if _MACHINE_ZONES.fullmatch(name):
         raise ValueError(f"{name[:80]!r} is not an IANA time zone, such as Europe/Berlin")
     zone_named(name)
     return name
@@ -88,12 +88,12 @@ Zone = Annotated[
     Field(examples=["Europe/Berlin"], json_schema_extra={"format": "iana-time-zone"}),
 ]
 #: The longest id of a resource: a topic's is that of its cluster, ``:topic:``, and a name of up to 249 characters.
-LONGEST_ID = 512
+MAX_ID_LENGTH = 512
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 #: The id of a resource, or of whatever the inventory has.
-Id = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-SearchText = Annotated[str, StringConstraints(max_length=LONGEST_ID), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
 
 

@@ -155,28 +155,28 @@ def foreign_origin(origin: str | None) -> Response:
 
 def unexpected_error(error: Exception) -> Response:
     """The answer to an error nobody foresaw; the log tells the rest under the id that the answer names."""
-    number = _logged("a request failed", error)
+    number = _log_error("a request failed", error)
     return problem(500, "internal-error", f"Something went wrong; the log says what, under {number}.")
 
 
 def add_handlers(app: FastAPI) -> None:
     """Let every error of the application be answered as a problem."""
 
-    async def _of_ours(_request: Request, error: Exception) -> Response:
+    async def _on_chargeback_error(_request: Request, error: Exception) -> Response:
         return error_response(error)
 
-    async def _of_http(request: Request, error: Exception) -> Response:
+    async def _on_http_error(request: Request, error: Exception) -> Response:
         return _http(request, error)
 
-    async def _of_paths(request: Request, _error: Exception) -> Response:
+    async def _on_path_error(request: Request, _error: Exception) -> Response:
         # The framework checks nothing but the parts of paths: queries and bodies are read by ourselves.
         return problem(
             404, "not-found", f"There is nothing at {request.url.path[:300]}: a part of the path is malformed."
         )
 
-    app.add_exception_handler(ChargebackError, _of_ours)
-    app.add_exception_handler(RequestValidationError, _of_paths)
-    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(ChargebackError, _on_chargeback_error)
+    app.add_exception_handler(RequestValidationError, _on_path_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
 
 
 def error_response(error: Exception) -> Response:
@@ -197,8 +197,8 @@ def error_response(error: Exception) -> Response:
         case QueryTimeout():
             return problem(504, "timeout", "The request was stopped because it ran too long; ask for fewer days.")
         case DamagedFacts():
-            number = _logged("a file of the facts is lost", error)
-            return problem(503, "damaged-facts", _about_damage(error, number))
+            number = _log_error("a file of the facts is lost", error)
+            return problem(503, "damaged-facts", _damage_response(error, number))
         case SumTooLarge():
             return problem(
                 503,
@@ -209,7 +209,7 @@ def error_response(error: Exception) -> Response:
         case SchemaError() if not isinstance(error, ForeignStorage):  # whose it is is nothing to tell an outsider
             return problem(503, "storage-unavailable", f"The storage of the tenant must not be used: {error.message}.")
         case StorageError():
-            number = _logged("the storage of a tenant cannot be used", error)
+            number = _log_error("the storage of a tenant cannot be used", error)
             return problem(
                 503,
                 "storage-unavailable",
@@ -219,7 +219,7 @@ def error_response(error: Exception) -> Response:
             return unexpected_error(error)
 
 
-def _about_damage(error: DamagedFacts, number: str) -> str:
+def _damage_response(error: DamagedFacts, number: str) -> str:
     where = "the register of dimensions" if error.day is None else f"the {error.table} of {error.day} (UTC)"
     rest = "" if error.day is None else "; other days can be asked for"
     return (
@@ -251,7 +251,7 @@ def _methods_of(request: Request) -> list[str]:
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
-def _logged(what: str, error: Exception) -> str:
+def _log_error(what: str, error: Exception) -> str:
     number = uuid.uuid4().hex[:12]
     log.error("%s (%s)", what, number, exc_info=error)
     return number

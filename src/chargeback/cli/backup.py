@@ -73,13 +73,13 @@ def restore(
 ) -> None:
     """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""
     from chargeback.config import load_configuration
-    from chargeback.store.backup import restore as bring_back
+    from chargeback.store.backup import restore as restore_backup
     from chargeback.store.tenant import open_store
 
     (each,) = chosen_tenants(load_configuration(config), [tenant])
     store = open_store(each)
     try:
-        label = bring_back(source.absolute(), store, each.storage.connection_string.get_secret_value())
+        label = restore_backup(source.absolute(), store, each.storage.connection_string.get_secret_value())
     finally:
         store.close()
     typer.echo(f"tenant {each.name}: restored as of {label.made_at}; `chargeback verify` checks it")

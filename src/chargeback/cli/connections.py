@@ -16,15 +16,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADER_SECONDS = 10.0
 
 #: Connections at the same time; fewer where the process may not open twice as many files.
-_MOST_CONNECTIONS = 4096
-_FEWEST_CONNECTIONS = 16
+_MAX_CONNECTIONS = 4096
+_MIN_CONNECTIONS = 16
 
 
 def connection_limit() -> int:
     """Return how many connections are kept at the same time: half of the files that the process may open at most."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
-    return max(_FEWEST_CONNECTIONS, min(allowed, _MOST_CONNECTIONS))
+    allowed = _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
+    return max(_MIN_CONNECTIONS, min(allowed, _MAX_CONNECTIONS))
 
 
 class LimitedProtocol(HttpToolsProtocol):

@@ -109,9 +109,9 @@ def _named(found: Revisions) -> str:
     return "not set up" if found.stamped is None else f"revision {found.stamped}"
 
 
-def _say(tenant: Tenant, words: str) -> None:
-    typer.echo(f"tenant {tenant.name}: {words}")
+def _say(tenant: Tenant, message: str) -> None:
+    typer.echo(f"tenant {tenant.name}: {message}")
 
 
-def _complain(tenant: Tenant, words: str) -> None:
-    typer.echo(f"error: tenant {tenant.name}: {words}", err=True)
+def _complain(tenant: Tenant, message: str) -> None:
+    typer.echo(f"error: tenant {tenant.name}: {message}", err=True)

@@ -124,8 +124,8 @@ def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Ite
 
     grown = days + (today - began).days
     options = {"--size": size.value, "--seed": seed, "--days": grown, "--today": today.isoformat()}
-    words = [str(word) for pair in options.items() for word in pair]
-    command = [sys.executable, "-m", "chargeback.demo.server", *words]
+    arguments = [str(word) for pair in options.items() for word in pair]
+    command = [sys.executable, "-m", "chargeback.demo.server", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:
         line = process.stdout.readline() if process.stdout else ""

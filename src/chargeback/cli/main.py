@@ -20,7 +20,7 @@ from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
 _PRIVATE = 0o077
-_LAST_WORDS_SECONDS = 0.5
+_LAST_OUTPUT_SECONDS = 0.5
 
 app = typer.Typer(
     name="chargeback",
@@ -74,16 +74,16 @@ def main() -> None:
     """Runs the command line and ends the process, whatever still waits for somebody who does not answer."""
     keep_files_private()
     code = _run()
-    if _others_end():
+    if _wait_for_threads():
         sys.exit(code)
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)
 
 
-def _others_end() -> bool:
+def _wait_for_threads() -> bool:
     """Whether every other thread has ended, or does so soon; the interpreter would wait for them for ever."""
-    deadline = time.monotonic() + _LAST_WORDS_SECONDS
+    deadline = time.monotonic() + _LAST_OUTPUT_SECONDS
     others = [each for each in threading.enumerate() if not each.daemon and each is not threading.current_thread()]
     for thread in others:
         thread.join(max(0.0, deadline - time.monotonic()))

@@ -21,7 +21,7 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
     from chargeback.model.days import utc_today
     from chargeback.pipeline.overlay import topic_plan
     from chargeback.pipeline.retain import oldest_kept
-    from chargeback.recompute.verify import verify as compare
+    from chargeback.recompute.verify import verify as verify_tenant
     from chargeback.recompute.verify import verify_topics
     from chargeback.store.tenant import open_store
 
@@ -35,7 +35,7 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
         store = open_store(each)
         try:
             oldest = oldest_kept(today, each.settings.retention_days)
-            right = print_days(each.name, compare(store, oldest)) and right
+            right = print_days(each.name, verify_tenant(store, oldest)) and right
             if plan := topic_plan(each):
                 right = _print_topics(each.name, verify_topics(store, plan, today)) and right
         finally:

@@ -25,9 +25,9 @@ _MERGE = f"{_TAG}merge"
 
 
 #: More than any configuration needs; beyond, reading it would take all the stack, the memory or the time there is.
-DEEPEST = 50
-MOST_VALUES = 50_000
-_LONGEST_NUMBER = 400
+MAX_DEPTH = 50
+MAX_VALUES = 50_000
+_MAX_NUMBER_LENGTH = 400
 
 
 class _Loader(yaml.SafeLoader):
@@ -38,9 +38,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a value and what is inside it."""
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem=f"values are nested deeper than {DEEPEST} levels", problem_mark=mark)
+            raise yaml.MarkedYAMLError(problem=f"values are nested deeper than {MAX_DEPTH} levels", problem_mark=mark)
         try:
             return super().compose_node(parent, index)
         finally:
@@ -170,14 +170,14 @@ class _Builder:
 
     def build(self, node: yaml.Node, key_path: KeyPath) -> Any:
         self._built += 1
-        if self._built > MOST_VALUES:
+        if self._built > MAX_VALUES:
             raise yaml.MarkedYAMLError(
-                problem=f"the file stands for more than {MOST_VALUES:,} values; refer to anchors (&) less often",
+                problem=f"the file stands for more than {MAX_VALUES:,} values; refer to anchors (&) less often",
                 problem_mark=node.start_mark,
             )
         self._document.lines.setdefault(key_path, node.start_mark.line + 1)
         if id(node) in self._open:
-            return self._wrong(key_path, "an alias (*) must not stand inside what it names")
+            return self._add_problem(key_path, "an alias (*) must not stand inside what it names")
         self._open.append(id(node))
         try:
             if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
@@ -188,7 +188,9 @@ class _Builder:
                 return self._scalar(node, key_path)
         finally:
             self._open.pop()
-        return self._wrong(key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+        return self._add_problem(
+            key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes"
+        )
 
     def _mapping(self, node: yaml.MappingNode, key_path: KeyPath) -> dict[str, Any]:
         seen: set[str] = set()
@@ -223,11 +225,11 @@ class _Builder:
                     if isinstance(other, yaml.MappingNode):
                         merged |= self._members(other, key_path)
                     else:
-                        self._wrong(key_path, "<< takes a mapping or a list of mappings")
+                        self._add_problem(key_path, "<< takes a mapping or a list of mappings")
             elif isinstance(key, yaml.ScalarNode):
                 own[self._storable(key.value, key_path)] = (key, value)
             else:
-                self._wrong(key_path, 'a key must be a text; put "${NAME}" and the like in quotes')
+                self._add_problem(key_path, 'a key must be a text; put "${NAME}" and the like in quotes')
         self._merged[id(node)] = merged | own
         return self._merged[id(node)]
 
@@ -235,7 +237,7 @@ class _Builder:
         """Return the text without what no path, database or log can take, which is a problem."""
         clean = text.replace("\0", "").encode(errors="replace").decode()
         if clean != text:
-            self._wrong(key_path, "must be UTF-8 text without the character NUL")
+            self._add_problem(key_path, "must be UTF-8 text without the character NUL")
         return clean
 
     def _scalar(self, node: yaml.ScalarNode, key_path: KeyPath) -> Any:
@@ -244,15 +246,17 @@ class _Builder:
             if result.taken:
                 self._document.taken[key_path] = result.taken
             for problem in result.problems:
-                self._wrong(key_path, problem)
+                self._add_problem(key_path, problem)
             text = self._storable(result.text, key_path)
             # An unquoted reference to nothing is like a key with nothing behind it.
             return None if not text and node.value and node.style is None else text
         if node.tag in {f"{_TAG}{kind}" for kind in ("bool", "int", "float", "null")}:
-            if len(node.value) > _LONGEST_NUMBER:
-                return self._wrong(key_path, f"a number has at most {_LONGEST_NUMBER} digits")
+            if len(node.value) > _MAX_NUMBER_LENGTH:
+                return self._add_problem(key_path, f"a number has at most {_MAX_NUMBER_LENGTH} digits")
             return self._loader.construct_object(node)
-        return self._wrong(key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes")
+        return self._add_problem(
+            key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes"
+        )
 
-    def _wrong(self, key_path: KeyPath, message: str) -> None:
+    def _add_problem(self, key_path: KeyPath, message: str) -> None:
         self._document.problems.append(self._document.problem(key_path, message))

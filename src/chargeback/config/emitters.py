@@ -73,7 +73,7 @@ class EmitterReader:
                 continue
             here: KeyPath = (*key_path, position)
             if settings.name in {each.name for each in found}:
-                self._wrong((*here, "name"), "another emitter of this tenant has this name; give each its own")
+                self._add_problem((*here, "name"), "another emitter of this tenant has this name; give each its own")
             found.extend(self._configured(here, settings, hourly=hourly))
         return tuple(found)
 
@@ -82,17 +82,17 @@ class EmitterReader:
         kind = discovered.types.get(settings.type)
         if kind is None:
             if failure := discovered.failures.get(settings.type):
-                self._wrong((*key_path, "type"), f"this emitter cannot be used: {failure}")
+                self._add_problem((*key_path, "type"), f"this emitter cannot be used: {failure}")
             else:
                 known = sorted(discovered.types)
                 hint = suggestion(settings.type, known) or f"; there are {', '.join(known)}"
-                self._wrong((*key_path, "type"), f"there is no such emitter{hint}")
+                self._add_problem((*key_path, "type"), f"there is no such emitter{hint}")
             return
         if settings.aggregation not in kind.aggregations:
             listed = ", ".join(sorted(kind.aggregations))
-            self._wrong((*key_path, "aggregation"), f"this emitter cannot do that; it can do {listed}")
+            self._add_problem((*key_path, "aggregation"), f"this emitter cannot do that; it can do {listed}")
         elif settings.aggregation == HOURLY and not hourly:
-            self._wrong(
+            self._add_problem(
                 (*key_path, "aggregation"),
                 "finer than the data: rows are hourly only where chargeback_granularity is hourly",
             )
@@ -114,7 +114,7 @@ class EmitterReader:
                 whose = f"{each.name} of tenant {name}"
                 for destination in self._destinations(each, name, tenant, position):
                     if destination in taken:
-                        self._wrong(
+                        self._add_problem(
                             ("tenants", name, "plugin_settings", "emitters", position),
                             f"{taken[destination]} and {whose} would write to the same place",
                         )
@@ -126,8 +126,8 @@ class EmitterReader:
         try:
             return emitter.kind.destinations(emitter.context(name, tenant), emitter.params)
         except ChargebackError as error:
-            self._wrong(("tenants", name, "plugin_settings", "emitters", position), error.message)
+            self._add_problem(("tenants", name, "plugin_settings", "emitters", position), error.message)
             return ()
 
-    def _wrong(self, key_path: KeyPath, message: str) -> None:
+    def _add_problem(self, key_path: KeyPath, message: str) -> None:
         self.problems.append(self._document.problem(key_path, message))

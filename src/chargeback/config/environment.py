@@ -17,7 +17,7 @@ _INSIDE = re.compile(r"\$\$\{|\$\{|\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(:-|\})")
 
 _MALFORMED = "`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a plain ${"
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 #: Stands where a variable is missing.
 PLACEHOLDER = "unset"
@@ -102,8 +102,10 @@ class _Expansion:
     def _reference(self, at: int, *, depth: int, used: bool) -> tuple[str, int]:
         """Return the value of the reference whose name begins at ``at``, and where it ends."""
         match = _NAME.match(self._text, at)
-        if match is None or depth > _DEEPEST:
-            self.problems.append(_MALFORMED if match is None else f"defaults are nested deeper than {_DEEPEST} levels")
+        if match is None or depth > _MAX_DEPTH:
+            self.problems.append(
+                _MALFORMED if match is None else f"defaults are nested deeper than {_MAX_DEPTH} levels"
+            )
             end = self._text.find("}", at)
             return "", len(self._text) if end < 0 or match else end + 1
         name, at = match[1], match.end()

@@ -42,7 +42,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 _TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: Far beyond any configuration; a device or a log named by mistake must not fill the memory.
-LARGEST_FILE = 4 * 2**20
+MAX_FILE_BYTES = 4 * 2**20
 
 _TOPICS = "topic_attribution"
 _whole: TypeAdapter[int] = TypeAdapter(Whole)
@@ -67,10 +67,10 @@ def load_configuration(path: Path) -> Configuration:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) <= LARGEST_FILE:
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) <= MAX_FILE_BYTES:
             return content.decode("utf-8-sig")
-        message = f"{path} is larger than {LARGEST_FILE // 2**20} MiB, which no configuration is"
+        message = f"{path} is larger than {MAX_FILE_BYTES // 2**20} MiB, which no configuration is"
     except FileNotFoundError:
         message = f"{path} does not exist; `chargeback init --path {path.name}` writes one to start from"
     except IsADirectoryError:
@@ -101,10 +101,10 @@ class _Reader:
         self.problems.extend(self.document.problems)
         values = self.document.values
         if not isinstance(values, Mapping):
-            self._wrong((), "the file should be a mapping of keys; `tenants` is the one that is required")
+            self._add_problem((), "the file should be a mapping of keys; `tenants` is the one that is required")
             values = {"tenants": {}}
         for name in [name for name in values if name not in FileSettings.model_fields]:
-            self._wrong((name,), unknown_key(name, FileSettings))
+            self._add_problem((name,), unknown_key(name, FileSettings))
         plugins_path = self._plugins_path(values.get("plugins_path"))
         return Configuration(
             path=self.path,
@@ -125,17 +125,17 @@ class _Reader:
         try:
             folder = locate_path(written, self.path.parent).resolve() if isinstance(written, str) else None
         except ValueError as error:
-            self._wrong(("plugins_path",), str(error))
+            self._add_problem(("plugins_path",), str(error))
             return None
         if folder is None or not folder.is_dir():
-            self._wrong(("plugins_path",), "should be a folder that exists")
+            self._add_problem(("plugins_path",), "should be a folder that exists")
             return None
         return folder
 
     def _tenants(self, values: Mapping[str, Any], plugins_path: Path | None) -> dict[str, Tenant]:
         written = values.get("tenants")
         if not isinstance(written, Mapping) or not written:
-            self._wrong(("tenants",), "should be a mapping with at least one tenant")
+            self._add_problem(("tenants",), "should be a mapping with at least one tenant")
             return {}
         discovered = discover(plugins_path)
         tenants: dict[str, Tenant] = {}
@@ -158,11 +158,11 @@ class _Reader:
     ) -> Tenant | None:
         key_path: KeyPath = ("tenants", name)
         if not _TENANT_NAME.fullmatch(name):
-            self._wrong(
+            self._add_problem(
                 key_path, "a tenant's name has letters, digits, `_`, `.` and `-`, at most 63, the first no sign"
             )
         if not isinstance(written, Mapping):
-            self._wrong(key_path, "should be a mapping of keys")
+            self._add_problem(key_path, "should be a mapping of keys")
             return None
         self._check_lookback_exceeds_cutoff(key_path, written)
         location = self._location((*key_path, "storage"), written.get("storage"))
@@ -209,7 +209,7 @@ class _Reader:
             return  # named as such by the tenant's own model
         if lookback <= cutoff:
             message = f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})"
-            self._wrong((*key_path, "lookback_days"), hide_values(message, key_path, self.document))
+            self._add_problem((*key_path, "lookback_days"), hide_values(message, key_path, self.document))
 
     def _location(self, key_path: KeyPath, written: Any) -> StorageLocation | None:
         try:
@@ -217,7 +217,7 @@ class _Reader:
         except ValidationError:
             return None  # named as such by the tenant's own model
         except StorageSettingError as error:
-            self._wrong((*key_path, error.key), str(error))
+            self._add_problem((*key_path, error.key), str(error))
             return None
 
     def _ecosystem(self, key_path: KeyPath, name: Any, discovered: Discovered) -> Ecosystem | None:
@@ -227,12 +227,12 @@ class _Reader:
             return discovered.ecosystems[name]
         known = sorted(discovered.ecosystems)
         if name in discovered.failures:
-            self._wrong(key_path, f"this ecosystem could not be imported: {discovered.failures[name]}")
+            self._add_problem(key_path, f"this ecosystem could not be imported: {discovered.failures[name]}")
         else:
             hint = suggestion(name, known) or f"; there are {', '.join(known)}"
-            self._wrong(key_path, f"there is no such ecosystem{hint}")
+            self._add_problem(key_path, f"there is no such ecosystem{hint}")
             for source, failure in discovered.failures.items():
-                self._wrong(key_path, f"perhaps it is in {source}, which could not be imported: {failure}")
+                self._add_problem(key_path, f"perhaps it is in {source}, which could not be imported: {failure}")
         return None
 
     def _plugin_settings(self, key_path: KeyPath, values: Any, ecosystem: Ecosystem | None) -> PluginSettings | None:
@@ -242,7 +242,7 @@ class _Reader:
             with calling(f"plugin {ecosystem.name}", "settings_model", declared=(ConfigurationError,)):
                 return self._validated(ecosystem.settings_model, values, key_path)
         except PluginError as error:
-            self._wrong(key_path, error.message)
+            self._add_problem(key_path, error.message)
             return None
 
     def _check_storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
@@ -251,12 +251,12 @@ class _Reader:
             for other in names[:position]:
                 key_path: KeyPath = ("tenants", name, "storage")
                 if locations[name].shares_database_with(locations[other]):
-                    self._wrong(
+                    self._add_problem(
                         (*key_path, "connection_string"),
                         f"tenants {other} and {name} share a storage connection; each needs a database of its own",
                     )
                 elif locations[name].shares_facts_with(locations[other]):
-                    self._wrong(
+                    self._add_problem(
                         (*key_path, "facts_path"),
                         f"tenants {other} and {name} share a facts_path; each needs a folder of its own",
                     )
@@ -270,7 +270,7 @@ class _Reader:
                 self._add(problem)
             return None
 
-    def _wrong(self, key_path: KeyPath, message: str) -> None:
+    def _add_problem(self, key_path: KeyPath, message: str) -> None:
         """Note a problem; the message shows no value."""
         self._add(self.document.problem(key_path, message))
 

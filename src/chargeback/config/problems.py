@@ -43,13 +43,13 @@ def problems_of(
     """Every mistake that ``model`` found in ``values``, which stand at ``base`` in the document."""
     found: dict[ConfigProblem, None] = {}
     for details in error.errors(include_url=False, include_input=False):
-        key_path = (*base, *_real(details["loc"], values))
-        for at, message in _sentences(details, key_path, model, base, document):
+        key_path = (*base, *_actual_location(details["loc"], values))
+        for at, message in _messages(details, key_path, model, base, document):
             found[document.problem(at, message)] = None
     return list(found)
 
 
-def _real(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
+def _actual_location(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
     """The steps of a location without those that only pydantic knows (the branch of a union, ``[key]``)."""
     steps = list(location)
     for position, step in enumerate(steps):
@@ -62,7 +62,7 @@ def _real(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
             yield step
 
 
-def _sentences(
+def _messages(
     details: ErrorDetails, key_path: KeyPath, model: type[BaseModel], base: KeyPath, document: Document
 ) -> Iterator[tuple[KeyPath, str]]:
     context = details.get("ctx", {})
@@ -102,12 +102,12 @@ def hide_values(message: str, key_path: KeyPath, document: Document) -> str:
         if at[: len(key_path)] == key_path or key_path[: len(at)] == at:
             whole = document.at(at)
             for name, value in taken:
-                message = _without(message, value, f"${{{name}}}", as_word=value == whole)
+                message = _replace_value(message, value, f"${{{name}}}", as_word=value == whole)
     written = document.at(key_path)
-    return _without(message, written, "the value", as_word=True) if isinstance(written, str) else message
+    return _replace_value(message, written, "the value", as_word=True) if isinstance(written, str) else message
 
 
-def _without(message: str, value: str, instead: str, *, as_word: bool) -> str:
+def _replace_value(message: str, value: str, instead: str, *, as_word: bool) -> str:
     """Return the message with ``instead`` for a value; ``as_word``, only where no word goes on before or after it."""
     if len(value) < 3:
         return message

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from chargeback.settings import LONGEST_WAIT, Settings
+from chargeback.settings import MAX_WAIT_SECONDS, Settings
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
@@ -61,7 +61,7 @@ class FeatureSettings(Settings):
     """What the worker does by itself, and how much of it at the same time. Seconds; tenants."""
 
     enable_periodic_refresh: bool = True
-    refresh_interval: Annotated[Whole, Field(ge=1, le=LONGEST_WAIT)] = 1800
+    refresh_interval: Annotated[Whole, Field(ge=1, le=MAX_WAIT_SECONDS)] = 1800
     max_parallel_tenants: Annotated[Whole, Field(ge=1, le=64)] = 4
     worker_port: Port | None = None
 
@@ -139,7 +139,7 @@ class TenantSettings(Settings):
     gather_failure_threshold: Annotated[Whole, Field(ge=1, le=1000)] = 5
     allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
-    tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=LONGEST_WAIT)] = 3600
+    tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1, le=1000), AfterValidator(_not_zero)] = -1
     metrics_prefetch_workers: Annotated[Whole, Field(ge=1, le=20)] = 4

@@ -27,7 +27,7 @@ from chargeback.demo.faults import Fault, Faults, PagingFault
 from chargeback.demo.limits import RateLimiter
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
-from chargeback.demo.responses import Family, Refusal, Response, invalid, refuse
+from chargeback.demo.responses import Family, Refusal, Response, invalid, refusal_response
 from chargeback.demo.wire import dumps
 from chargeback.errors import SourceRejected
 
@@ -129,7 +129,7 @@ class DemoApp:
         try:
             answer = self._provided(request, found, fault, limits)
         except Refusal as refusal:
-            answer = refuse(refusal, family)
+            answer = refusal_response(refusal, family)
             if refusal.status == 401:
                 answer.headers["WWW-Authenticate"] = 'Basic error="invalid_key"'
         answer.headers.update(_limit_headers(limits, family))
@@ -171,9 +171,9 @@ class DemoApp:
         Raises:
             Refusal: 401, for missing or wrong credentials. A Cloud key does not open a Flink gateway.
         """
-        given = _basic(headers)
-        if given is not None and self._credentials.get(audience) == given:
-            return given[0]
+        params = _basic(headers)
+        if params is not None and self._credentials.get(audience) == params:
+            return params[0]
         detail = "Valid authentication credentials must be provided"
         raise Refusal(401, "user_unauthenticated", "Authentication Required", detail)
 
@@ -199,7 +199,7 @@ class DemoApp:
             return headers.get("authorization") == f"Bearer {options.prometheus_bearer}"
         return options.prometheus_basic is None or _basic(headers) == options.prometheus_basic
 
-    def _metrics_data(self, path: str, given: dict[str, str]) -> Any:
+    def _metrics_data(self, path: str, params: dict[str, str]) -> Any:
         if path == "/api/v1/status/buildinfo":
             return {"version": "3.14.0", "revision": "demo", "branch": "demo", "goVersion": "", "buildUser": ""}
         if path == "/api/v1/labels":
@@ -210,12 +210,12 @@ class DemoApp:
         if path not in ("/api/v1/query", "/api/v1/query_range"):
             raise SourceRejected(f"{path} not found", status=404)
         evaluator = Evaluator(self.plane.organisation, self._oldest(), self._options.prometheus_max_samples)
-        query = given.get("query", "")
+        query = params.get("query", "")
         if path == "/api/v1/query":
-            moment = parse_time("time", given["time"]) if "time" in given else time.time_ns() // 1_000_000
+            moment = parse_time("time", params["time"]) if "time" in params else time.time_ns() // 1_000_000
             return evaluator.instant(query, moment)
-        start, end = (parse_time(name, given.get(name, "")) for name in ("start", "end"))
-        step = parse_step(given.get("step", ""))
+        start, end = (parse_time(name, params.get(name, "")) for name in ("start", "end"))
+        step = parse_step(params.get("step", ""))
         check_resolution(start, end, step)
         return evaluator.range(query, start, end, step)
 
@@ -263,7 +263,7 @@ def _planned(fault: Fault, path: str) -> Response | None:
     else:
         family: Family = "connect" if path.startswith("/connect/") else "control"
         refusal = Refusal(fault.status, "laid_fault", "Laid Fault", "a fault was laid here")
-        answer = refuse(refusal, family)
+        answer = refusal_response(refusal, family)
     if fault.retry_after is not None:
         answer.headers["Retry-After"] = f"{fault.retry_after:g}"
     return answer
@@ -289,10 +289,10 @@ def _basic(headers: Headers) -> tuple[str, str] | None:
 
 async def _parameters(request: Request) -> dict[str, str]:
     """Of the query string, and of the form of a POST."""
-    given = dict(request.query_params)
+    params = dict(request.query_params)
     if request.method == "POST":
-        given |= dict(parse_qsl((await request.body()).decode(), keep_blank_values=True))
-    return given
+        params |= dict(parse_qsl((await request.body()).decode(), keep_blank_values=True))
+    return params
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:

@@ -44,7 +44,7 @@ def invalid(parameter: str, detail: str) -> Refusal:
     return Refusal(400, "invalid_filter", "Invalid Filter", detail, parameter)
 
 
-def refuse(refusal: Refusal, family: Family) -> Response:
+def refusal_response(refusal: Refusal, family: Family) -> Response:
     """``refusal`` in the error shape of its family: connect/v1 has one of its own."""
     status = refusal.status or 500
     if family == "connect":
@@ -122,12 +122,12 @@ def page(
 
 
 def _place(kind: ListKind, query: Mapping[str, str], digest: str) -> tuple[int, int]:
-    given = query.get("page_size")
+    size_text = query.get("page_size")
     size = kind.default_size
-    if given is not None:
-        if not (given.isascii() and given.isdigit()) or not 1 <= int(given) <= kind.max_size:
+    if size_text is not None:
+        if not (size_text.isascii() and size_text.isdigit()) or not 1 <= int(size_text) <= kind.max_size:
             raise invalid("page_size", f"page_size must be a number from 1 to {kind.max_size}")
-        size = int(given)
+        size = int(size_text)
     text = query.get("page_token")
     if not text:
         return 0, size

@@ -188,13 +188,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--today", type=date.fromisoformat, default=datetime.now(UTC).date())
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
-    given = parser.parse_args(arguments)
-    spec = DemoSpec(today=given.today, seed=given.seed, size=given.size, days=given.days)
+    parsed = parser.parse_args(arguments)
+    spec = DemoSpec(today=parsed.today, seed=parsed.seed, size=parsed.size, days=parsed.days)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    options = ServerOptions(latency=given.latency)
-    with DemoServer(Organisation.generate(spec), port=given.port, options=options) as server:
+    options = ServerOptions(latency=parsed.latency)
+    with DemoServer(Organisation.generate(spec), port=parsed.port, options=options) as server:
         sys.stdout.write(server.info.to_json() + "\n")
         sys.stdout.flush()
         stop.wait()

@@ -27,10 +27,10 @@ from chargeback.ecosystems.contract import (
     UsageResolver,
 )
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.bills import days_in
-from chargeback.ecosystems.validation.listings import listing_in
-from chargeback.ecosystems.validation.measurements import topics_in, usage_in
-from chargeback.ecosystems.validation.plugins import check_gatherer, check_plugin, finding_in
+from chargeback.ecosystems.validation.bills import check_days
+from chargeback.ecosystems.validation.listings import check_listing
+from chargeback.ecosystems.validation.measurements import check_topics, check_usage
+from chargeback.ecosystems.validation.plugins import check_finding, check_gatherer, check_plugin
 from chargeback.ecosystems.validation.values import InvalidValue, expect
 from chargeback.errors import PluginError
 from chargeback.model.days import DayRange
@@ -71,7 +71,7 @@ class GuardedEcosystem:
         method = f"resolve_usage of {day}"
         with calling(self._label, method):
             found = self._plugin.resolve_usage(day, usage, inventory)
-            return _checked(self._label, method, lambda: usage_in(MeasuredUsage(found), day).table)
+            return _checked(self._label, method, lambda: check_usage(MeasuredUsage(found), day).table)
 
     @contextmanager
     def open(self, context: TenantContext, settings: PluginSettings) -> Iterator[Gatherer]:
@@ -142,27 +142,27 @@ class GuardedGatherer:
         method = f"billing of {days.start} to {days.end}"
         answers = self._each(method, lambda: self._gatherer.billing(days))
         try:
-            yield from days_in(answers, days, self._context.currency, f"{self._label}: billing")
+            yield from check_days(answers, days, self._context.currency, f"{self._label}: billing")
         except InvalidValue as mistake:
             raise PluginError(f"{self._label}: {method}: {mistake}") from None
 
     def inventory(self) -> ListedInventory:
         """The listings."""
-        return self._ask("inventory", lambda: listing_in(self._gatherer.inventory()))
+        return self._ask("inventory", lambda: check_listing(self._gatherer.inventory()))
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         """What was measured of a day."""
-        return self._ask(f"usage of {day}", lambda: usage_in(self._gatherer.usage(day, inventory), day))
+        return self._ask(f"usage of {day}", lambda: check_usage(self._gatherer.usage(day, inventory), day))
 
     def topics(self, day: date) -> MeasuredUsage:
         """What was measured of topics on a day."""
-        return self._ask(f"topics of {day}", lambda: topics_in(self._gatherer.topics(day), day))
+        return self._ask(f"topics of {day}", lambda: check_topics(self._gatherer.topics(day), day))
 
     def check(self) -> Iterator[Finding]:
         """One finding each; the last one says so where the check itself failed."""
         try:
             for answer in self._each("check", self._gatherer.check):
-                yield _checked(self._label, "check", partial(finding_in, answer))
+                yield _checked(self._label, "check", partial(check_finding, answer))
         except PluginError as error:
             yield Finding(self._label, ok=False, detail=str(error))
 

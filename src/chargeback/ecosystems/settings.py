@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from chargeback.allocation.policies import parse_policies
 from chargeback.errors import ConfigurationError
-from chargeback.settings import LONGEST_WAIT, ExactDecimal, LocalPath, Settings, Url
+from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, Settings, Url
 from chargeback.sources.settings import MetricsSettings
 
 __all__ = ["EmitterSettings", "ExactDecimal", "LocalPath", "MetricsSettings", "PluginSettings", "Url"]
@@ -33,7 +33,7 @@ def _policies_are_readable(value: dict[str, Any]) -> dict[str, Any]:
 class PluginSettings(Settings):
     """The keys of ``plugin_settings`` that mean the same in every ecosystem."""
 
-    min_refresh_gap_seconds: Annotated[int, Field(ge=0, le=LONGEST_WAIT)] = 1800
+    min_refresh_gap_seconds: Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)] = 1800
     metrics_step_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600
     chargeback_granularity: Literal["hourly", "daily"] = "daily"
     metrics: MetricsSettings | None = None

@@ -40,7 +40,7 @@ Label = Literal[
     "identity_id", "resource_id", "product_type", "product_category", "cost_type", "allocation_method", "environment_id"
 ]
 
-_LINES_AT_ONCE = 5000
+_LINES_PER_WRITE = 5000
 
 
 def _distinct(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def _encoded(lines: Iterator[str]) -> Iterator[bytes]:
     some: list[str] = []
     for line in lines:
         some.append(line)
-        if len(some) >= _LINES_AT_ONCE:
+        if len(some) >= _LINES_PER_WRITE:
             yield "".join(some).encode()
             some.clear()
     yield "".join(some).encode()

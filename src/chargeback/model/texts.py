@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 #: The most characters of an id of a resource, an identity or a grant.
-LONGEST_ID: Final = 255
+MAX_ID_LENGTH: Final = 255
 #: The most characters of a resource type or an identity type.
-LONGEST_TYPE: Final = 64
+MAX_TYPE_LENGTH: Final = 64
 #: The most characters of a topic's name: what Kafka allows. The id of a topic is made of it and its cluster's id.
-LONGEST_TOPIC: Final = 249
+MAX_TOPIC_LENGTH: Final = 249
 #: The most characters of a name, a description or any other free text.
-LONGEST_TEXT: Final = 2000
+MAX_TEXT_LENGTH: Final = 2000
 
 _HASH_DIGITS: Final = 16
 _SPACES = re.compile("[\t\n\r]")
@@ -47,7 +47,7 @@ def clean_text(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", _NUL.sub("", _SPACES.sub(" ", text)))
 
 
-def clean_id(text: str, longest: int = LONGEST_ID) -> str:
+def clean_id(text: str, longest: int = MAX_ID_LENGTH) -> str:
     """Return an id that is clean and has at most ``longest`` characters.
 
     A longer one is cut and ends in ``~`` and a hash of the whole id, so that two long ids stay two and one id is the

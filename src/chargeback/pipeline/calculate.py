@@ -20,7 +20,7 @@ from chargeback.logs import log_context
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored
-from chargeback.pipeline.run_context import EVERYTHING, RunContext, on_days
+from chargeback.pipeline.run_context import EVERYTHING, RunContext, describe_days
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import DayRecomputer, is_stored
 from chargeback.store.control import days as day_states
@@ -95,7 +95,7 @@ def calculate(run: RunContext, gatherer: Gatherer) -> None:
         with calculation.fetcher.fetching(wanted) as usages:
             for number, (task, usage) in enumerate(zip(tasks, usages, strict=True), start=1):
                 run.check()
-                with log_context(date=task.day), run.surviving(task.day):
+                with log_context(date=task.day), run.catch_day_errors(task.day):
                     calculation.attempt(task, usage)
                 run.enter(Stage.CALCULATING, task.day, number, len(tasks))
     finally:
@@ -114,12 +114,12 @@ def _tasks(run: RunContext) -> list[_Task]:
             is_outdated=state.evidence_version < EVIDENCE_VERSION and state.has_evidence,
         )
         for state in known
-        if state.billing_gathered and state.resources_gathered and run.wants(state.tracking_date)
+        if state.billing_gathered and state.resources_gathered and run.covers(state.tracking_date)
     ]
-    return [task for task in tasks if not task.is_optional or _may_get_better(run, task)]
+    return [task for task in tasks if not task.is_optional or _may_improve(run, task)]
 
 
-def _may_get_better(run: RunContext, task: _Task) -> bool:
+def _may_improve(run: RunContext, task: _Task) -> bool:
     is_asked_for = task.is_outdated and task.day in run.window
     return METRICS in task.state.incomplete or task.is_listed or is_asked_for
 
@@ -172,7 +172,7 @@ class _Calculation:
         self._recomputer.close()
         if self._unproven:
             why = "measured by an earlier version, and not proven: the metrics source has less by now"
-            log.warning("tenant %s: %s", self._run.tenant.name, on_days(self._unproven, why))
+            log.warning("tenant %s: %s", self._run.tenant.name, describe_days(self._unproven, why))
 
     def attempt(self, task: _Task, usage: DayUsage) -> None:
         """Calculate one day, or record why it cannot be."""

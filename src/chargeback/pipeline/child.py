@@ -38,7 +38,7 @@ _GRACE_SECONDS = 7
 #: How long a child that is done waits for a parent that does not read its result. The run is recorded by then.
 _DELIVERY_SECONDS = 60
 #: How long a run that has to be ended by force may take to record that.
-_LAST_WORDS_SECONDS = 3
+_LAST_OUTPUT_SECONDS = 3
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -160,8 +160,8 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     tenant = assignment.tenant
     about = {"tenant": tenant.name, "run": assignment.epoch}
     configure_logging(assignment.logging, assignment.secrets, about)
-    threading.Thread(target=_obey_parent, args=(pipe, stop), name="parent", daemon=True).start()
-    threading.Thread(target=_keep_limit, args=(assignment, stop), name="time limit", daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(pipe, stop), name="parent", daemon=True).start()
+    threading.Thread(target=_enforce_time_limit, args=(assignment, stop), name="time limit", daemon=True).start()
     messenger = Messenger(pipe)
     # A database server that is started again is back before anybody else may take the lease.
     store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
@@ -191,7 +191,7 @@ def _timed_out(tenant: Tenant) -> StopReason:
     return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
 
 
-def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:
+def _enforce_time_limit(assignment: Assignment, stop: StopSignal) -> None:
     """Stop the run at its time limit, and end the process when it does not come to a safe place soon: the parent may
     be paused, and others wait for the lease."""
     tenant = assignment.tenant
@@ -201,7 +201,7 @@ def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:
     never.wait(seconds)
     stop.ask(_timed_out(tenant))
     never.wait(_GRACE_SECONDS)
-    threading.Timer(_LAST_WORDS_SECONDS, os._exit, (1,)).start()
+    threading.Timer(_LAST_OUTPUT_SECONDS, os._exit, (1,)).start()
     with suppress(ChargebackError), open_store(tenant).control as control:
         with control.write() as connection:
             reason = _timed_out(tenant)
@@ -212,7 +212,7 @@ def _keep_limit(assignment: Assignment, stop: StopSignal) -> None:
     os._exit(1)
 
 
-def _obey_parent(pipe: Connection, stop: StopSignal) -> None:
+def _follow_parent(pipe: Connection, stop: StopSignal) -> None:
     """Wait for the parent's request to stop, or for its end."""
     while True:
         try:

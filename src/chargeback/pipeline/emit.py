@@ -97,7 +97,7 @@ class _EmitStage:
             with run.lease.write() as connection:
                 for emission in planned.skipped:
                     save_emission(connection, emission)
-        return [due for due in planned.due if any(run.wants(day) for day in due.period.days)]
+        return [due for due in planned.due if any(run.covers(day) for day in due.period.days)]
 
     def _newest_only(self, emitter: ConfiguredEmitter) -> bool:
         """Whether the emitter wants the newest period alone; not where it cannot tell."""

@@ -28,7 +28,7 @@ from chargeback.store.tenant import open_store
 log = logging.getLogger(__name__)
 
 #: How long to wait before a database that could not be used is tried again: longer and longer, in seconds.
-_FIRST_RETRY, _LONGEST_RETRY = 1.0, 30.0
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
 #: How long :meth:`Engine.stop` waits for what is under way, in seconds; runs are killed before that.
 _STOP_SECONDS = 8.0
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
@@ -241,7 +241,7 @@ class Engine:
     def _after_storage_error(self, name: str, error: StorageError) -> NextTurn:
         """Try again, later and later; never give up: a database that is away comes back."""
         attempts = self._attempts[name] = self._attempts.get(name, 0) + 1
-        seconds = min(_FIRST_RETRY * 2.0 ** min(attempts - 1, 10), _LONGEST_RETRY)
+        seconds = min(_FIRST_RETRY_SECONDS * 2.0 ** min(attempts - 1, 10), _MAX_RETRY_SECONDS)
         if self._news(name, seconds, str(error)).is_news:
             log.error("tenant %s: its storage cannot be used; trying again until it can: %s", name, error)
         return NextTurn(seconds, str(error), is_news=False)

@@ -19,7 +19,7 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
-from chargeback.pipeline.remeasure import richer_bill, unseen_of
+from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _OLD_DAYS = timedelta(days=35)
 _OLD_DAYS_REST = timedelta(hours=24)
-_EMPTY_ANSWERS_TO_BELIEVE = 3
+_EMPTY_ANSWERS_ACCEPTED = 3
 
 
 def gather(run: RunContext, gatherer: Gatherer) -> None:
@@ -80,7 +80,7 @@ def _gather_billing(run: RunContext, gatherer: Gatherer, complete: frozenset[str
     writer = _BillingDayWriter(run, known, inventory, complete)
     days = [day for day in run.window if _must_gather(run, known.get(day))]
     for number, gathered in enumerate(_gather_days(gatherer, days), start=1):
-        with log_context(date=gathered.day), run.surviving(gathered.day):
+        with log_context(date=gathered.day), run.catch_day_errors(gathered.day):
             writer.store(gathered)
         run.report(Stage.GATHERING, gathered.day, number, len(days))
         run.check()
@@ -138,12 +138,12 @@ class _BillingDayWriter:
         run.record.lines += len(gathered.lines)
         if not gathered.lines and state.billing_lines:
             empty_answers = state.empty_answers + 1
-            if empty_answers < _EMPTY_ANSWERS_TO_BELIEVE:
+            if empty_answers < _EMPTY_ANSWERS_ACCEPTED:
                 self._defer_empty(state, empty_answers)
                 return
         seen = fingerprint(gathered.lines)
         now = run.now()
-        unseen, unseen_before = unseen_of(gathered.lines), state.incomplete.get(BILL)
+        unseen, unseen_before = unmeasured_part(gathered.lines), state.incomplete.get(BILL)
         is_seen_better = unseen_before is not None and unseen != unseen_before
         if state.billing_gathered and seen == state.gathered_fingerprint and not is_seen_better:
             with run.lease.write() as connection:
@@ -194,7 +194,7 @@ class _BillingDayWriter:
                 # What a bill was measured with was measured with it: usage is asked for once more, too.
                 **({"evidence_version": 0} if constructs else {}),
             )
-            day_states.mark_incomplete(connection, day, {BILL: unseen_of(gathered.lines)})
+            day_states.mark_incomplete(connection, day, {BILL: unmeasured_part(gathered.lines)})
         if state.calculated_fingerprint is not None:
             log.info("tenant %s: the bill of %s has changed and is calculated again", run.tenant.name, day)
 
@@ -219,7 +219,7 @@ class _BillingDayWriter:
     def _defer_empty(self, state: DayState, empty_answers: int) -> None:
         day = state.tracking_date
         self._run.record_error(
-            f"the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_TO_BELIEVE} times), "
+            f"the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
             "the lines known are kept",
             day,
         )

@@ -54,7 +54,7 @@ def queue_topics(run: RunContext) -> None:
     with run.store.control.read() as connection:
         known = day_states.read_days(connection)
     queued = [state.tracking_date for state in known if _is_outdated(run, state, is_on=plan is not None)]
-    waiting = [state.tracking_date for state in known if plan is not None and _may_get_better(state)]
+    waiting = [state.tracking_date for state in known if plan is not None and _may_improve(state)]
     if plan is not None:
         oldest = plan.oldest_day(run.today)
         queued, waiting = ([day for day in listed if day >= oldest] for listed in (queued, waiting))
@@ -67,20 +67,20 @@ def queue_topics(run: RunContext) -> None:
 def _is_outdated(run: RunContext, state: DayState, *, is_on: bool) -> bool:
     if not state.billing_gathered or not (is_on or state.topic_fingerprint is not None):
         return False
-    if run.request.recalculate and run.wants(state.tracking_date):
+    if run.request.recalculate and run.covers(state.tracking_date):
         return True
     has_changed = state.topic_fingerprint != state.gathered_fingerprint
     return state.is_due and has_changed and not (state.topic_due and not state.topic_attribution_calculated)
 
 
-def _may_get_better(state: DayState) -> bool:
+def _may_improve(state: DayState) -> bool:
     """Whether the day was attributed without all of its metrics, or from those that an earlier version took."""
     is_without = not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete
     is_worth_asking = is_without or state.evidence_version < EVIDENCE_VERSION
     return state.topic_attribution_calculated and is_worth_asking and not state.topic_due
 
 
-def _is_worth_doing(state: DayState) -> bool:
+def _should_attribute(state: DayState) -> bool:
     """A queued day; one that counts as calculated only once its chargeback has metrics."""
     if not (state.topic_due and state.billing_gathered and state.resources_gathered):
         return False
@@ -99,7 +99,7 @@ def overlay(run: RunContext, gatherer: Gatherer) -> None:
         due = [
             state
             for state in day_states.read_days(connection)
-            if state.tracking_date >= oldest and run.wants(state.tracking_date) and _is_worth_doing(state)
+            if state.tracking_date >= oldest and run.covers(state.tracking_date) and _should_attribute(state)
         ]
     if not due:
         return
@@ -116,7 +116,7 @@ def overlay(run: RunContext, gatherer: Gatherer) -> None:
         with stage.fetcher.fetching(wanted) as measured:
             for number, (state, usage) in enumerate(zip(due, measured, strict=True), start=1):
                 run.check()
-                with log_context(date=state.tracking_date), run.surviving(state.tracking_date):
+                with log_context(date=state.tracking_date), run.catch_day_errors(state.tracking_date):
                     stage.attempt(state, usage)
                 run.enter(Stage.TOPIC_OVERLAY, state.tracking_date, number, len(due))
         stage.finish()

@@ -45,7 +45,7 @@ def richer_bill(facts: FactTables, day: date, measured: Sequence[BillingLine]) -
     return Remeasured(lines, poorer)
 
 
-def unseen_of(lines: Iterable[BillingLine]) -> str | None:
+def unmeasured_part(lines: Iterable[BillingLine]) -> str | None:
     """Which parts of a bill were measured over a part of the day only; none where all of it was seen."""
     partial = sorted({f"{line.product_type}: {line.description}" for line in lines if coverage_of(line) < 1})
     return "; ".join(partial) or None

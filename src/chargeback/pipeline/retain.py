@@ -12,9 +12,9 @@ from datetime import date, timedelta
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
-from chargeback.store.control.retention import forget_days, oldest_day
+from chargeback.store.control.retention import delete_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, SCHEMAS
-from chargeback.store.facts.upkeep import CleanupStats, note_upkeep, rewrite_dimensions, tidy_table, upkeep_is_due
+from chargeback.store.facts.upkeep import CleanupStats, clean_table, record_upkeep, rewrite_dimensions, upkeep_is_due
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def retain(run: RunContext) -> None:
     if run.record.gathering_error is not None:
         return  # the clock may be what is wrong
     try:
-        _forget(run, oldest_kept(run.today, run.tenant.settings.retention_days))
+        _delete_expired(run, oldest_kept(run.today, run.tenant.settings.retention_days))
         _upkeep(run)
     except LeaseLost:
         raise
@@ -45,7 +45,7 @@ def retain(run: RunContext) -> None:
         run.record_error(f"retention is not complete and is tried again in the next run: {error}")
 
 
-def _forget(run: RunContext, oldest: date) -> None:
+def _delete_expired(run: RunContext, oldest: date) -> None:
     with run.store.control.read() as connection:
         oldest_state = oldest_day(connection)
     expired = [name for name in DAY_TABLES if any(day < oldest for day in run.store.facts.snapshot(name).days)]
@@ -53,7 +53,7 @@ def _forget(run: RunContext, oldest: date) -> None:
         return
     run.enter(Stage.RETENTION, oldest, total=len(expired))
     with run.lease.write() as connection:
-        forgotten = forget_days(connection, oldest)
+        forgotten = delete_days(connection, oldest)
     for number, name in enumerate(expired, start=1):
         run.check()
         run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
@@ -70,9 +70,9 @@ def _upkeep(run: RunContext) -> None:
     removed = CleanupStats()
     for number, name in enumerate(SCHEMAS, start=1):
         run.check()
-        removed += tidy_table(facts, name, epoch=epoch)
+        removed += clean_table(facts, name, epoch=epoch)
         run.report(Stage.RETENTION, None, number, len(SCHEMAS))
-    note_upkeep(facts.root, run.now())
+    record_upkeep(facts.root, run.now())
     if removed:
         log.info(
             "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",

@@ -27,7 +27,7 @@ from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
-_MOST_ERRORS = 1000
+_MAX_ERRORS = 1000
 #: The counters that are columns of the table of runs.
 _RECORDED = [each.name for each in fields(RunCounts) if each.name in runs.COLUMNS]
 
@@ -54,7 +54,7 @@ def run_tenant(
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run_id = runs.start_run(connection, lease.epoch, clock)
-        result = _result(run, _work(run))
+        result = _result(run, _run_stages(run))
         try:
             _record(run, run_id, result)
         except LeaseLost:
@@ -80,7 +80,7 @@ def _record(run: RunContext, run_id: int, result: RunResult) -> None:
         )
 
 
-def _work(run: RunContext) -> RunOutcome:
+def _run_stages(run: RunContext) -> RunOutcome:
     """The stages, one after the other; what ended them."""
     tenant = run.tenant
     try:
@@ -141,5 +141,5 @@ def _result(run: RunContext, outcome: RunOutcome) -> RunResult:
 
 def _bounded(errors: list[str]) -> tuple[str, ...]:
     """The first errors of a run, and how many more the log has: months of trouble must not fill the database."""
-    more = len(errors) - _MOST_ERRORS
-    return (*errors[:_MOST_ERRORS], f"and {more} more, which are in the log") if more > 0 else tuple(errors)
+    more = len(errors) - _MAX_ERRORS
+    return (*errors[:_MAX_ERRORS], f"and {more} more, which are in the log") if more > 0 else tuple(errors)

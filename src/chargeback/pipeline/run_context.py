@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 #: A run without any progress for so long hangs: its lease is renewed no more, so that others may take over. No wait for
 #: a provider, and no single step of a calculation, takes as long.
-STILL_SECONDS = 1800
+STALL_SECONDS = 1800
 
 
 #: Among what could not be listed: no listing was had at all.
@@ -43,7 +43,8 @@ class RunRecord(RunCounts):
     def described_errors(self) -> list[str]:
         """Each error once, in the order of its first appearance, with the days that it is about."""
         return [
-            on_days(self.days_of_errors[each], each) if each in self.days_of_errors else each for each in self.errors
+            describe_days(self.days_of_errors[each], each) if each in self.days_of_errors else each
+            for each in self.errors
         ]
 
 
@@ -143,7 +144,7 @@ class RunContext:
 
     def is_moving(self) -> bool:
         """Return whether the run made progress lately; one that hangs gives up its lease."""
-        return self.progress.is_recent(STILL_SECONDS)
+        return self.progress.is_recent(STALL_SECONDS)
 
     def record_error(self, error: str, day: date | None = None) -> None:
         """Record an error that the run survives. The same error of several days is one error, logged once; the days
@@ -159,7 +160,7 @@ class RunContext:
         days.append(day)
 
     @contextmanager
-    def surviving(self, day: date) -> Iterator[None]:
+    def catch_day_errors(self, day: date) -> Iterator[None]:
         """Make an error that nobody foresaw, in the work on one day, that day's error: the other days go on."""
         try:
             yield
@@ -182,17 +183,17 @@ class RunContext:
         end = self.today - timedelta(days=settings.cutoff_days)
         return DayRange(min(self.today - timedelta(days=lookback), end), end)
 
-    def wants(self, day: date) -> bool:
+    def covers(self, day: date) -> bool:
         """Whether the request's range covers a day."""
         start, end = self.request.start, self.request.end
         return (start is None or day >= start) and (end is None or day <= end)
 
     def recalculates(self, day: date) -> bool:
         """Whether the request names a day that is to be calculated again."""
-        return self.request.recalculate and self.wants(day)
+        return self.request.recalculate and self.covers(day)
 
 
-def on_days(days: Sequence[date], error: str) -> str:
+def describe_days(days: Sequence[date], error: str) -> str:
     """Return an error with the days that it is about: the day, or how many and from when to when."""
     if len(days) == 1:
         return f"{days[0]}: {error}"

@@ -42,7 +42,7 @@ class Schedule:
     def start(self, names: Iterable[str]) -> None:
         """Begin with every tenant now."""
         for name in names:
-            thread = threading.Thread(target=self._keep_on, args=(name,), name=f"schedule {name}", daemon=True)
+            thread = threading.Thread(target=self._repeat, args=(name,), name=f"schedule {name}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -56,7 +56,7 @@ class Schedule:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _keep_on(self, name: str) -> None:
+    def _repeat(self, name: str) -> None:
         while not self._stopping.is_set():
             try:
                 turn = self._take_turn(name)

@@ -70,7 +70,7 @@ class Supervisor:
             self._close(name, lease, result)
             _log_result(result)
             try:
-                self._suspensions.log_news(name)
+                self._suspensions.log_suspension(name)
             except StorageError as error:
                 log.warning("tenant %s: not known whether it is suspended: %s", name, error)
             return result

@@ -43,7 +43,7 @@ class Suspensions:
         with self._stores[name].control.read() as connection:
             return runs.suspended_because(connection)
 
-    def log_news(self, name: str) -> None:
+    def log_suspension(self, name: str) -> None:
         """Log the alert of a tenant that was suspended since the last call, and of an engine that has none left."""
         reason = self.reason(name)
         with self._lock:

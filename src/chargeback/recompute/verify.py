@@ -111,13 +111,13 @@ class _DayTables:
     def at(self, name: str) -> None:
         """Look whether what a table has of the day is what was written."""
         for file in self._facts.snapshot(name).within(self._days):
-            with translate_delta_errors(name), self._noting_damage():
+            with translate_delta_errors(name), self._record_damage():
                 check_file(file, thorough=True)
 
     def rows(self, name: str) -> pa.Table:
         """What a table has of the day; nothing where that is lost."""
         parts = [SCHEMAS[name].empty_table()]
-        with self._noting_damage():
+        with self._record_damage():
             parts.append(read_day(self._facts, name, self._days.start))
         return pa.concat_tables(parts)
 
@@ -126,7 +126,7 @@ class _DayTables:
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
         parts = [schema.empty_table()]
         for file in self._facts.snapshot(name).within(self._days):
-            with translate_delta_errors(name), self._noting_damage():
+            with translate_delta_errors(name), self._record_damage():
                 parts.append(read_file(file, columns).cast(schema))
         return pa.concat_tables(parts)
 
@@ -135,7 +135,7 @@ class _DayTables:
         return total([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
 
     @contextmanager
-    def _noting_damage(self) -> Iterator[None]:
+    def _record_damage(self) -> Iterator[None]:
         try:
             yield
         except DamagedFacts as error:

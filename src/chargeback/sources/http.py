@@ -42,7 +42,7 @@ _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 #: The status of an answer to credentials that the server does not know.
 WRONG_CREDENTIALS = 401
 _POLL_SECONDS = 0.1
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _T = TypeVar("_T")
 
 
@@ -203,7 +203,7 @@ class HttpClient:
         if call.limiter is not None:
             call.limiter.acquire(self._stop, deadline)
         reply = self._exchange(call, deadline)
-        reply.refuse_another_time()
+        reply.check_clock()
         error = call.classify(reply)
         if error is None:
             return reply
@@ -219,7 +219,7 @@ class HttpClient:
         """One question and its answer, redirects followed."""
         limit = min(deadline, time.monotonic() + self._limits.exchange_seconds)
         address = httpx.URL(self.base_url + call.path, params=dict(call.params) or None)
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             started = time.monotonic()
             try:
                 reply = self._run_interruptibly(partial(self._transfer, call, address, limit), limit)
@@ -246,7 +246,7 @@ class HttpClient:
                 authorized=self._credentials is not None,
                 trusted_domain=self._trusted_domain,
             )
-        raise SourceRejected(f"more than {_MOST_REDIRECTS} redirects", status=reply.status)
+        raise SourceRejected(f"more than {_MAX_REDIRECTS} redirects", status=reply.status)
 
     def _transfer(self, call: Call, address: httpx.URL, limit: float) -> Reply:
         headers = {"Authorization": self._credentials.header} if self._credentials else {}

@@ -123,7 +123,7 @@ class KafkaAdmin:
             if time.monotonic() >= until:
                 raise SourceUnavailable(
                     f"{self._connection.bootstrap_servers}: no answer within {self._timeout_seconds:g} s: "
-                    f"{_last_words(complaints)}",
+                    f"{_last_complaint(complaints)}",
                     source=_SOURCE,
                 )
             self._stop.wait(_PAUSE_SECONDS)  # some failures are told at once
@@ -189,7 +189,7 @@ def _is_refusal(error: Any) -> bool:
     }
 
 
-def _last_words(complaints: list[Any]) -> str:
+def _last_complaint(complaints: list[Any]) -> str:
     """The most telling complaint: the last one that is about a connection rather than about all of them."""
     from confluent_kafka import KafkaError
 

@@ -139,11 +139,11 @@ class PrometheusClient:
         data = document.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("resultType"), str):
             raise _unexpected("an answer without data")
-        self._pass_on(document)
-        _refuse_a_part(path, document)
+        self._log_warnings(document)
+        _reject_partial(path, document)
         return data["resultType"], data.get("result")
 
-    def _pass_on(self, document: Mapping[str, Any]) -> None:
+    def _log_warnings(self, document: Mapping[str, Any]) -> None:
         """Log what the server remarks on the query, each remark once; the same one comes with every query."""
         for warning in _warnings(document):
             if warning not in self._warned:
@@ -194,7 +194,7 @@ def _classify(reply: Reply) -> SourceError | None:
     return classify_response(reply) or SourceUnavailable(f"{message}: no answer of a Prometheus")
 
 
-def _refuse_a_part(path: str, document: Mapping[str, Any]) -> None:
+def _reject_partial(path: str, document: Mapping[str, Any]) -> None:
     """Refuse an answer that says that something is missing: Thanos, Mimir and remote reads warn, VictoriaMetrics sets a
     flag. It is not asked for again at once: what is away is away for longer."""
     missing = [warning for warning in _warnings(document) if not warning.startswith(_ANNOTATION)]

@@ -83,7 +83,7 @@ class RateLimiter:
         try:
             with self._locked() as file:
                 now = time.monotonic()
-                before = self._sane(_read(file), now)
+                before = self._clamp(_read(file), now)
                 after, answer = change(before, now)
                 if after != before:
                     _write(file, after)
@@ -94,10 +94,10 @@ class RateLimiter:
                 logger.warning("the shared rate limit cannot be kept (%s); it holds for this process alone", error)
                 self._complained = True
             now = time.monotonic()
-            self._own, answer = change(self._sane(self._own, now), now)
+            self._own, answer = change(self._clamp(self._own, now), now)
             return answer
 
-    def _sane(self, arrival: float, now: float) -> float:
+    def _clamp(self, arrival: float, now: float) -> float:
         """The number, unless it lies so far ahead that it must be from another start of the host, or broken."""
         return arrival if 0 <= arrival <= now + _HORIZON_SECONDS + 2 * self._tolerance + self._interval else 0.0
 

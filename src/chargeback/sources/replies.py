@@ -13,8 +13,8 @@ from chargeback.errors import SourceError, SourceRejected, SourceUnavailable
 from chargeback.model.money import parse_json
 from chargeback.model.texts import replace_surrogates
 
-_LONGEST_MESSAGE = 500
-_MOST_APART = timedelta(days=1)
+_MAX_MESSAGE_LENGTH = 500
+_MAX_CLOCK_SKEW = timedelta(days=1)
 #: A surrogate, escaped or as (wrong) UTF-8; most bodies have none, and need not be looked through.
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _TIMEOUT_OR_THROTTLE = frozenset({408, 425, 429})
@@ -59,11 +59,11 @@ class Reply:
             message = _error_message(self.json())
         except SourceUnavailable:
             if "html" not in self.headers.get("content-type", "") and self.body.lstrip()[:1] != b"<":
-                message = self.body[: _LONGEST_MESSAGE * 4].decode("utf-8", "replace")
-        message = " ".join("".join(c if c.isprintable() else " " for c in message).split())[:_LONGEST_MESSAGE]
+                message = self.body[: _MAX_MESSAGE_LENGTH * 4].decode("utf-8", "replace")
+        message = " ".join("".join(c if c.isprintable() else " " for c in message).split())[:_MAX_MESSAGE_LENGTH]
         return f"HTTP {self.status}: {message}" if message else f"HTTP {self.status}"
 
-    def refuse_another_time(self, now: datetime | None = None) -> None:
+    def check_clock(self, now: datetime | None = None) -> None:
         """See that the server lives on the same day: days that are gathered by a wrong clock are the wrong days, and
         what is past its retention by one may not be. A server that tells no time is believed.
 
@@ -77,7 +77,7 @@ class Reply:
             return
         told = told if told.tzinfo else told.replace(tzinfo=UTC)
         told += timedelta(seconds=_seconds(self.headers.get("age")) or 0)
-        if abs(told - now) > _MOST_APART:
+        if abs(told - now) > _MAX_CLOCK_SKEW:
             raise SourceRejected(
                 f"its clock says {told:%Y-%m-%d %H:%M} UTC, this machine's {now:%Y-%m-%d %H:%M} UTC: set the clock"
             )

@@ -23,7 +23,7 @@ from chargeback.disk import explain_denial, fsync
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Lease, LeaseOwner, forget_holder
+from chargeback.store.control.lease import Lease, LeaseOwner, clear_holder
 from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
 
@@ -69,7 +69,7 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):
                 fsync(path)
-            _refuse_a_torn_copy(store, lease, versions)
+            _check_copy_is_consistent(store, lease, versions)
             unfinished.rename(target)
             fsync(folder)
     except BaseException:
@@ -80,7 +80,7 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
     return target
 
 
-def _refuse_a_torn_copy(store: TenantStore, lease: Lease, versions: Mapping[str, int]) -> None:
+def _check_copy_is_consistent(store: TenantStore, lease: Lease, versions: Mapping[str, int]) -> None:
     """Nobody else was at work while we copied: not under a lease that we lost because this process stood still, and
     not under an earlier one, by a process that stood still itself."""
     try:
@@ -114,18 +114,18 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
     if (label.tenant_id, label.ecosystem) != (store.tenant_id, store.ecosystem):
         raise StorageError(f"the backup is of tenant_id {label.tenant_id} ({label.ecosystem}), not of this tenant")
     url = make_url(connection_string)
-    _refuse_to_overwrite(url, store)
+    _check_target_is_empty(url, store)
     with _reporting(f"{backup} cannot be restored"):
         if (backup / FACTS).is_dir():
             shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
         _restore_control(url, backup)  # last: as long as it is missing, the storage does not count as there
     store.prepare()
     with store.control.write() as connection:
-        forget_holder(connection)
+        clear_holder(connection)
     return label
 
 
-def _refuse_to_overwrite(url: URL, store: TenantStore) -> None:
+def _check_target_is_empty(url: URL, store: TenantStore) -> None:
     if store.facts.root.is_dir() and any(store.facts.root.iterdir()):
         raise StorageError(f"{store.facts.root} is not empty; move it away first")
     if url.get_backend_name() == "sqlite":

@@ -26,7 +26,7 @@ _VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
 _SERVICE: Final = "chargeback"
 
 
-def run_client(url: URL, program: str, *words: str) -> None:
+def run_client(url: URL, program: str, *arguments: str) -> None:
     """Run a program of PostgreSQL's against the database at ``url``.
 
     Raises:
@@ -37,7 +37,7 @@ def run_client(url: URL, program: str, *words: str) -> None:
     try:
         with _environment(secrets, has_service="service" in parameters) as environment:
             done = subprocess.run(  # noqa: S603 - the words are ours
-                [program, *words, f"--dbname={make_conninfo(**parameters)}"],
+                [program, *arguments, f"--dbname={make_conninfo(**parameters)}"],
                 env=environment,
                 capture_output=True,
                 text=True,

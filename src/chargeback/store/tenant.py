@@ -20,7 +20,7 @@ from chargeback.store.ownership import StorageOwner
 
 log = logging.getLogger(__name__)
 
-_CHECKS_AT_ONCE = 16
+_MAX_PARALLEL_CHECKS = 16
 #: A start waits for no server that hangs.
 _START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
@@ -114,7 +114,7 @@ def require_usable_storage(tenants: Sequence[Tenant]) -> None:
     """
     if not tenants:
         return
-    with ThreadPoolExecutor(min(len(tenants), _CHECKS_AT_ONCE), "storage check") as pool:
+    with ThreadPoolExecutor(min(len(tenants), _MAX_PARALLEL_CHECKS), "storage check") as pool:
         for check in [pool.submit(check_storage, tenant, limits=_START_LIMITS) for tenant in tenants]:
             try:
                 check.result()

@@ -36,7 +36,7 @@ from chargeback.model.days import ONE_DAY, DayRange, start_of_day, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.money import total
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_context import on_days
+from chargeback.pipeline.run_context import describe_days
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.settings import FOLDER
@@ -119,7 +119,7 @@ def check_ecosystem(
     present = utc_now() if today is None else start_of_day(today) + timedelta(hours=12)
     context = _Context(lookback_days, tenant_id, currency, folder or Path(), present)
     with TemporaryDirectory(prefix="chargeback-testing-") as scratch:
-        _Questions(report, checked, settings, context, Path(scratch)).ask()
+        _ContractChecks(report, checked, settings, context, Path(scratch)).ask()
         if not report.problems:
             _Pipeline(report, checked, settings, context, Path(scratch)).run()
     if report.problems:
@@ -157,7 +157,7 @@ def _settings(ecosystem: Ecosystem, written: Mapping[str, Any], folder: Path) ->
 
 
 @dataclass
-class _Questions:
+class _ContractChecks:
     """Asks every question twice, and notes what is answered differently or not as the contract says."""
 
     report: Report
@@ -181,7 +181,7 @@ class _Questions:
             now=asked_by.now,
         )
         self._attempt(lambda: self.ecosystem.tenant_catalogue(self.settings))
-        with self._noting(), self.ecosystem.open(context, self.settings) as gatherer:
+        with self._record_problems(), self.ecosystem.open(context, self.settings) as gatherer:
             self._check(gatherer)
             self._attempt(lambda: self._inventory(gatherer))
             self._attempt(lambda: self._bill(gatherer))
@@ -222,7 +222,7 @@ class _Questions:
         with ThreadPoolExecutor(4, thread_name_prefix="conformance") as pool:
             first, again = ([pool.submit(ask, day) for day in days] for _ in range(2))
         for day, one, other in zip(days, first, again, strict=True):
-            with self._noting():
+            with self._record_problems():
                 table = one.result().table
                 if method == "usage":
                     self.report.usage[day] = table
@@ -230,11 +230,11 @@ class _Questions:
                     self.report.problems.append(f"{method} of {day}: a second question has another answer")
 
     def _attempt(self, question: Callable[[], object]) -> None:
-        with self._noting():
+        with self._record_problems():
             question()
 
     @contextmanager
-    def _noting(self) -> Iterator[None]:
+    def _record_problems(self) -> Iterator[None]:
         try:
             yield
         except ChargebackError as error:
@@ -297,7 +297,7 @@ class _Pipeline:
         for day, gathered in sorted(self.report.days.items()):
             if gathered.error is not None:
                 days.setdefault(gathered.error, []).append(day)
-        declared = {on_days(those, error) for error, those in days.items()}
+        declared = {describe_days(those, error) for error, those in days.items()}
         optional = tuple(f"{name} could not be listed" for name in self.report.inventory.failures)
         for error in result.errors:
             if error not in declared and not (optional and error.startswith(optional)):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from chargeback.api.parameters import LONGEST_ID
+from chargeback.api.parameters import MAX_ID_LENGTH
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import TagItem
 from chargeback.store.control import schema
@@ -50,7 +50,7 @@ TOPIC = f"{'c' * 256}:topic:{'t' * 249}"
 @pytest.mark.parametrize("entity", [TOPIC, "🙂" * 512])
 def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
     """The id of a topic with the longest name can be tagged, one by one and in bulk, and found; nothing longer can."""
-    assert len(entity) == LONGEST_ID
+    assert len(entity) == MAX_ID_LENGTH
     known(own_store, resources=[entity])
     url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
     assert own_client.post(url, json={"tag_key": "k" * 63, "tag_value": "v" * 255}).status_code == 201
@@ -71,7 +71,7 @@ def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity
 def test_the_database_has_room_for_the_longest_id() -> None:
     """What the API takes is what the columns hold."""
     columns = (schema.tags.c.entity_id, schema.resources.c.resource_id)
-    assert [column.type.length for column in columns] == [LONGEST_ID, LONGEST_ID]  # type: ignore[attr-defined]
+    assert [column.type.length for column in columns] == [MAX_ID_LENGTH, MAX_ID_LENGTH]  # type: ignore[attr-defined]
 
 
 def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: TenantStore) -> None:

@@ -13,7 +13,7 @@ from chargeback.ecosystems.constructed.identities import (
     InventoryBuilder,
     list_discovered,
     list_static,
-    seen_lately,
+    recently_seen,
 )
 from chargeback.ecosystems.constructed.settings import IdentitySource
 from chargeback.errors import SourceRejected
@@ -69,8 +69,8 @@ def test_who_was_seen_lately() -> None:
         seen.counter("sent_total", {"principal": name}, lambda m, a=first, b=last: m if a <= m <= b else None)  # type: ignore[misc]
     seen.counter("sent_total", {}, lambda m: m if m <= minute else None)
     with RealPrometheus(seen.text()) as server, client_of(server.url) as client:
-        assert seen_lately(client, "sent_total", "principal", 1, FixedClock()) == {"here", "gone"}
-        assert seen_lately(client, "last_over_time(sent_total[{step}])", "principal", 1, FixedClock()) == {
+        assert recently_seen(client, "sent_total", "principal", 1, FixedClock()) == {"here", "gone"}
+        assert recently_seen(client, "last_over_time(sent_total[{step}])", "principal", 1, FixedClock()) == {
             "here",
             "gone",
         }
@@ -101,7 +101,7 @@ def test_a_part_that_cannot_be_listed_is_a_failure() -> None:
     listing = InventoryBuilder()
     with Loopback(lambda _: REFUSAL) as server, client_of(server.url) as client:
         with pytest.raises(SourceRejected):
-            seen_lately(client, "x", "p", 1, FixedClock())
+            recently_seen(client, "x", "p", 1, FixedClock())
         list_static(listing, source(source="both", static_identities=[{"identity_id": "a"}]), "c-1")
         list_discovered(listing, source(), client, "x", "p", FixedClock())
     listed = listing.listed(["kafka_cluster"])

@@ -14,7 +14,7 @@ from chargeback.ecosystems.constructed.settings import (
     Matchers,
     Rate,
     SeriesName,
-    refuse_unknown_measures,
+    check_known_measures,
 )
 
 
@@ -96,4 +96,4 @@ def test_policies_ask_for_measures_that_exist() -> None:
     """A policy that names an unknown measure is refused; the message lists the known ones."""
     policy = {"X": {"portions": [{"share": "1", "try": ["usage(bytes_in + typo)"]}]}}
     with pytest.raises(ValueError, match="no such measure: typo; there are bytes_in"):
-        refuse_unknown_measures(policy, frozenset({"bytes_in"}))
+        check_known_measures(policy, frozenset({"bytes_in"}))

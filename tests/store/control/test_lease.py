@@ -16,7 +16,7 @@ from chargeback.model.days import utc_now
 from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days, save_day
-from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, forget_holder, is_held, resume
+from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, clear_holder, is_held, resume
 
 
 def expire(database: ControlDatabase) -> None:
@@ -139,5 +139,5 @@ def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
 def test_a_restored_database_has_no_holder(database: ControlDatabase, lease: Lease) -> None:
     """Who held the lease when the database was copied holds up nobody; epochs go on from there."""
     with database.write() as connection:
-        forget_holder(connection)
+        clear_holder(connection)
     assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1

@@ -24,9 +24,9 @@ from chargeback.store.facts.upkeep import (
     LEFTOVER_AGE,
     STAMP,
     CleanupStats,
-    note_upkeep,
+    clean_table,
+    record_upkeep,
     rewrite_dimensions,
-    tidy_table,
     upkeep_is_due,
 )
 from tests.store.facts.test_tables import rows
@@ -65,7 +65,7 @@ def test_what_was_replaced_lately_stays(tables: FactTables) -> None:
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
     listed = tables.snapshot(MEMBERS_TABLE).files
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     assert pq.read_table(listed[0].path, partitioning=None)["identity_id"].to_pylist() == ["a"]
 
 
@@ -75,9 +75,9 @@ def test_what_was_replaced_long_ago_goes(tables: FactTables) -> None:
     for name in "abc":
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, name), epoch=1)
     time.sleep(0.01)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=2)
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=2)
     version = tables.snapshot(MEMBERS_TABLE).version
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     assert tables.snapshot(MEMBERS_TABLE).version == version
     assert len([path for path in data_files(tables, MEMBERS_TABLE) if "_delta_log" not in path.parts]) == 1
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["c"]
@@ -91,10 +91,10 @@ def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> Non
     for name in ("orphan.parquet", "half.parquet#1"):
         (folder / name).write_bytes(b"x")
     (log / "00000000000000000009.json#1").write_bytes(b"x")
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     for path in [*folder.iterdir(), *log.iterdir()]:
         age(path)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1, leftovers=2)
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1, leftovers=2)
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
     assert not list((tables.root / MEMBERS_TABLE).rglob("*#1"))
 
@@ -107,10 +107,10 @@ def test_empty_folders_of_days_go(tables: FactTables) -> None:
     forget_at_once(tables, MEMBERS_TABLE)
     tables.delete_before(MEMBERS_TABLE, kept, epoch=1)
     time.sleep(0.01)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1)
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(files=1)
     for folder in (tables.root / MEMBERS_TABLE).glob("date=*"):
         age(folder)
-    assert tidy_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(folders=1)
+    assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats(folders=1)
     assert [folder.name for folder in (tables.root / MEMBERS_TABLE).glob("date=*")] == [f"date={kept}"]
 
 
@@ -123,7 +123,7 @@ def test_the_log_stays_short(tables: FactTables) -> None:
     for number in range(30):
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, str(number)), epoch=3)
     time.sleep(0.01)
-    tidy_table(tables, MEMBERS_TABLE, epoch=3)
+    clean_table(tables, MEMBERS_TABLE, epoch=3)
     assert len(list((tables.root / MEMBERS_TABLE / "_delta_log").iterdir())) <= 4
     for each in (reader, FactTables(tables.root)):
         assert read_day(each, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["29"]
@@ -143,7 +143,7 @@ def test_upkeep_beside_a_writer(tables: FactTables) -> None:
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(replace_often)
         while not writing.done():
-            tidy_table(tables, MEMBERS_TABLE, epoch=1)
+            clean_table(tables, MEMBERS_TABLE, epoch=1)
         writing.result()
     found = [read_day(tables, MEMBERS_TABLE, DAY + timedelta(days=n))["identity_id"].to_pylist() for n in range(3)]
     assert found == [["57"], ["58"], ["59"]]
@@ -151,7 +151,7 @@ def test_upkeep_beside_a_writer(tables: FactTables) -> None:
 
 def test_a_table_never_made_needs_nothing(tmp_path: Path) -> None:
     """Upkeep of storage that was never used does nothing."""
-    assert tidy_table(FactTables(tmp_path / "nothing"), CHARGEBACKS_TABLE, epoch=1) == CleanupStats()
+    assert clean_table(FactTables(tmp_path / "nothing"), CHARGEBACKS_TABLE, epoch=1) == CleanupStats()
 
 
 def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
     a clock has written which has been put back since."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
     assert upkeep_is_due(tmp_path, now)
-    note_upkeep(tmp_path, now)
+    record_upkeep(tmp_path, now)
     assert not upkeep_is_due(tmp_path, now)
     for stamp in ("yesterday", *((now + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
         (tmp_path / STAMP).write_text(stamp)

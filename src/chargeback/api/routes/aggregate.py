@@ -13,7 +13,7 @@ from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
 from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.queries.aggregate import MOST_BUCKETS
+from chargeback.store.queries.aggregate import MAX_BUCKETS
 from chargeback.store.queries.reader import TenantReader
 
 TRUNCATED = "X-Buckets-Truncated"
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 
 BUCKET_HEADERS = {
     TRUNCATED: {
-        "description": f"`true` when there were more than {MOST_BUCKETS:,} buckets and the oldest were left out.",
+        "description": f"`true` when there were more than {MAX_BUCKETS:,} buckets and the oldest were left out.",
         "schema": {"type": "string", "enum": ["true"]},
     }
 }

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import ALWAYS, documented
-from chargeback.api.parameters import LONGEST_ID, TAG_KEY, body, no_parameters, query
+from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY, body, no_parameters, query
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
@@ -42,8 +42,8 @@ EntityType = Annotated[str, Path(description="`resource` or `identity`.", patter
 EntityId = Annotated[
     str,
     Path(
-        description=f"Id of the entity, at most {LONGEST_ID} characters; it may contain slashes.",
-        max_length=LONGEST_ID,
+        description=f"Id of the entity, at most {MAX_ID_LENGTH} characters; it may contain slashes.",
+        max_length=MAX_ID_LENGTH,
         pattern=r"^[^\x00]+$",
     ),
 ]

@@ -10,7 +10,7 @@ from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.selection import Selection, TagFilter
 
 #: Each tag to group by is a join: some hundred of them need more memory than the query engine has.
-MOST_GROUPS = 20
+MAX_GROUPS = 20
 
 
 def selection_of(
@@ -79,9 +79,9 @@ def groups_of(dataset: Dataset, default: str) -> Any:
     """Return the field ``group_by`` of an aggregate of ``dataset``."""
     return Field(
         default=[default],
-        max_length=MOST_GROUPS,
+        max_length=MAX_GROUPS,
         description=f"Columns to group by, repeatable: {', '.join(dataset.groups)}, or `tag:<key>`; "
-        f"at most {MOST_GROUPS}.",
+        f"at most {MAX_GROUPS}.",
         json_schema_extra={
             "items": {
                 "anyOf": [

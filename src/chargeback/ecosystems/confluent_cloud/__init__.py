@@ -40,15 +40,15 @@ class ConfluentCloud:
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """The policies as ``allocator_params`` and ``allocation_policies`` change them."""
-        return tenant_catalogue(_own(settings))
+        return tenant_catalogue(_typed_settings(settings))
 
     def topic_settings(self, settings: PluginSettings) -> TopicSettings | str:
         """The settings of the topic overlay, or why they cannot be used."""
-        return topic_settings(_own(settings))
+        return topic_settings(_typed_settings(settings))
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
         """What the topic overlay does for this tenant; none where it is switched off or its settings are wrong."""
-        topics = topic_settings(_own(settings))
+        topics = topic_settings(_typed_settings(settings))
         if not isinstance(topics, TopicSettings) or not topics.enabled:
             return None
         return topics.plan(self.catalogue.aliases)
@@ -59,10 +59,10 @@ class ConfluentCloud:
 
     def open(self, context: TenantContext, settings: Any) -> ConfluentCloudGatherer:
         """Start work for one tenant."""
-        return ConfluentCloudGatherer(context, _own(settings))
+        return ConfluentCloudGatherer(context, _typed_settings(settings))
 
 
-def _own(settings: Any) -> ConfluentCloudSettings:
+def _typed_settings(settings: Any) -> ConfluentCloudSettings:
     if not isinstance(settings, ConfluentCloudSettings):
         raise TypeError(f"these are no settings of Confluent Cloud: {type(settings).__name__}")
     return settings

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 #: Redirects may lead elsewhere within it with credentials, and listed Flink addresses must lie in it.
 DOMAIN = "confluent.cloud"
 PAGE_SIZE = 100
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 # Enough for a whole inventory, or a year of costs, without waiting; what follows is paced.
 _COSTS_BURST = 30
 _BURST = 60
@@ -182,7 +182,7 @@ def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], R
     params = {**listing.params, "page_size": str(listing.page_size)}
     tokens: set[str] = set()
     contents: set[bytes] = set()
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         document = client.read_json(Call(listing.path, params, classify=listing.classify, limiter=limiter()))
         page, token = _page(document, client, address)
         # One row twice is nothing unusual on a bill; a whole page twice is no bill.
@@ -195,7 +195,7 @@ def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], R
         tokens.add(token)
         contents.add(content)
         params = {**listing.params, "page_token": token}
-    raise SourceDataError(f"{address}: the list has no end after {_MOST_PAGES} pages", source=client.source)
+    raise SourceDataError(f"{address}: the list has no end after {_MAX_PAGES} pages", source=client.source)
 
 
 def _page(document: Any, client: HttpClient, address: str) -> tuple[Page, str | None]:

@@ -22,7 +22,7 @@ ORGANIZATION = "organization"
 UNKNOWN = "UNKNOWN"
 AMOUNTS: Final = ("amount", "original_amount", "discount_amount", "price", "quantity")
 _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
-_LONGEST_TEXT = 2000
+_MAX_TEXT_LENGTH = 2000
 
 #: Resource type by the prefix of the id.
 RESOURCE_TYPES: Final = {
@@ -161,4 +161,4 @@ def _tier(value: Any) -> str | None:
 
 def _text(value: Any) -> str | None:
     """A text that says something, shortened where it is absurdly long."""
-    return value.strip()[:_LONGEST_TEXT] or None if isinstance(value, str) else None
+    return value.strip()[:_MAX_TEXT_LENGTH] or None if isinstance(value, str) else None

@@ -96,7 +96,7 @@ class FlinkStatements:
         """
         if key.url:
             return key.url
-        if region.address and _is_the_providers(region.address, self._control_plane.client.base_url):
+        if region.address and _is_provider_address(region.address, self._control_plane.client.base_url):
             return region.address.rstrip("/")
         raise SourceDataError(f"region {region.region_id} has no address to trust: set `url`", source="flink")
 
@@ -137,7 +137,7 @@ def _classify(reply: Reply) -> SourceError | None:
     return error
 
 
-def _is_the_providers(address: str, control_plane: str) -> bool:
+def _is_provider_address(address: str, control_plane: str) -> bool:
     """Whether a listed address lies in the provider's domain, or on the very host that listed it."""
     try:
         there, here = httpx.URL(address), httpx.URL(control_plane)

@@ -73,13 +73,13 @@ def list_discovered(
         known = {identity.identity_id for identity in listing.identities} | {UNALLOCATED}
         listing.identities += [
             Identity(name, PRINCIPAL, name, metadata={"team": source.team_of(name), "source": "metrics"})
-            for name in sorted(seen_lately(client, query, label, source.discovery_window_hours, now) - known)
+            for name in sorted(recently_seen(client, query, label, source.discovery_window_hours, now) - known)
         ]
 
     listing.attempt([PRINCIPAL], part, is_partial=True)
 
 
-def seen_lately(client: PrometheusClient, query: str, label: str, hours: int, now: Clock) -> set[str]:
+def recently_seen(client: PrometheusClient, query: str, label: str, hours: int, now: Clock) -> set[str]:
     """The values of a label that a query named within the hours before ``now``.
 
     Raises:

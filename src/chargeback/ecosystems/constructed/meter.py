@@ -23,8 +23,8 @@ from chargeback.sources.prometheus import PrometheusClient, render_duration
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = timedelta(minutes=1)
 #: Prometheus refuses more than 11,000 points a series.
-_MOST_POINTS = 10_000
-_MOST_DIGITS = 400
+_MAX_POINTS = 10_000
+_MAX_DIGITS = 400
 
 _Answer = TypeVar("_Answer")
 
@@ -147,7 +147,7 @@ class Meter:
         while pending:
             at, count = pending.pop()
             with self._lock:
-                most = self._accepted.get(kind, _MOST_POINTS)
+                most = self._accepted.get(kind, _MAX_POINTS)
             if count > most:
                 pending += _halves(at, count, unit)
                 continue
@@ -175,7 +175,7 @@ def billable(text: str) -> Fraction | None:
         raise SourceDataError(f"{text[:40]!r} is no number", source="metrics") from None
     if value.is_nan():
         return None
-    if value.is_infinite() or value < 0 or value.adjusted() > _MOST_DIGITS or value.adjusted() < -_MOST_DIGITS:
+    if value.is_infinite() or value < 0 or value.adjusted() > _MAX_DIGITS or value.adjusted() < -_MAX_DIGITS:
         raise SourceDataError(f"a quantity of {text[:40]} cannot be billed", source="metrics")
     return Fraction(value)
 

@@ -82,13 +82,13 @@ class ConstructedEcosystem(Generic[_Settings]):
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """The policies as this tenant's settings make or change them."""
-        return self.policies_of(self._own(settings))
+        return self.policies_of(self._typed_settings(settings))
 
     def open(self, context: TenantContext, settings: Any) -> ConstructedGatherer:
         """Start work for one tenant."""
-        return self.start(context, self._own(settings))
+        return self.start(context, self._typed_settings(settings))
 
-    def _own(self, settings: Any) -> _Settings:
+    def _typed_settings(self, settings: Any) -> _Settings:
         if not isinstance(settings, self.settings_model):
             raise TypeError(f"these are no settings of {self.name}: {type(settings).__name__}")
         return settings

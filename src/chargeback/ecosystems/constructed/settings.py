@@ -13,7 +13,7 @@ from chargeback.model.money import PLACES
 from chargeback.settings import ExactDecimal, Settings
 
 SECONDS_OF_A_DAY = 86_400
-_LARGEST_RATE = Decimal(10) ** 9
+_MAX_RATE = Decimal(10) ** 9
 _MATCHER = r'\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
 _MATCHERS = rf"{_MATCHER}(?:,{_MATCHER})*"
 _SERIES = re.compile(rf"[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{{(?:{_MATCHERS},?)?\s*\}})?")
@@ -29,8 +29,8 @@ PRESENCE = "presence"
 
 
 def _rate(value: Decimal) -> Decimal:
-    if not 0 <= value < _LARGEST_RATE or value != round(value, PLACES):
-        raise ValueError(f"a rate is at least 0, below {_LARGEST_RATE} and has at most {PLACES} decimals")
+    if not 0 <= value < _MAX_RATE or value != round(value, PLACES):
+        raise ValueError(f"a rate is at least 0, below {_MAX_RATE} and has at most {PLACES} decimals")
     return value
 
 
@@ -137,7 +137,7 @@ class ConstructedSettings(PluginSettings):
         return _divides_the_day(value)
 
 
-def refuse_unknown_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
+def check_known_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
     """Check what ``allocation_policies`` asks for.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Final
 
 from chargeback.ecosystems.constructed.bill import LineDefaults
 from chargeback.ecosystems.constructed.check import range_warning, series_of
-from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, seen_lately
+from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, recently_seen
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.promql import with_step
@@ -91,7 +91,7 @@ class System:
     def _identities(self, client: PrometheusClient) -> str:
         source, label = self._settings.identity_source, self._settings.identity_label
         hours = source.discovery_window_hours
-        found = seen_lately(client, source.discovery_query or "", label, hours, self._now)
+        found = recently_seen(client, source.discovery_query or "", label, hours, self._now)
         if not found:
             raise SourceDataError(f"discovery_query gives no series with the label {label} within {hours} h")
         return f"{len(found)} within {hours} h"

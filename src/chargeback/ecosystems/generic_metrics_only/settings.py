@@ -12,7 +12,7 @@ from chargeback.ecosystems.constructed.settings import (
     Query,
     Rate,
     Text,
-    refuse_unknown_measures,
+    check_known_measures,
 )
 from chargeback.settings import Settings
 
@@ -112,7 +112,7 @@ class GenericMetricsSettings(ConstructedSettings):
             )
         if self.metrics is None and (reasons := list(self._needs_for_metrics())):
             raise ValueError(f"metrics required: {', '.join(reasons)}")
-        refuse_unknown_measures(self.allocation_policies, self.measures)
+        check_known_measures(self.allocation_policies, self.measures)
         return self
 
     def _needs_for_metrics(self) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from chargeback.ecosystems.constructed.check import series_of
-from chargeback.ecosystems.constructed.identities import seen_lately
+from chargeback.ecosystems.constructed.identities import recently_seen
 from chargeback.ecosystems.contract import Finding
 from chargeback.ecosystems.findings import CheckWarning, attempt
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
@@ -58,7 +58,7 @@ class Checks:
         source, label = self._settings.identity_source, self._metrics.principal_label
         query = source.discovery_query or self._metrics.principals("{step}")
         hours = source.discovery_window_hours
-        found = seen_lately(self._client, query, label, hours, self._now)
+        found = recently_seen(self._client, query, label, hours, self._now)
         if not found:
             raise SourceDataError(
                 f"no series with the label {label} within {hours} h: the rule files of the JMX exporter give byte"

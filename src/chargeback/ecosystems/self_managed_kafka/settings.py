@@ -13,7 +13,7 @@ from chargeback.ecosystems.constructed.settings import (
     Rate,
     SeriesName,
     Text,
-    refuse_unknown_measures,
+    check_known_measures,
 )
 from chargeback.settings import LocalPath, Settings
 from chargeback.sources.settings import MetricsSettings
@@ -157,7 +157,7 @@ class SelfManagedKafkaSettings(ConstructedSettings):
     @field_validator("allocation_policies")
     @classmethod
     def _known_measures(cls, value: dict[str, Any]) -> dict[str, Any]:
-        refuse_unknown_measures(value, MEASURES)
+        check_known_measures(value, MEASURES)
         return value
 
     @property

@@ -12,23 +12,23 @@ from chargeback.ecosystems.contract import GatheredDay
 from chargeback.ecosystems.validation.values import (
     RESERVED_IDS,
     InvalidValue,
-    amount_in,
-    day_in,
+    check_amount,
+    check_day,
+    check_id,
+    check_instant,
+    check_own_id,
+    check_records,
+    check_text,
+    check_type,
     expect,
-    id_in,
-    instant_in,
     optional_id,
     optional_text,
-    own_id,
     quote,
-    records_in,
-    text_in,
-    type_in,
 )
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import SYSTEM_IDENTITY
-from chargeback.model.texts import LONGEST_ID, LONGEST_TYPE
+from chargeback.model.texts import MAX_ID_LENGTH, MAX_TYPE_LENGTH
 
 _AMOUNTS: Final = ("quantity", "unit_price", "original_amount", "discount_amount")
 _TEXTS: Final = (
@@ -42,11 +42,11 @@ _TEXTS: Final = (
 )
 _TWICE: Final = "the day was answered twice; each day is to be answered exactly once"
 _FIELDS: Final = {
-    "resource_id": own_id,
-    "resource_type": type_in,
-    "product_category": id_in,
-    "product_type": id_in,
-    "granularity": id_in,
+    "resource_id": check_own_id,
+    "resource_type": check_type,
+    "product_category": check_id,
+    "product_type": check_id,
+    "granularity": check_id,
     "environment_id": optional_id,
     **dict.fromkeys(_TEXTS, optional_text),
 }
@@ -54,7 +54,7 @@ _REQUIRED_TEXTS: Final = attrgetter("resource_id", "resource_type", "product_cat
 _OPTIONAL_TEXTS: Final = attrgetter("environment_id", *_TEXTS)
 
 
-def days_in(answers: Iterable[object], days: DayRange, currency: str, asked: str) -> Iterator[GatheredDay]:
+def check_days(answers: Iterable[object], days: DayRange, currency: str, asked: str) -> Iterator[GatheredDay]:
     """Return every day of the range once, each with its lines or with what is wrong with it; ``asked`` says in words
     who was asked.
 
@@ -69,7 +69,7 @@ def days_in(answers: Iterable[object], days: DayRange, currency: str, asked: str
     for number, answer in enumerate(answers, start=1):
         try:
             gathered = expect(GatheredDay, answer, f"answer {number}")
-            day = day_in(gathered.day, f"day of answer {number}")
+            day = check_day(gathered.day, f"day of answer {number}")
         except InvalidValue as mistake:
             stray = stray or str(mistake)
             continue
@@ -91,11 +91,11 @@ def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
     try:
         error: Any = gathered.error
         if error is not None:
-            return GatheredDay(gathered.day, error=text_in(error, "error"))
+            return GatheredDay(gathered.day, error=check_text(error, "error"))
         lines = []
-        for place, line in records_in(BillingLine, gathered.lines, "lines", "line"):
+        for place, line in check_records(BillingLine, gathered.lines, "lines", "line"):
             try:
-                lines.append(line_in(line, gathered.day, currency))
+                lines.append(check_line(line, gathered.day, currency))
             except InvalidValue as mistake:
                 raise InvalidValue(f"{place}: {mistake}") from None
     except InvalidValue as mistake:
@@ -103,17 +103,17 @@ def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
     return GatheredDay(gathered.day, lines)
 
 
-def line_in(line: BillingLine, day: date, currency: str) -> BillingLine:
+def check_line(line: BillingLine, day: date, currency: str) -> BillingLine:
     """Return a line of the bill of ``day``, in the tenant's ``currency``."""
-    if day_in(line.day, "day") != day:
+    if check_day(line.day, "day") != day:
         raise InvalidValue(f"day should be {day}, the day that it is answered for, not {line.day}")
-    if instant_in(line.timestamp, "timestamp").astimezone(UTC).date() != day:
+    if check_instant(line.timestamp, "timestamp").astimezone(UTC).date() != day:
         raise InvalidValue(f"timestamp should lie within {day} UTC, not at {line.timestamp.isoformat()}")
-    amount_in(line.total_cost, "total_cost")
+    check_amount(line.total_cost, "total_cost")
     for name in _AMOUNTS:
         value = getattr(line, name)
         if value is not None:
-            amount_in(value, name)
+            check_amount(value, name)
     if line.currency != currency:
         raise InvalidValue(f"currency should be {currency}, the tenant's, not {quote(line.currency)}")
     if _is_plain(line):
@@ -130,9 +130,11 @@ def line_in(line: BillingLine, day: date, currency: str) -> BillingLine:
 def _is_plain(line: BillingLine) -> bool:
     """Whether every text of a line is surely as it should be: nearly all are, and a bill has many."""
     for value in _REQUIRED_TEXTS(line):
-        if type(value) is not str or not value.isprintable() or not 1 < len(value) <= LONGEST_TYPE or " " in value:
+        if type(value) is not str or not value.isprintable() or not 1 < len(value) <= MAX_TYPE_LENGTH or " " in value:
             return False
     for value in _OPTIONAL_TEXTS(line):
-        if value is not None and (type(value) is not str or not value.isprintable() or not 0 < len(value) < LONGEST_ID):
+        if value is not None and (
+            type(value) is not str or not value.isprintable() or not 0 < len(value) < MAX_ID_LENGTH
+        ):
             return False
     return line.resource_id not in RESERVED_IDS and line.resource_type != SYSTEM_IDENTITY

@@ -8,18 +8,18 @@ from typing import Any, Final, TypeVar
 
 from chargeback.ecosystems.validation.values import (
     InvalidValue,
+    check_id,
+    check_mapping,
+    check_metadata,
+    check_names,
+    check_own_id,
+    check_records,
+    check_text,
+    check_type,
     expect,
-    id_in,
-    mapping_in,
-    metadata_in,
-    names_in,
     optional_id,
     optional_instant,
     optional_text,
-    own_id,
-    records_in,
-    text_in,
-    type_in,
 )
 from chargeback.model.inventory import GRANT, SYSTEM_IDENTITY, Grant, Identity, Inventory, ListedInventory, Resource
 
@@ -28,26 +28,26 @@ _Check = Callable[[Any, str], Any]
 
 _TIMES: Final[dict[str, _Check]] = {"created_at": optional_instant, "deleted_at": optional_instant}
 _RESOURCE: Final[dict[str, _Check]] = {
-    "resource_id": own_id,
-    "resource_type": type_in,
+    "resource_id": check_own_id,
+    "resource_type": check_type,
     "display_name": optional_text,
     "parent_id": optional_id,
     "owner_id": optional_id,
     "active_as": optional_id,
-    "metadata": metadata_in,
+    "metadata": check_metadata,
     **_TIMES,
 }
 _IDENTITY: Final[dict[str, _Check]] = {
-    "identity_id": own_id,
-    "identity_type": type_in,
+    "identity_id": check_own_id,
+    "identity_type": check_type,
     "display_name": optional_text,
-    "metadata": metadata_in,
+    "metadata": check_metadata,
     **_TIMES,
 }
-_GRANT: Final[dict[str, _Check]] = {"grant_id": id_in, "resource_id": id_in, "identity_id": id_in, **_TIMES}
+_GRANT: Final[dict[str, _Check]] = {"grant_id": check_id, "resource_id": check_id, "identity_id": check_id, **_TIMES}
 
 
-def listing_in(answer: object) -> ListedInventory:
+def check_listing(answer: object) -> ListedInventory:
     """Return what was listed."""
     listed = expect(ListedInventory, answer, "the answer")
     inventory = expect(Inventory, listed.inventory, "inventory")
@@ -57,11 +57,11 @@ def listing_in(answer: object) -> ListedInventory:
         grants=_records(Grant, inventory.grants, "grant", _GRANT, ("grant_id", "resource_id")),
     )
     complete, partial, required = (
-        names_in(getattr(listed, name), name) for name in ("complete", "partial", "required")
+        check_names(getattr(listed, name), name) for name in ("complete", "partial", "required")
     )
     failures = {
-        text_in(name, "a key of failures"): text_in(why, f"failures[{name!r}]")
-        for name, why in mapping_in(listed.failures, "failures").items()
+        check_text(name, "a key of failures"): check_text(why, f"failures[{name!r}]")
+        for name, why in check_mapping(listed.failures, "failures").items()
     }
     _check_types(checked, {"complete": complete, "partial": partial, "failures": failures.keys()})
     return ListedInventory(checked, complete, partial, failures, required)
@@ -74,7 +74,7 @@ def _records(
     found: dict[Hashable, _Record] = {}
     given: set[Hashable] = set()
     field = {Resource: "resources", Identity: "identities", Grant: "grants"}[kind]
-    for place, record in records_in(kind, value, f"inventory.{field}", word):
+    for place, record in check_records(kind, value, f"inventory.{field}", word):
         as_given = tuple(getattr(record, name) for name in key)
         changes = {}
         for name, check in checks.items():

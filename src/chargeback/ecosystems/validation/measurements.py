@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.ecosystems.contract import MeasuredUsage
-from chargeback.ecosystems.validation.values import InvalidValue, count_in, expect
-from chargeback.model.texts import LONGEST_ID, LONGEST_TOPIC, clean_column
+from chargeback.ecosystems.validation.values import InvalidValue, check_count, expect
+from chargeback.model.texts import MAX_ID_LENGTH, MAX_TOPIC_LENGTH, clean_column
 from chargeback.model.topics import EXISTED
 from chargeback.model.usage import QUANTITY, QUANTITY_LIMIT, USAGE
 
 _KEY: Final = ("measure", "resource_id", "subject")
 
 
-def usage_in(answer: object, day: date) -> MeasuredUsage:
+def check_usage(answer: object, day: date) -> MeasuredUsage:
     """Return what was measured of ``day``."""
-    return _measured(answer, day, longest_subject=LONGEST_ID)
+    return _measured(answer, day, longest_subject=MAX_ID_LENGTH)
 
 
-def topics_in(answer: object, day: date) -> MeasuredUsage:
+def check_topics(answer: object, day: date) -> MeasuredUsage:
     """Return what was measured of topics on ``day``."""
-    measured = _measured(answer, day, longest_subject=LONGEST_TOPIC)
+    measured = _measured(answer, day, longest_subject=MAX_TOPIC_LENGTH)
     if pc.any(pc.equal(measured.table["measure"], EXISTED)).as_py():
         raise InvalidValue(f"measure should not be {EXISTED!r}, which is reserved")
     return measured
@@ -33,12 +33,12 @@ def topics_in(answer: object, day: date) -> MeasuredUsage:
 
 def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsage:
     measured = expect(MeasuredUsage, answer, "the answer")
-    dropped = count_in(measured.dropped, "dropped")
+    dropped = check_count(measured.dropped, "dropped")
     given = expect(pa.Table, measured.table, "table")
     table = _with_schema(given)
     _check_rows(table, day)
     cleaned = table
-    for name, longest in zip(_KEY, (LONGEST_ID, LONGEST_ID, longest_subject), strict=True):
+    for name, longest in zip(_KEY, (MAX_ID_LENGTH, MAX_ID_LENGTH, longest_subject), strict=True):
         cleaned = cleaned.set_column(
             cleaned.schema.get_field_index(name), USAGE.field(name), clean_column(table[name], longest)
         )

@@ -7,7 +7,15 @@ from typing import Any, Final
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.contract import Capabilities, Finding
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.values import InvalidValue, count_in, expect, names_in, quote, text_in, type_in
+from chargeback.ecosystems.validation.values import (
+    InvalidValue,
+    check_count,
+    check_names,
+    check_text,
+    check_type,
+    expect,
+    quote,
+)
 
 PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
 GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
@@ -38,9 +46,9 @@ def _check_capabilities(capabilities: Capabilities) -> None:
         expect(bool, getattr(capabilities, name), f"capabilities.{name}")
     expect(tuple, capabilities.payer_tiers, "capabilities.payer_tiers")
     for number, tier in enumerate(capabilities.payer_tiers):
-        names_in(tier, f"capabilities.payer_tiers[{number}]")
-    type_in(capabilities.metrics_identity_type, "capabilities.metrics_identity_type")
-    count_in(capabilities.billing_history_days, "capabilities.billing_history_days", least=1)
+        check_names(tier, f"capabilities.payer_tiers[{number}]")
+    check_type(capabilities.metrics_identity_type, "capabilities.metrics_identity_type")
+    check_count(capabilities.billing_history_days, "capabilities.billing_history_days", least=1)
 
 
 def check_gatherer(gatherer: Any) -> None:
@@ -52,10 +60,10 @@ def check_gatherer(gatherer: Any) -> None:
         )
 
 
-def finding_in(answer: object) -> Finding:
+def check_finding(answer: object) -> Finding:
     """Return one finding of a check."""
     finding = expect(Finding, answer, "the answer")
     for name in ("ok", "warning"):
         expect(bool, getattr(finding, name), name)
-    detail = text_in(finding.detail, "detail") if finding.detail else ""
-    return Finding(text_in(finding.subject, "subject"), finding.ok, detail, finding.warning)
+    detail = check_text(finding.detail, "detail") if finding.detail else ""
+    return Finding(check_text(finding.subject, "subject"), finding.ok, detail, finding.warning)

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 
 from chargeback.model.inventory import SYSTEM_IDENTITY, UNALLOCATED, Metadata
 from chargeback.model.money import PLACES, PRECISION, is_exact, to_amount
-from chargeback.model.texts import LONGEST_ID, LONGEST_TEXT, LONGEST_TYPE, clean_id, clean_text
+from chargeback.model.texts import MAX_ID_LENGTH, MAX_TEXT_LENGTH, MAX_TYPE_LENGTH, clean_id, clean_text
 from chargeback.model.usage import EVERYTHING
 
-_LONGEST_QUOTE: Final = 60
+_MAX_QUOTE_LENGTH: Final = 60
 #: Ids that the service uses for itself.
 RESERVED_IDS: Final = frozenset({UNALLOCATED, EVERYTHING})
 
@@ -30,7 +30,7 @@ def quote(value: object) -> str:
         return "None"
     if isinstance(value, str | int | float | Decimal | date):
         spelt = clean_text(repr(value))
-        return f"{kind} {spelt[:_LONGEST_QUOTE]}"
+        return f"{kind} {spelt[:_MAX_QUOTE_LENGTH]}"
     return kind
 
 
@@ -41,7 +41,7 @@ def expect(kind: type[_T], value: object, where: str) -> _T:
     return value
 
 
-def text_in(value: object, where: str, longest: int = LONGEST_TEXT) -> str:
+def check_text(value: object, where: str, longest: int = MAX_TEXT_LENGTH) -> str:
     """Return a text that says something, cleaned and cut."""
     if not isinstance(value, str):
         raise InvalidValue(f"{where} should be a str, not {quote(value)}")
@@ -51,7 +51,7 @@ def text_in(value: object, where: str, longest: int = LONGEST_TEXT) -> str:
     return cleaned
 
 
-def optional_text(value: object, where: str, longest: int = LONGEST_TEXT) -> str | None:
+def optional_text(value: object, where: str, longest: int = MAX_TEXT_LENGTH) -> str | None:
     """Return a text, cleaned and cut, or None; an empty one is None."""
     if value is None or value == "":
         return None
@@ -60,7 +60,7 @@ def optional_text(value: object, where: str, longest: int = LONGEST_TEXT) -> str
     return clean_text(value)[:longest] or None
 
 
-def id_in(value: object, where: str, longest: int = LONGEST_ID) -> str:
+def check_id(value: object, where: str, longest: int = MAX_ID_LENGTH) -> str:
     """Return an id, cleaned, with at most ``longest`` characters."""
     if not isinstance(value, str):
         raise InvalidValue(f"{where} should be a str, not {quote(value)}")
@@ -74,35 +74,35 @@ def optional_id(value: object, where: str) -> str | None:
     """Return an id or None; an empty one is None."""
     if value is None or value == "":
         return None
-    return id_in(value, where)
+    return check_id(value, where)
 
 
-def own_id(value: object, where: str) -> str:
+def check_own_id(value: object, where: str) -> str:
     """Return the id of a resource or an identity: none that the service uses for itself."""
-    cleaned = id_in(value, where)
+    cleaned = check_id(value, where)
     if cleaned in RESERVED_IDS:
         raise InvalidValue(f"{where} should not be {cleaned!r}, which is reserved")
     return cleaned
 
 
-def type_in(value: object, where: str) -> str:
+def check_type(value: object, where: str) -> str:
     """Return a resource type or an identity type: a short name that the service does not use for itself."""
-    cleaned = text_in(value, where, LONGEST_TYPE + 1)
-    if len(cleaned) > LONGEST_TYPE:
-        raise InvalidValue(f"{where} should have at most {LONGEST_TYPE} characters")
+    cleaned = check_text(value, where, MAX_TYPE_LENGTH + 1)
+    if len(cleaned) > MAX_TYPE_LENGTH:
+        raise InvalidValue(f"{where} should have at most {MAX_TYPE_LENGTH} characters")
     if cleaned == SYSTEM_IDENTITY:
         raise InvalidValue(f"{where} should not be {SYSTEM_IDENTITY!r}, which is reserved")
     return cleaned
 
 
-def day_in(value: object, where: str) -> date:
+def check_day(value: object, where: str) -> date:
     """Return a date that is no datetime."""
     if not isinstance(value, date) or isinstance(value, datetime):
         raise InvalidValue(f"{where} should be a date, not {quote(value)}")
     return value
 
 
-def instant_in(value: object, where: str) -> datetime:
+def check_instant(value: object, where: str) -> datetime:
     """Return a datetime that knows its time zone."""
     if not isinstance(value, datetime):
         raise InvalidValue(f"{where} should be a datetime, not {quote(value)}")
@@ -113,10 +113,10 @@ def instant_in(value: object, where: str) -> datetime:
 
 def optional_instant(value: object, where: str) -> datetime | None:
     """Return a datetime that knows its time zone, or None."""
-    return None if value is None else instant_in(value, where)
+    return None if value is None else check_instant(value, where)
 
 
-def amount_in(value: object, where: str) -> Decimal:
+def check_amount(value: object, where: str) -> Decimal:
     """Return an amount: a finite Decimal of at most twelve places that fits."""
     if not isinstance(value, Decimal):
         raise InvalidValue(f"{where} should be a Decimal, not {quote(value)}")
@@ -133,7 +133,7 @@ def amount_in(value: object, where: str) -> Decimal:
     )
 
 
-def count_in(value: object, where: str, least: int = 0) -> int:
+def check_count(value: object, where: str, least: int = 0) -> int:
     """Return a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidValue(f"{where} should be an int, not {quote(value)}")
@@ -142,7 +142,7 @@ def count_in(value: object, where: str, least: int = 0) -> int:
     return value
 
 
-def records_in(kind: type[_T], value: object, where: str, word: str) -> Iterator[tuple[str, _T]]:
+def check_records(kind: type[_T], value: object, where: str, word: str) -> Iterator[tuple[str, _T]]:
     """Return each record of a list or tuple with its place in words, such as ``resource 3``."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise InvalidValue(f"{where} should be a list or a tuple, not {quote(value)}")
@@ -151,27 +151,27 @@ def records_in(kind: type[_T], value: object, where: str, word: str) -> Iterator
         yield place, expect(kind, each, place)
 
 
-def names_in(value: object, where: str) -> frozenset[str]:
+def check_names(value: object, where: str) -> frozenset[str]:
     """Return a set of names."""
     if isinstance(value, str) or not isinstance(value, Set):
         raise InvalidValue(f"{where} should be a set of names, not {quote(value)}")
-    return frozenset(text_in(each, f"a name in {where}", LONGEST_TYPE) for each in value)
+    return frozenset(check_text(each, f"a name in {where}", MAX_TYPE_LENGTH) for each in value)
 
 
-def mapping_in(value: object, where: str) -> Mapping[Any, Any]:
+def check_mapping(value: object, where: str) -> Mapping[Any, Any]:
     """Return a mapping."""
     if not isinstance(value, Mapping):
         raise InvalidValue(f"{where} should be a dict, not {quote(value)}")
     return value
 
 
-def metadata_in(value: object, where: str) -> Metadata:
+def check_metadata(value: object, where: str) -> Metadata:
     """Return metadata: texts, whole numbers and truth values by name."""
     cleaned: dict[str, str | int | bool | None] = {}
-    for key, each in mapping_in(value, where).items():
-        name = text_in(key, f"a key of {where}")
+    for key, each in check_mapping(value, where).items():
+        name = check_text(key, f"a key of {where}")
         if isinstance(each, str):
-            cleaned[name] = clean_text(each)[:LONGEST_TEXT]
+            cleaned[name] = clean_text(each)[:MAX_TEXT_LENGTH]
         elif each is None or isinstance(each, int):
             cleaned[name] = each
         else:

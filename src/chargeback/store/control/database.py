@@ -62,7 +62,7 @@ _MIGRATION_LOCK = 7_261_934_150  # any number that nobody else uses as an adviso
 #: Alembic's own record of the revision, read in one statement.
 _STAMPED: Final[Select[Any]] = select(column("version_num")).select_from(table("alembic_version"))
 #: Readers trust the last look at the revision for this long; writers look in every transaction.
-_TRUSTED_SECONDS: Final = 1.0
+_RECHECK_SECONDS: Final = 1.0
 #: Trouble with the disk, not with the statement. A connection that met it is not used again: a file that was opened
 #: while the disk was read-only stays so when the disk no longer is.
 _DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
@@ -132,7 +132,7 @@ class ControlDatabase:
             StorageError: the database cannot be used.
         """
         with _storage_errors(self._file), self._reading() as connection:
-            if time.monotonic() >= self._looked_at + _TRUSTED_SECONDS:
+            if time.monotonic() >= self._looked_at + _RECHECK_SECONDS:
                 self._check(connection)
             yield connection
 

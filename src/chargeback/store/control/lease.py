@@ -201,7 +201,7 @@ def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
     return Lease(database, owner, epoch).hand_over(owner)
 
 
-def forget_holder(connection: Connection) -> None:
+def clear_holder(connection: Connection) -> None:
     """Note in a restored database that nobody holds the lease: who did when it was copied, does not here."""
     connection.execute(update(tenant).values(lease_owner=None, lease_expires_at=None, stage=None))
 

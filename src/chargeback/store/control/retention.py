@@ -19,7 +19,7 @@ def oldest_day(connection: Connection) -> date | None:
     return day
 
 
-def forget_days(connection: Connection, before: date) -> int:
+def delete_days(connection: Connection, before: date) -> int:
     """Remove whatever is kept about the days before ``before``, and the accesses that had ended by then; how many days
     had a state."""
     forgotten = 0

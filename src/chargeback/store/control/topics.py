@@ -13,7 +13,7 @@ from chargeback.model.days import ONE_DAY, start_of_day
 from chargeback.model.topics import topic_resource_id
 from chargeback.store.control.schema import days, resources, topic_failures, topic_sightings
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 
 
 def queue_topics(connection: Connection, queued: Collection[date]) -> None:
@@ -63,8 +63,8 @@ def forget_topics(connection: Connection, forgotten: Collection[date]) -> None:
 
 def _batches(dates: Collection[date]) -> Iterator[list[date]]:
     ordered = sorted(dates)
-    for start in range(0, len(ordered), _AT_ONCE):
-        yield ordered[start : start + _AT_ONCE]
+    for start in range(0, len(ordered), _BATCH_SIZE):
+        yield ordered[start : start + _BATCH_SIZE]
 
 
 def count_topic_failures(connection: Connection, day: date, clusters: Iterable[str]) -> dict[str, int]:

@@ -48,18 +48,18 @@ class DimensionRegister:
             DimensionCollision: two different dimensions have the same id.
         """
         position = pc.index_in(dimensions["dimension_id"], value_set=self._ids)
-        self._refuse_difference(dimensions, position)
+        self._check_difference(dimensions, position)
         new = dimensions.filter(pc.is_null(position)).combine_chunks()
         if new.num_rows == 0:
             return
-        self._refuse_repetition(new)
+        self._check_repetition(new)
         rows = new.select(DIMENSIONS.names).cast(DIMENSIONS).sort_by("dimension_id")
         self._tables.append(DIMENSIONS_TABLE, rows, epoch=self._epoch)
         # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
         self._ids = pa.concat_arrays([self._ids, new["dimension_id"].combine_chunks()])
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
 
-    def _refuse_repetition(self, dimensions: pa.Table) -> None:
+    def _check_repetition(self, dimensions: pa.Table) -> None:
         """Each dimension comes once: an id that comes twice is that of two."""
         if pc.count_distinct(dimensions["dimension_id"]).as_py() == dimensions.num_rows:
             return
@@ -67,7 +67,7 @@ class DimensionRegister:
         twice = counted.filter(pc.greater(counted["count_all"], 1))["dimension_id"]
         raise _collision(dimensions.filter(pc.is_in(dimensions["dimension_id"], value_set=twice.combine_chunks())))
 
-    def _refuse_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
+    def _check_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
         """An id that is known is known for the same dimension."""
         present = dimensions.filter(pc.is_valid(position))
         same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))

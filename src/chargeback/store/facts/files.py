@@ -26,7 +26,7 @@ from deltalake.transaction import AddAction
 from chargeback.disk import fsync
 from chargeback.errors import DamagedFacts
 
-_LARGEST_ROW_GROUP: Final = 2**20
+_MAX_ROW_GROUP: Final = 2**20
 _DIGITS: Final = 32
 _NAME: Final = re.compile(rf"-([0-9a-f]{{{_DIGITS}}})\.zstd\.parquet$")
 _PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
@@ -60,7 +60,7 @@ def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddA
             unfinished,
             compression="zstd",
             compression_level=1,
-            row_group_size=_LARGEST_ROW_GROUP,
+            row_group_size=_MAX_ROW_GROUP,
             store_schema=False,
         )
         fsync(unfinished)

@@ -216,7 +216,7 @@ class FactTables:
         """
         partition = {} if day is None else {"date": day.isoformat()}
         with translate_delta_errors(name):
-            file = write_file(self.root / name, _fitting(rows, SCHEMAS[name]), partition)
+            file = write_file(self.root / name, _conform(rows, SCHEMAS[name]), partition)
         self._commit(
             name,
             epoch,
@@ -290,7 +290,7 @@ def _has_file(table: DeltaTable, path: str) -> bool:
     return any(unquote(each) == path for each in actions["path"].to_pylist())
 
 
-def _fitting(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows in a table's schema; texts may be dictionaries, which are written as what they stand for."""
     given = (rows.schema.field(field.name).type for field in schema)
     fields = [

@@ -40,7 +40,7 @@ from chargeback.store.facts.tables import (
 LEFTOVER_AGE: Final = timedelta(hours=168)
 UPKEEP_EVERY: Final = timedelta(hours=24)
 #: The register of dimensions is read whole by every run: more files than this are made one.
-MOST_DIMENSION_FILES: Final = 32
+MAX_DIMENSION_FILES: Final = 32
 #: The file, beside the tables, that says when upkeep was last done.
 STAMP: Final = ".upkeep"
 
@@ -72,7 +72,7 @@ def upkeep_is_due(root: Path, now: datetime) -> bool:
     return has_passed(UPKEEP_EVERY, last, now)
 
 
-def note_upkeep(root: Path, now: datetime) -> None:
+def record_upkeep(root: Path, now: datetime) -> None:
     """Note that upkeep was done at ``now``.
 
     Raises:
@@ -82,7 +82,7 @@ def note_upkeep(root: Path, now: datetime) -> None:
         (root / STAMP).write_text(now.isoformat() + "\n", encoding="utf-8")
 
 
-def tidy_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
+def clean_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
     """Vacuum one table, shorten its log, and remove what Delta itself does not see.
 
     Raises:
@@ -172,7 +172,7 @@ def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
     return removed
 
 
-def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MOST_DIMENSION_FILES) -> bool:
+def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MAX_DIMENSION_FILES) -> bool:
     """Make the register of dimensions one file when it has many, without those that no stored day has any more;
     whether that was done.
 

@@ -19,7 +19,7 @@ from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
 from chargeback.store.queries.tag_index import TagIndex
 
 TAG_PREFIX: Final = "tag:"
-MOST_BUCKETS: Final = 10_000
+MAX_BUCKETS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Aggregate:
 
 
 def aggregate(cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, tags: TagIndex) -> Aggregate:
-    """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MOST_BUCKETS`.
+    """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MAX_BUCKETS`.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -76,7 +76,7 @@ def aggregate(cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, 
     )[0]
     if buckets == 0:
         return Aggregate.of_nothing(dataset)
-    truncated = buckets > MOST_BUCKETS
+    truncated = buckets > MAX_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
     totals = dict(zip(dataset.amounts, amounts, strict=True)) | {"total_rows": total_rows}
     return Aggregate(_buckets(cursor, kept, when, grouping.by, dataset.amounts), totals, truncated)
@@ -121,7 +121,7 @@ def _newest_buckets(cursor: Cursor, when: Bucket) -> str:
     """The relation that remains when the oldest time buckets are left out whole; of a single time bucket that is too
     large by itself, what has the largest amounts."""
     times = cursor.rows(f"SELECT {when.order}, count(*) FROM grouped GROUP BY ALL ORDER BY 1 DESC")
-    room, oldest = MOST_BUCKETS, None
+    room, oldest = MAX_BUCKETS, None
     for time, buckets in times:
         if buckets > room:
             break
@@ -129,7 +129,7 @@ def _newest_buckets(cursor: Cursor, when: Bucket) -> str:
     if oldest is None:
         cursor.run(
             f"""CREATE OR REPLACE TEMP TABLE kept AS SELECT * FROM grouped WHERE {when.order} = $newest
-                ORDER BY abs(total) DESC, * LIMIT {MOST_BUCKETS}""",
+                ORDER BY abs(total) DESC, * LIMIT {MAX_BUCKETS}""",
             {"newest": times[0][0]},
         )
     else:

@@ -19,7 +19,7 @@ _ISSUE_ORDER: Final = "resource_id, product_type, identity_id, allocation_detail
 _ISSUE_AMOUNTS: Final = {"usage_cost": "usage_amount", "shared_cost": "shared_amount", "total_cost": "total_amount"}
 _ISSUE_FIELDS: Final = (*_ISSUE_KEY, "row_count", *_ISSUE_AMOUNTS)
 # No list is longer, and beyond some 2^63 the database cannot count.
-_MOST_ISSUES: Final = 2**53
+_MAX_ISSUES: Final = 2**53
 
 
 def dimension(reader: TenantReader, dimension_id: int) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ def allocation_issues(reader: TenantReader, selection: Selection, page: Page) ->
     scan = reader.scan(CHARGEBACKS, selection)
     if not scan.files:
         return [], 0
-    offset = min(page.offset, _MOST_ISSUES)
+    offset = min(page.offset, _MAX_ISSUES)
     details = Condition(
         ("allocation_detail IN (SELECT unnest($details::VARCHAR[]))",), {"details": list(ALLOCATION_ISSUES)}
     )
