@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def fsync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk.
+    """Flush a file, or a folder's entries, to the disk.
 
     Raises:
         OSError: the disk refuses.

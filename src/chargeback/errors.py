@@ -68,7 +68,7 @@ class ChargebackError(Exception):
 
 @dataclass(frozen=True)
 class ConfigProblem:
-    """One thing wrong in a configuration: where (``tenants.acme.lookback_days``) and what to do."""
+    """One problem of a configuration: its key (``tenants.acme.lookback_days``) and what to change."""
 
     path: str
     message: str

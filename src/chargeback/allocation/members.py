@@ -81,7 +81,7 @@ class Membership:
         return owners
 
     def _owners_with_parts(self, owners: _Sets) -> _Sets:
-        """The owners of each resource and of what it directly contains (a compute pool: those of its statements)."""
+        """Return the owners of each resource and of its direct children (a compute pool: those of its statements)."""
         found: _Sets = defaultdict(set)
         for resource_id, identity_ids in owners.items():
             found[resource_id] |= identity_ids
@@ -112,7 +112,7 @@ class Membership:
         }
 
     def _active_within(self, active: _Sets) -> _Sets:
-        """Who is active on anything that a resource contains, at whatever depth."""
+        """Return who is active on anything that a resource contains, at any depth."""
         within: _Sets = defaultdict(set)
         for resource_id, identity_ids in active.items():
             above: str | None = resource_id

@@ -84,7 +84,7 @@ class _Exchange:
             raise _Stalled from None
 
     async def wait_for_disconnect(self) -> None:
-        """Wait until the client goes."""
+        """Wait until the client disconnects."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
         self.gone.set()

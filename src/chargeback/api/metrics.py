@@ -63,7 +63,7 @@ class RequestMetrics:
 
 
 class MetricsMiddleware:
-    """Middleware that measures every request, refused ones and those that ran out of time included."""
+    """Middleware that measures every request, including refused and timed-out ones."""
 
     def __init__(self, app: ASGIApp, request_metrics: RequestMetrics, prefix: str) -> None:
         self._app = app
@@ -127,7 +127,7 @@ def _look(tenant: TenantView, token: CancellationToken) -> TenantHealth:
 
 
 class _CombinedRegistry:
-    """What several registries and some families give, one after the other."""
+    """Collect from several registries and metric families, one after the other."""
 
     def __init__(self, registries: Sequence[CollectorRegistry], families: Iterable[Metric]) -> None:
         self._registries = registries

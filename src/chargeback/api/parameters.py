@@ -98,7 +98,7 @@ TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
 
 
 class StrictModel(BaseModel):
-    """A model that knows all its fields."""
+    """A model that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -110,7 +110,7 @@ class StrictModel(BaseModel):
 
 
 class DateRangeParameters(StrictModel):
-    """A range of days in a zone's calendar; one without an end ends on the day on which the request was read."""
+    """A range of days in a time zone; without an end it ends on the day on which the request was read."""
 
     start_date: Day | None = Field(
         default=None, description="First day, inclusive. Default: the tenant's lookback before the end."
@@ -152,7 +152,7 @@ class DateRangeParameters(StrictModel):
 
 
 class CommonParameters(DateRangeParameters):
-    """What every GET accepts, whether it means anything there or not."""
+    """The query parameters that every GET accepts."""
 
     page: int = Field(default=1, ge=1, description="Page of the list, from 1.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Entries per page.")
@@ -292,7 +292,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], list[InvalidParameter]]:
-    """What was sent, by name: lists where the model has lists. Unknown and repeated names are problems."""
+    """Return the sent values by name, as lists where the model has lists. Unknown and repeated names are errors."""
     values: dict[str, list[str]] = {}
     for name, value in sent:
         values.setdefault(name, []).append(value)

@@ -44,7 +44,7 @@ BUSY_RETRY_SECONDS = 30
 
 @dataclass(frozen=True)
 class InvalidParameter:
-    """One thing wrong with a request: where, and what to change."""
+    """One invalid part of a request: its name and what to change."""
 
     parameter: str
     message: str
@@ -154,7 +154,7 @@ def foreign_origin(origin: str | None) -> Response:
 
 
 def unexpected_error(error: Exception) -> Response:
-    """The answer to an error nobody foresaw; the log tells the rest under the id that the answer names."""
+    """Return the response to an unexpected error; the details are in the log under the id in the response."""
     number = _log_error("a request failed", error)
     return problem(500, "internal-error", f"Something went wrong; the log says what, under {number}.")
 
@@ -180,7 +180,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def error_response(error: Exception) -> Response:
-    """The answer that an error deserves."""
+    """Return the response that an error maps to."""
     match error:
         case InvalidRequest():
             return problem(error.status, error.kind, error.message, errors=error.errors)

@@ -27,13 +27,13 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
 def rendered_response(
     name: str, rendered: Sequence[str], rest: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An object with the members ``rest``, and first a list whose items are JSON already."""
+    """Return an object with the members ``rest``, preceded by a list whose items are JSON already."""
     body = f'{{"{name}":[{",".join(rendered)}],{to_json(rest).decode()[1:]}'
     return Response(body, media_type="application/json", headers=headers)
 
 
 def page_response(items: list[Any], total: int, *, page: int, page_size: int) -> Response:
-    """One page of a list in its envelope."""
+    """Return one page of a list in its envelope."""
     return json_response(
         {"items": items, "total": total, "page": page, "page_size": page_size, "pages": -(-total // page_size)}
     )

@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def _wait_for_threads() -> bool:
-    """Whether every other thread has ended, or does so soon; the interpreter would wait for them for ever."""
+    """Wait briefly for other threads; return whether all have ended. The interpreter would wait without a limit."""
     deadline = time.monotonic() + _LAST_OUTPUT_SECONDS
     others = [each for each in threading.enumerate() if not each.daemon and each is not threading.current_thread()]
     for thread in others:

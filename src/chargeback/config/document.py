@@ -107,9 +107,9 @@ class Document:
 
 
 def format_key_path(key_path: KeyPath) -> str:
-    """A place as text.
+    """Return a key path as text.
 
-    >>> spell(("tenants", "acme", "flink", 0, "key"))
+    >>> format_key_path(("tenants", "acme", "flink", 0, "key"))
     'tenants.acme.flink[0].key'
     """
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key_path).removeprefix(".")

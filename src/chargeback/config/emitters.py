@@ -107,7 +107,7 @@ class EmitterReader:
     def check_distinct_destinations(
         self, tenants: Mapping[str, tuple[TenantSettings, tuple[ConfiguredEmitter, ...]]]
     ) -> None:
-        """No two emitters of all tenants may write to the same place."""
+        """Report emitters, of any tenant, that write to the same destination."""
         taken: dict[str, str] = {}
         for name, (tenant, emitters) in tenants.items():
             for position, each in enumerate(emitters):

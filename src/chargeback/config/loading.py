@@ -271,7 +271,7 @@ class _Reader:
             return None
 
     def _add_problem(self, key_path: KeyPath, message: str) -> None:
-        """Note a problem; the message shows no value."""
+        """Add a problem; the message shows no value."""
         self._add(self.document.problem(key_path, message))
 
     def _add(self, problem: ConfigProblem) -> None:

@@ -50,7 +50,7 @@ def problems_of(
 
 
 def _actual_location(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
-    """The steps of a location without those that only pydantic knows (the branch of a union, ``[key]``)."""
+    """Return the location without the steps that only pydantic knows (the branch of a union, ``[key]``)."""
     steps = list(location)
     for position, step in enumerate(steps):
         inside = isinstance(values, dict) and step in values

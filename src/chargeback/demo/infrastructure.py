@@ -35,7 +35,7 @@ STATES = ("RUNNING", "RUNNING", "RUNNING", "PAUSED", "FAILED")
 
 
 def add_infrastructure(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """Everything that can be billed, except what belongs to members of clusters (keys, topics)."""
+    """Add everything that can be billed, except what belongs to members of clusters (keys, topics)."""
     _add_environments(plan, inventory)
     _add_clusters(plan, inventory)
     _add_connectors(plan, inventory)

@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderObject:
-    """Anything with an id and a lifetime (UTC)."""
+    """An object of the provider's API: an id, a name and a lifetime (UTC)."""
 
     id: str
     name: str
@@ -188,7 +188,7 @@ class Link:
 
 @dataclass(frozen=True)
 class DemoInventory:
-    """Everything there is, was, or will be until the end of the generated time."""
+    """All objects that exist at some time until the end of the generated period."""
 
     organization_id: str
     organization_name: str

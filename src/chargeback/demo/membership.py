@@ -59,7 +59,7 @@ def _members(plan: GenerationPlan, inventory: DemoInventory, cluster: Cluster, *
 
 
 def _sample(rng: random.Random, items: list[_T], count: int, *, always: int) -> list[_T]:
-    """``count`` of them at random, the last ``always`` among them (the account that is deleted, for one)."""
+    """Return ``count`` random items, including the last ``always`` (the account that is deleted, for one)."""
     count = min(count, len(items))
     kept = items[len(items) - always :] if always else []
     return rng.sample(items[: len(items) - len(kept)], max(0, count - len(kept))) + kept

@@ -45,7 +45,7 @@ Series = Deltas | Levels
 
 
 class SeriesIndex:
-    """Every series of a day, made when asked for. Labels are made once for each series and shared by all days."""
+    """All series of a day, generated on request. Labels are made once for each series and shared by all days."""
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic

@@ -18,7 +18,7 @@ LAST = ("Moreau", "Okafor", "Lindqvist", "Tanaka", "Silva", "Novak", "Haddad", "
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What every builder needs: names of chance, the first day of the organisation's bills, and its size."""
+    """What every generator needs: the seed, the size, and the first day of the organisation's bills."""
 
     seed: int
     size: str
@@ -27,7 +27,7 @@ class GenerationPlan:
     ids: IdMaker
 
     def rng(self, *parts: object) -> random.Random:
-        """A generator for one part of the building; adding to one part leaves the others as they are."""
+        """Return a random generator for one part; adding to one part leaves the others as they are."""
         return stream(self.seed, self.size, *parts)
 
     def long_ago(self, rng: random.Random) -> datetime:

@@ -21,7 +21,7 @@ Family = Literal["control", "connect", "flink"]
 
 @dataclass
 class Response:
-    """What is sent back."""
+    """An HTTP response of the demo server."""
 
     status: int
     body: bytes
@@ -45,7 +45,7 @@ def invalid(parameter: str, detail: str) -> Refusal:
 
 
 def refusal_response(refusal: Refusal, family: Family) -> Response:
-    """``refusal`` in the error shape of its family: connect/v1 has one of its own."""
+    """Return ``refusal`` in the error shape of its family: connect/v1 has its own."""
     status = refusal.status or 500
     if family == "connect":
         return Response(status, dumps({"error": {"code": status, "message": refusal.message}}).encode())

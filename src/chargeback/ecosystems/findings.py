@@ -11,7 +11,7 @@ from chargeback.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class CheckWarning:
-    """An answer that works, but deserves a look."""
+    """The result of a check that passed, but needs attention."""
 
     detail: str
 

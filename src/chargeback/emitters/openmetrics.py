@@ -47,7 +47,7 @@ class GaugeSample:
     def line(self, family: str) -> str:
         """The sample as a line; the value in plain decimal notation, to its last digit.
 
-        >>> Sample((("team", 'a"b'),), Decimal("1.5"), date(1970, 1, 2)).line("cost")
+        >>> GaugeSample((("team", 'a"b'),), Decimal("1.5"), date(1970, 1, 2)).line("cost")
         'cost{team="a\\\\"b"} 1.50 86400\\n'
         """
         value = str(self.value) if isinstance(self.value, int) else render(self.value)

@@ -52,7 +52,7 @@ def emit(run: RunContext) -> None:
 
 @dataclass
 class _EmitStage:
-    """The emitting stage of one run: the ``calculated`` days, and the names of each day's ``files``."""
+    """The emitting stage of a run: the ``calculated`` days, and the names of each day's ``files``."""
 
     run: RunContext
     calculated: Sequence[date]
@@ -108,7 +108,7 @@ class _EmitStage:
             return False
 
     def run_emitter(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], facts: StoredFacts) -> None:
-        """Let one emitter write its periods, as many at once as it wants."""
+        """Let one emitter write its periods, in batches of the size that it declares."""
         opened = self._opened(emitter)
         if isinstance(opened, str):
             self._record(emitter, due, f"it cannot start: {opened}")

@@ -15,7 +15,7 @@ _VERSION_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class DuePeriod:
-    """A period to emit: which version of it, and how often that one was tried before."""
+    """A period to emit: its version, and the number of earlier attempts at that version."""
 
     period: Period
     version: str
@@ -40,7 +40,7 @@ class EmitterSchedule:
 
 @dataclass(frozen=True, slots=True)
 class EmissionPlan:
-    """What is due, oldest first, and what is newly skipped."""
+    """The periods to emit, oldest first, and those that are newly skipped."""
 
     due: Sequence[DuePeriod]
     skipped: Sequence[Emission]

@@ -38,8 +38,8 @@ Resolve = Callable[[date, pa.Table], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class UsageRequest:
-    """A day whose usage is wanted. ``use_stored``: stored evidence is enough. ``replace``: what is fetched replaces
-    it even where it is less."""
+    """A day whose usage is needed. ``use_stored``: stored evidence is enough. ``replace``: fetched usage replaces it
+    even if it is less."""
 
     day: date
     use_stored: bool
@@ -156,7 +156,7 @@ class UsageFetcher:
 
 
 def load_stored(facts: FactTables, name: str, day: date) -> pa.Table | None:
-    """The stored evidence of a day; none, which is logged, where its file is lost and it must be had anew."""
+    """Return the stored evidence of a day, or None if there is none or its file is damaged, which is logged."""
     try:
         return read_day(facts, name, day)
     except DamagedFacts as error:
@@ -177,7 +177,7 @@ def richer_of(stored: pa.Table, fetched: pa.Table) -> pa.Table:
 
 
 def _groups_with_less(table: pa.Table, other: pa.Table) -> set[str]:
-    """The groups of ``table`` of which ``other`` has less: a subject is missing, or has a smaller value."""
+    """Return the groups of ``table`` of which ``other`` has less: a subject is missing, or has a smaller value."""
     values = other.select([*_KEYS, "value"]).rename_columns([*_KEYS, "other"])
     joined = table.select([*_KEYS, "value"]).join(values, _KEYS, join_type="left outer")
     enough = pc.multiply(pc.cast(joined["value"], pa.float64()), 1 - _NOISE)

@@ -87,8 +87,8 @@ def _gather_billing(run: RunContext, gatherer: Gatherer, complete: frozenset[str
 
 
 def _must_gather(run: RunContext, state: DayState | None) -> bool:
-    """Recent days are asked for in every run, old ones once in 24 hours. A bill that is made from measurements is made
-    once, if all of its day was seen: the metrics source only forgets."""
+    """Return whether to fetch a day's bill: recent days in every run, old ones once in 24 hours. A bill that is made
+    from measurements is made once if the whole day was measured: the metrics source only forgets."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
         return True
     if run.tenant.ecosystem.capabilities.constructs_costs:
@@ -102,7 +102,7 @@ def _must_gather(run: RunContext, state: DayState | None) -> bool:
 
 
 def _gather_days(gatherer: Gatherer, days: list[date]) -> Iterator[GatheredDay]:
-    """The gathered days of every stretch of consecutive wanted days."""
+    """Yield the gathered days of each run of consecutive days."""
     start = 0
     for position, day in enumerate(days):
         is_last = position + 1 == len(days)
@@ -112,7 +112,7 @@ def _gather_days(gatherer: Gatherer, days: list[date]) -> Iterator[GatheredDay]:
 
 
 class _BillingDayWriter:
-    """Keeps gathered days, one after the other. ``complete`` are the types that were just listed completely."""
+    """Store gathered days, one after the other. ``complete`` are the types that were just listed completely."""
 
     def __init__(
         self, run: RunContext, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
@@ -125,7 +125,7 @@ class _BillingDayWriter:
         self._replaced: set[date] = set()
 
     def store(self, gathered: GatheredDay) -> None:
-        """Store the day if it is new or has changed, and say so in its state."""
+        """Store the day if it is new or has changed, and update its state."""
         run, day = self._run, gathered.day
         state = self._known.get(day) or DayState(day)
         is_again = state.billing_gathered and run.tenant.ecosystem.capabilities.constructs_costs
@@ -227,8 +227,8 @@ class _BillingDayWriter:
             day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=empty_answers)
 
     def _reject_day(self, day: date, problem: str, *, is_again: bool) -> None:
-        """Note that a day cannot be trusted: what was stored of it stays. What this very run has stored of it is not to
-        be trusted either, and is not calculated. That a day cannot be measured again by itself is no trouble."""
+        """Record that a day's answer cannot be used; what was stored before stays. What this run itself has stored of
+        the day is not calculated either. If a stored bill cannot be measured again, that alone is no error."""
         if is_again and day not in self._replaced and not self._run.recalculates(day):
             log.info("tenant %s: %s is not measured again: %s", self._run.tenant.name, day, problem)
             with self._run.lease.write() as connection:

@@ -74,7 +74,7 @@ def _is_outdated(run: RunContext, state: DayState, *, is_on: bool) -> bool:
 
 
 def _may_improve(state: DayState) -> bool:
-    """Whether the day was attributed without all of its metrics, or from those that an earlier version took."""
+    """Return whether the day was attributed without all of its metrics, or with those of an earlier version."""
     is_without = not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete
     is_worth_asking = is_without or state.evidence_version < EVIDENCE_VERSION
     return state.topic_attribution_calculated and is_worth_asking and not state.topic_due

@@ -46,7 +46,7 @@ def richer_bill(facts: FactTables, day: date, measured: Sequence[BillingLine]) -
 
 
 def unmeasured_part(lines: Iterable[BillingLine]) -> str | None:
-    """Which parts of a bill were measured over a part of the day only; none where all of it was seen."""
+    """Describe the parts of a bill that were measured over a part of the day only, or return None."""
     partial = sorted({f"{line.product_type}: {line.description}" for line in lines if coverage_of(line) < 1})
     return "; ".join(partial) or None
 

@@ -66,7 +66,8 @@ def repair(run: RunContext) -> None:
 
 
 def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
-    """Bills are gathered again where the provider is still asked for their days; results are made again."""
+    """Schedule damaged tables: bills are gathered again if their day is still in the window, results are calculated
+    again."""
     with run.lease.write() as connection:
         for day in losses.get(BILLING_TABLE, ()):
             if day in run.window:
@@ -76,7 +77,7 @@ def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
 
 
 def _repair_logs(run: RunContext) -> None:
-    """A day whose commit was cut off by a loss of power is not recorded, or found to miss its rows."""
+    """Repair table logs whose last commit was cut off by a power failure."""
     for name in SCHEMAS:
         with translate_delta_errors(name):
             for trouble in repair_log(run.store.facts.root / name):
@@ -84,7 +85,7 @@ def _repair_logs(run: RunContext) -> None:
 
 
 def _check_disk_is_mounted(run: RunContext) -> None:
-    """Tables are made where there are none, but not in the place of those that were there."""
+    """Check that tables which were there before have not disappeared; only new ones may be created."""
     facts = run.store.facts
     if facts.exist():
         return

@@ -81,7 +81,7 @@ def _record(run: RunContext, run_id: int, result: RunResult) -> None:
 
 
 def _run_stages(run: RunContext) -> RunOutcome:
-    """The stages, one after the other; what ended them."""
+    """Run the stages in order; return how the run ended."""
     tenant = run.tenant
     try:
         context = TenantContext(

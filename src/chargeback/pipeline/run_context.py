@@ -32,8 +32,8 @@ EVERYTHING: Final = "the inventory"
 
 @dataclass
 class RunRecord(RunCounts):
-    """What a run has done so far, and what went wrong. ``unlisted`` are the types that could not be listed, and why;
-    ``days_of_errors`` has the days of each error that is about days."""
+    """The counters and errors of a run. ``unlisted`` maps the types that could not be listed to the reason;
+    ``days_of_errors`` has the days of each error that concerns days."""
 
     gathering_error: str | None = None
     unlisted: Mapping[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class RunContext:
         self.listener(Progress(self.tenant.name, stage, day, done, total, RunStats(**self.stats())))
 
     def stats(self) -> dict[str, Any]:
-        """Return what the run has done and needed so far, as the fields of an :class:`RunStats`."""
+        """Return the counters, times and calls of the run so far, as the fields of :class:`RunStats`."""
         calls = {key: count - self.calls_before.get(key, 0) for key, count in CALLS.read().items()}
         return {
             **{counter.name: getattr(self.record, counter.name) for counter in fields(RunCounts)},
@@ -147,7 +147,7 @@ class RunContext:
         return self.progress.is_recent(STALL_SECONDS)
 
     def record_error(self, error: str, day: date | None = None) -> None:
-        """Record an error that the run survives. The same error of several days is one error, logged once; the days
+        """Record an error that does not end the run. The same error on several days is one error, logged once; the days
         after the first are logged at DEBUG."""
         if day is None:
             log.warning("tenant %s: %s", self.tenant.name, error)
@@ -161,7 +161,7 @@ class RunContext:
 
     @contextmanager
     def catch_day_errors(self, day: date) -> Iterator[None]:
-        """Make an error that nobody foresaw, in the work on one day, that day's error: the other days go on."""
+        """Turn an unexpected error in the work on one day into that day's error; the other days continue."""
         try:
             yield
         except ChargebackError:
@@ -184,7 +184,7 @@ class RunContext:
         return DayRange(min(self.today - timedelta(days=lookback), end), end)
 
     def covers(self, day: date) -> bool:
-        """Whether the request's range covers a day."""
+        """Return whether the request's range covers a day."""
         start, end = self.request.start, self.request.end
         return (start is None or day >= start) and (end is None or day <= end)
 
@@ -194,7 +194,7 @@ class RunContext:
 
 
 def describe_days(days: Sequence[date], error: str) -> str:
-    """Return an error with the days that it is about: the day, or how many and from when to when."""
+    """Return an error with its days: the single day, or their number and range."""
     if len(days) == 1:
         return f"{days[0]}: {error}"
     return f"{len(days)} days ({min(days)} to {max(days)}): {error}"

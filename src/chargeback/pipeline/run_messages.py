@@ -82,7 +82,7 @@ class RunCounts:
 
 @dataclass(slots=True, kw_only=True)
 class RunStats(RunCounts):
-    """What a run has done and needed so far, for the metrics of the service.
+    """The counters of a run, the time it spent and the requests it sent, for the metrics of the service.
 
     ``stage_seconds`` is the time spent in each stage; ``calls`` counts requests by source and HTTP status (``none``
     where no answer came).

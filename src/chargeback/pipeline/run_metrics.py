@@ -87,7 +87,7 @@ class RunMetrics:
             self._began[tenant] = time.monotonic()
 
     def on_progress(self, progress: Progress) -> None:
-        """A run told how far it is."""
+        """Update the metrics from a run's progress message."""
         self._add(progress.tenant, progress.stats)
 
     def end(self, result: RunResult) -> None:

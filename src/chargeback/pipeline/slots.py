@@ -6,7 +6,7 @@ import threading
 
 
 class RunSlots:
-    """A fixed number of places for runs; whoever has to wait for one is counted. Safe for use by several threads."""
+    """A fixed number of slots for runs; those that wait for one are counted. Thread-safe."""
 
     def __init__(self, size: int) -> None:
         self._free = size

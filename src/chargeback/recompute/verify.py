@@ -101,7 +101,7 @@ def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
 
 
 class _DayTables:
-    """The files of one day, and those of them that are lost."""
+    """The files of one day, and which of them are damaged."""
 
     def __init__(self, facts: FactTables, day: date) -> None:
         self._facts = facts
@@ -115,7 +115,7 @@ class _DayTables:
                 check_file(file, thorough=True)
 
     def rows(self, name: str) -> pa.Table:
-        """What a table has of the day; nothing where that is lost."""
+        """Return the table's rows of the day; an empty table if they are damaged."""
         parts = [SCHEMAS[name].empty_table()]
         with self._record_damage():
             parts.append(read_day(self._facts, name, self._days.start))

@@ -39,7 +39,7 @@ _SERVICE = ""
 
 
 class PieceStream(Generic[T_co]):
-    """A stream of a tenant, made piece by piece."""
+    """A tenant's stream, made piece by piece."""
 
     def __init__(self, tenant_name: str, generator: Generator[T_co, None, None]) -> None:
         self.tenant_name = tenant_name
@@ -103,7 +103,7 @@ class RequestExecutor:
 
     @contextmanager
     def query_slot(self) -> Iterator[None]:
-        """Wait for a turn of the query engine, but not for ever."""
+        """Wait for a slot of the query engine, for a limited time."""
         has_slot = self._query_slots.acquire(timeout=_MAX_SLOT_WAIT_SECONDS)
         try:
             yield
@@ -212,6 +212,6 @@ class RequestContext:
 
 @contextmanager
 def control_reader(tenant: TenantView, token: CancellationToken) -> Iterator[Connection]:
-    """A connection to read from the tenant's control database; ends when the token is cancelled."""
+    """Open a connection to read from the tenant's control database; it is interrupted when the token is cancelled."""
     with tenant.store.control.read() as connection, interruptible(token, connection):
         yield connection

@@ -91,7 +91,7 @@ class Call:
 
 
 class RetryableError(Exception):
-    """A try that failed in a way that may pass; ``delay`` is what the server asked to wait."""
+    """An attempt that failed but may be retried; ``delay`` is the wait that the server asked for."""
 
     def __init__(self, error: SourceError, *, delay: float | None = None, throttled: bool = False) -> None:
         super().__init__()
@@ -266,7 +266,7 @@ class HttpClient:
             return Reply(answer.status_code, names, body)
 
     def _run_interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
-        """The result of ``work``, which waits for the network; given up when told to stop or at ``limit``.
+        """Return the result of ``work``, which waits for the network; give up when told to stop or at ``limit``.
 
         A blocking read cannot be interrupted from outside, so it happens in a thread that is left behind: it ends
         by its own time limits, and does not keep the process alive.
@@ -310,7 +310,7 @@ class HttpClient:
         logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, address, message, state.upcoming_sleep)
 
     def _with_address(self, error: SourceError, call: Call) -> SourceError:
-        """The error with its place, and without any secret that its words may hold."""
+        """Return the error with its address, and without secrets."""
         error.message = self._redact(f"{call.method} {self.address_of(call.path)}: {error.message}")
         error.args = (error.message,)
         error.source = self.source
@@ -321,11 +321,11 @@ class HttpClient:
 
 
 class _DeadlineExceededError(Exception):
-    """An exchange took longer than it may."""
+    """A request took longer than its time limit."""
 
 
 class _ThreadResult:
-    """What came of work done in another thread."""
+    """The result or the error of a function that runs in another thread."""
 
     value: Any = None
     error: BaseException | None = None

@@ -190,7 +190,7 @@ def _is_refusal(error: Any) -> bool:
 
 
 def _last_complaint(complaints: list[Any]) -> str:
-    """The most telling complaint: the last one that is about a connection rather than about all of them."""
+    """Return the last message about one connection rather than about all of them."""
     from confluent_kafka import KafkaError
 
     telling = [error.str() for error in complaints if error.code() != KafkaError._ALL_BROKERS_DOWN]

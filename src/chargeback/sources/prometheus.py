@@ -144,7 +144,7 @@ class PrometheusClient:
         return data["resultType"], data.get("result")
 
     def _log_warnings(self, document: Mapping[str, Any]) -> None:
-        """Log what the server remarks on the query, each remark once; the same one comes with every query."""
+        """Log the server's warnings on the query, each one once; the same one comes with every query."""
         for warning in _warnings(document):
             if warning not in self._warned:
                 self._warned.add(warning)
@@ -175,7 +175,7 @@ def _credentials(settings: MetricsSettings) -> Credentials | None:
 
 
 def _classify(reply: Reply) -> SourceError | None:
-    """What an answer means: an error that smaller questions would avoid is told from one that time may heal."""
+    """Classify a response: distinguish errors that a smaller query avoids from those that a retry may solve."""
     document: Any = None
     try:
         document = reply.json()

@@ -106,7 +106,7 @@ Classifier = Callable[[Reply], SourceError | None]
 
 
 def classify_response(reply: Reply) -> SourceError | None:
-    """The usual meaning of a status: 2xx is fine; 408, 425, 429 and 5xx may pass; all else is refused for good."""
+    """Classify a response by its status: 2xx succeeds; 408, 425, 429 and 5xx may be retried; all else is rejected."""
     if 200 <= reply.status < 300:
         return None
     if reply.status in _TIMEOUT_OR_THROTTLE or reply.status >= 500:
@@ -115,7 +115,7 @@ def classify_response(reply: Reply) -> SourceError | None:
 
 
 def classify_json(reply: Reply) -> SourceError | None:
-    """As :func:`classify`; besides, an answer that is no JSON may be better next time."""
+    """Classify as :func:`classify_response`; a body that is not JSON may be retried, too."""
     error = classify_response(reply)
     if error is None:
         try:

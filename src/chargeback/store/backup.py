@@ -36,7 +36,7 @@ _TORN: Final = "another process wrote while the storage was copied: the copy is 
 
 @dataclass(frozen=True, slots=True)
 class BackupLabel:
-    """Whose backup it is, when it was made, and at which revision its control database is."""
+    """Whose backup it is, when it was made, and the revision of its control database."""
 
     tenant_name: str
     tenant_id: str

@@ -158,7 +158,7 @@ def _settings(ecosystem: Ecosystem, written: Mapping[str, Any], folder: Path) ->
 
 @dataclass
 class _ContractChecks:
-    """Asks every question twice, and notes what is answered differently or not as the contract says."""
+    """Call every method twice, and report answers that differ or break the contract."""
 
     report: Report
     ecosystem: Ecosystem

@@ -45,7 +45,7 @@ async def aggregate_chargebacks(
 
 
 async def aggregate_response(context: RequestContext, tenant: TenantView, params: AggregateParameters) -> Response:
-    """The answer of an aggregate endpoint: buckets, totals, and a header where not all buckets are there."""
+    """Return the response of an aggregate endpoint: buckets, totals, and a header if buckets were left out."""
     selection = params.selection(tenant.lookback_days)
 
     def _sum(reader: TenantReader) -> Response:

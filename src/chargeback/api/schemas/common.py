@@ -20,7 +20,7 @@ Metadata = Annotated[
 
 
 class ResponseModel(BaseModel):
-    """A model of something the API answers: exactly these fields."""
+    """A model of a response body: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -38,7 +38,7 @@ Page = list[dict[str, Any]]
 
 
 def classify_cloud_response(reply: Reply) -> SourceError | None:
-    """Judge an answer of the control plane; a refused key (401) comes with the most frequent reason."""
+    """Classify a response of the control plane; a refused key (401) comes with the most frequent reason."""
     error = classify_json(reply)
     if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
         return SourceRejected(error.message + _WRONG_KEY, status=reply.status)

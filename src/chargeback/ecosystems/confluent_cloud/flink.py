@@ -138,7 +138,7 @@ def _classify(reply: Reply) -> SourceError | None:
 
 
 def _is_provider_address(address: str, control_plane: str) -> bool:
-    """Whether a listed address lies in the provider's domain, or on the very host that listed it."""
+    """Return whether an address lies in the provider's domain, or on the host that listed it."""
     try:
         there, here = httpx.URL(address), httpx.URL(control_plane)
     except httpx.InvalidURL:

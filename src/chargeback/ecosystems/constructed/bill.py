@@ -42,7 +42,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class LineDefaults:
-    """What every line of a tenant has in common."""
+    """The fields that all billing lines of a tenant share."""
 
     resource_id: str
     resource_type: str
@@ -152,9 +152,9 @@ def billing_lines(charge: Charge, defaults: LineDefaults, day: date) -> list[Bil
 
 
 def exact_text(value: Fraction) -> str:
-    """A fraction without loss: as a decimal where that ends, else as ``numerator/denominator``.
+    """Return a fraction without loss: as a decimal if that ends, else as ``numerator/denominator``.
 
-    >>> spell(Fraction(1, 8)), spell(Fraction(1, 3))
+    >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3))
     ('0.125', '1/3')
     """
     rest, places = value.denominator, 0

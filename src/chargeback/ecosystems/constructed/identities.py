@@ -23,7 +23,7 @@ _LOOKBACK = timedelta(minutes=5)
 
 @dataclass
 class InventoryBuilder:
-    """What is being listed. A part that cannot be had is a failure of its types, not an exception."""
+    """Collect an inventory. A part that cannot be listed is a failure of its types, not an exception."""
 
     resources: list[Resource] = field(default_factory=list)
     identities: list[Identity] = field(default_factory=list)
@@ -80,7 +80,7 @@ def list_discovered(
 
 
 def recently_seen(client: PrometheusClient, query: str, label: str, hours: int, now: Clock) -> set[str]:
-    """The values of a label that a query named within the hours before ``now``.
+    """Return the values of a label that a query returned within the hours before ``now``.
 
     Raises:
         SourceError: as for :meth:`PrometheusClient.range`.

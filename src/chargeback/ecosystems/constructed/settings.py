@@ -138,7 +138,7 @@ class ConstructedSettings(PluginSettings):
 
 
 def check_known_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
-    """Check what ``allocation_policies`` asks for.
+    """Check the measures that ``allocation_policies`` uses.
 
     Raises:
         ValueError: a policy names a measure that is not in ``known``.

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class InvalidValue(Exception):
-    """What is wrong with an answer: a place in it, and what is expected there."""
+    """An invalid value in a plugin's answer: where it is, and what is expected there."""
 
 
 def quote(value: object) -> str:

@@ -72,7 +72,7 @@ _PRIMARY_CODE: Final = 0xFF  # the rest of an extended code says more about the 
 
 @dataclass(frozen=True, slots=True)
 class ConnectRetry:
-    """How many seconds to wait for a database server that does not answer, and what ends the wait before."""
+    """How many seconds to retry a database server that does not answer, and the event that ends the wait early."""
 
     seconds: float
     stop: threading.Event

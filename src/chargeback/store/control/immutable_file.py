@@ -21,7 +21,7 @@ from chargeback.errors import StorageError
 
 @dataclass(frozen=True, slots=True)
 class ImmutableSqliteFile:
-    """A file of SQLite with everything in it, as it was when somebody looked."""
+    """A SQLite file without pending changes, as it was when it was inspected."""
 
     path: Path
     changed_at: int

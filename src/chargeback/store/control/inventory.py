@@ -26,7 +26,7 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _RecordKind:
-    """How one kind of record is kept: its table, the columns that identify a row, and the column of its type."""
+    """How one kind of record is stored: its table, its key columns, and the column of its type."""
 
     table: Table
     keys: tuple[str, ...]

@@ -16,7 +16,7 @@ DELETED: Final = "deleted"
 
 @dataclass(frozen=True)
 class EntityKind:
-    """One half of the inventory: its table, and what its id and type columns are called."""
+    """Resources or identities: the table, and the names of its id and type columns."""
 
     entity_type: str
     table: Table
@@ -43,7 +43,7 @@ IDENTITIES: Final = EntityKind("identity", identities)
 
 @dataclass(frozen=True)
 class InventoryFilter:
-    """What of the inventory is asked for.
+    """The filters and the order of an inventory list.
 
     ``period`` is (start, end): what existed at some moment of it, or at that moment where both are the same. Beside it
     ``search``, the order and the tags are ignored.

@@ -30,7 +30,7 @@ EXPIRY = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class LeaseOwner:
-    """Who holds a lease: a process, named so that it can be told from any other that ever has the same pid."""
+    """The process that holds a lease, identified so that a later process with the same pid differs."""
 
     host: str
     boot_id: str
@@ -202,7 +202,7 @@ def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
 
 
 def clear_holder(connection: Connection) -> None:
-    """Note in a restored database that nobody holds the lease: who did when it was copied, does not here."""
+    """Remove the lease's holder from a restored database: the process that held it is not here."""
     connection.execute(update(tenant).values(lease_owner=None, lease_expires_at=None, stage=None))
 
 

@@ -20,8 +20,8 @@ def oldest_day(connection: Connection) -> date | None:
 
 
 def delete_days(connection: Connection, before: date) -> int:
-    """Remove whatever is kept about the days before ``before``, and the accesses that had ended by then; how many days
-    had a state."""
+    """Delete everything about the days before ``before``, and grants that had ended by then; return the number of days
+    that had a state."""
     forgotten = 0
     for table in metadata.sorted_tables:
         if _DAY in table.c:

@@ -91,7 +91,7 @@ def resource_ids(connection: Connection, resource_type: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """From when to when a topic existed; an unknown beginning counts as always there."""
+    """When a topic existed; an unknown start means always."""
 
     created_at: datetime | None = None
     deleted_at: datetime | None = None
@@ -104,7 +104,7 @@ SeenRanges = dict[str, tuple[date, date]]
 
 
 def read_topic_lifetimes(connection: Connection, topic_type: str) -> TopicLifetimes:
-    """Every topic of the inventory, the deleted included."""
+    """Return the lifetimes of all topics, the deleted included."""
     columns = (resources.c.parent_id, resources.c.display_name, resources.c.created_at, resources.c.deleted_at)
     lifetimes: TopicLifetimes = {}
     for cluster, topic, created_at, deleted_at in connection.execute(
@@ -115,14 +115,14 @@ def read_topic_lifetimes(connection: Connection, topic_type: str) -> TopicLifeti
 
 
 def read_seen_ranges(connection: Connection) -> SeenRanges:
-    """When topics were seen, per cluster."""
+    """Return the first and last day on which topics were seen, per cluster."""
     return {cluster: (first, last) for cluster, first, last in connection.execute(select(topic_sightings))}
 
 
 def save_topic_lifetimes(
     connection: Connection, topic_type: str, new: TopicLifetimes, changed: TopicLifetimes, *, seen_at: datetime
 ) -> None:
-    """Add new topics to the inventory, and change the lives of known ones."""
+    """Add new topics to the inventory, and update the lifetimes of known ones."""
     rows: list[dict[str, Any]] = [
         {
             "resource_id": topic_resource_id(cluster, topic),
@@ -156,7 +156,7 @@ def save_topic_lifetimes(
 
 
 def save_seen_ranges(connection: Connection, seen_ranges: Mapping[str, tuple[date, date]]) -> None:
-    """Replace what is known of these clusters."""
+    """Replace the ranges of these clusters."""
     connection.execute(delete(topic_sightings).where(topic_sightings.c.cluster_id.in_(seen_ranges)))
     rows = [
         {"cluster_id": cluster, "first_day": first, "last_day": last} for cluster, (first, last) in seen_ranges.items()

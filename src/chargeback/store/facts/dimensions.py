@@ -60,7 +60,7 @@ class DimensionRegister:
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
 
     def _check_repetition(self, dimensions: pa.Table) -> None:
-        """Each dimension comes once: an id that comes twice is that of two."""
+        """Check that each id comes once."""
         if pc.count_distinct(dimensions["dimension_id"]).as_py() == dimensions.num_rows:
             return
         counted = dimensions.group_by("dimension_id").aggregate([([], "count_all")])
@@ -68,7 +68,7 @@ class DimensionRegister:
         raise _collision(dimensions.filter(pc.is_in(dimensions["dimension_id"], value_set=twice.combine_chunks())))
 
     def _check_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
-        """An id that is known is known for the same dimension."""
+        """Check that an id that is already stored stands for the same dimension."""
         present = dimensions.filter(pc.is_valid(position))
         same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))
         if not pc.all(same, min_count=0).as_py():

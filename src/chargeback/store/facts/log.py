@@ -35,7 +35,7 @@ def newest_version(table: Path) -> int:
 
 
 def flush_log(table: Path, after: int) -> None:
-    """Force the entries after a version to the disk, and the checkpoints made with them.
+    """Flush the log entries after a version to the disk, with their checkpoints.
 
     Raises:
         OSError: the disk refuses.
@@ -52,7 +52,7 @@ def flush_log(table: Path, after: int) -> None:
 
 
 def repair_log(table: Path) -> Iterator[str]:
-    """Set aside what a power cut has left at the end of a table's log; each piece is named. Whoever calls this holds
+    """Set aside what a power failure left at the end of a table's log; yield the name of each part. The caller holds
     the tenant's lease.
 
     Raises:

@@ -291,7 +291,7 @@ def _has_file(table: DeltaTable, path: str) -> bool:
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows in a table's schema; texts may be dictionaries, which are written as what they stand for."""
+    """Return the rows in a table's schema; dictionary-encoded texts are decoded."""
     given = (rows.schema.field(field.name).type for field in schema)
     fields = [
         field.with_type(kind) if pa.types.is_dictionary(kind) else field
@@ -314,7 +314,7 @@ def _files_of(table: DeltaTable, root: Path) -> Snapshot:
 
 
 class translate_delta_errors:  # noqa: N801 - reads as a statement: `with naming(table)`
-    """Turns an error of the Delta library into one of ours that names the table."""
+    """Translate errors of the Delta library into ours, with the table's name."""
 
     def __init__(self, table: str) -> None:
         self._table = table

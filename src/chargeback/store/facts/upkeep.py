@@ -50,7 +50,7 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class CleanupStats:
-    """What was taken off the disk: data files, leftovers of killed writers, empty folders of days."""
+    """What was deleted: data files, leftovers of killed writers, empty folders of days."""
 
     files: int = 0
     leftovers: int = 0
@@ -73,7 +73,7 @@ def upkeep_is_due(root: Path, now: datetime) -> bool:
 
 
 def record_upkeep(root: Path, now: datetime) -> None:
-    """Note that upkeep was done at ``now``.
+    """Record that upkeep was done at ``now``.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -83,7 +83,7 @@ def record_upkeep(root: Path, now: datetime) -> None:
 
 
 def clean_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
-    """Vacuum one table, shorten its log, and remove what Delta itself does not see.
+    """Vacuum one table, shorten its log, and delete files that Delta does not know.
 
     Raises:
         StorageBusy: other writers were in the way all the time.
