@@ -139,8 +139,12 @@ def test_a_worker_refreshes_at_once(deployment: Deployment, start: Callable[...,
     eventually(lambda: _is_free(deployment))
 
 
-def test_stopping_ends_a_run_between_days(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing starts any more."""
+def test_stopping_ends_a_run_between_days(
+    deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing starts any more. It
+    was asked for, so the log does not call it an error."""
+    caplog.set_level(logging.INFO)
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
     engine = start()
     engine.trigger("acme", RunRequest())
@@ -149,5 +153,7 @@ def test_stopping_ends_a_run_between_days(deployment: Deployment, start: Callabl
     engine.stop()
     assert time.monotonic() - began < 10
     assert outcomes(deployment) == ["interrupted"]
+    assert "Tenant acme: the run was stopped before its end; the next run does the rest" in caplog.messages
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     with pytest.raises(NoRunner):
         engine.trigger("acme", RunRequest())

@@ -131,5 +131,7 @@ def _log_result(result: RunResult) -> None:
         )
     elif result.outcome is RunOutcome.COMPLETED_WITH_ERRORS:
         log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
+    elif result.outcome is RunOutcome.INTERRUPTED:
+        log.info("Tenant %s: the run was stopped before its end; the next run does the rest", result.tenant)
     else:
         log.error("Tenant %s: the run %s: %s", result.tenant, result.outcome.replace("_", " "), list(result.errors))
