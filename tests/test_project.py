@@ -107,13 +107,13 @@ def test_sql_on_the_control_database_has_one_home() -> None:
                 assert not [alias.name for alias in node.names if alias.name.startswith("sqlalchemy")], file
 
 
-def test_the_table_of_rooms_is_the_contract_of_layers() -> None:
+def test_the_table_of_packages_lists_the_layers() -> None:
     """Every part of the package has a line, in the order in which the layers are enforced, and no line is left of one
     that is gone."""
     (contract, *_) = PROJECT["tool"]["importlinter"]["contracts"]
     layers = [room for layer in contract["layers"] for room in re.findall(r"\w+", layer) if room != "__main__"]
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = contributing.partition("## Rooms")[2].partition("\n## ")[0]
+    section = contributing.partition("## Packages")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == layers
     parts = {file.stem for file in (ROOT / "src" / "chargeback").iterdir() if file.suffix == ".py" or file.is_dir()}
     assert parts - {"__init__", "__main__", "__pycache__"} == set(layers)
