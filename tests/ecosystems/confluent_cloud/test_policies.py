@@ -139,7 +139,7 @@ def test_a_written_policy_wins() -> None:
 def test_the_documented_split_is_the_shipped_one() -> None:
     """The table of the documentation has one row for each portion of each shipped policy, and no other."""
     page = (Path(__file__).parents[3] / "docs" / "confluent-cloud.md").read_text(encoding="utf-8")
-    _, _, table = page.partition("| product type | share | tried in this order |\n|---|---|---|\n")
+    _, _, table = page.partition("| product type | share | methods, in this order |\n|---|---|---|\n")
     documented = table.partition("\n\n")[0].splitlines()
     assert documented == [
         f"| `{name}` | {portion.share} | {', '.join(f'`{method}`' for method in portion.methods)} |"
