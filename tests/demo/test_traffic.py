@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chargeback.demo.organisation import Organisation
-from chargeback.demo.traffic import CURVES, MINUTES, RHYTHMS, Deltas, Levels
+from chargeback.demo.traffic import BURST_DAYS, CURVES, MINUTES, RHYTHMS, Burst, Deltas, Levels
 
 MINUTE = st.integers(min_value=0, max_value=MINUTES)
 
@@ -63,3 +64,34 @@ def test_a_day_does_not_depend_on_other_days(organisation: Organisation) -> None
         again.series("confluent_kafka_server_request_bytes", day - timedelta(days=offset))
     metric = "confluent_kafka_server_request_bytes"
     assert again.usage(metric, day) == organisation.usage(metric, day)
+
+
+def test_a_burst_costs_more_while_it_lasts(organisation: Organisation) -> None:
+    """A burst multiplies what one account reads and one topic is read, for its days; nobody else's traffic changes."""
+    begins = date(2026, 11, 12)
+    wild = Organisation.generate(replace(organisation.spec, burst=begins))
+    burst = wild.traffic.burst
+    assert burst is not None
+    cluster = next(each for each in wild.inventory.clusters if each.id == burst.member.cluster)
+    for offset in range(-1, BURST_DAYS + 1):
+        day = begins + timedelta(days=offset)
+        factor = burst.factor if 0 <= offset < BURST_DAYS else 1
+        tame_members = organisation.traffic.members(cluster, day)
+        tame_topics = organisation.traffic.topics(cluster, day)
+        assert [(member.principal, written, read) for member, written, read in wild.traffic.members(cluster, day)] == [
+            (member.principal, written, read * (factor if member.principal == burst.member.principal else 1))
+            for member, written, read in tame_members
+        ]
+        assert [(topic.name, read) for topic, _, read, _ in wild.traffic.topics(cluster, day)] == [
+            (topic.name, read * (factor if topic.name == burst.topic.name else 1)) for topic, _, read, _ in tame_topics
+        ]
+        if factor == 1:
+            assert wild.cost_rows(day) == organisation.cost_rows(day)
+    end = begins + timedelta(days=BURST_DAYS)
+    assert wild.cost_total(begins, end) > organisation.cost_total(begins, end)
+
+
+def test_a_burst_needs_somebody_who_reads(organisation: Organisation) -> None:
+    """Where no service account reads anything, there is no burst."""
+    nobody = replace(organisation.inventory, service_accounts=[])
+    assert Burst.of(nobody, organisation.spec.today) is None

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 START_SECONDS = 60
 
 _STOP_SECONDS = 4
+#: So long before the day on which the demo was made, one consumer began to read far more: a jump to be found.
+_BURST_BEFORE = timedelta(days=14)
 _HOST = "127.0.0.1"
 _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_bucket=month"
 # The bill has a product that no policy knows, as a real one may tomorrow; the note below says so instead of a warning.
@@ -87,7 +89,8 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     typer.echo(f"Generating an organisation ({size.value}, {days} days, seed {seed}) in {folder} ...", err=True)
     today = utc_today()
-    with _provider(size, seed, days, _began(folder, today), today) as info:
+    began = _began(folder, today)
+    with _provider(size, seed, days, began, today) as info:
         file = folder / "chargeback.yaml"
         file.write_text(_LOGGING + demo_configuration(info, folder, port=port), encoding="utf-8")
         configuration = load_configuration(file)
@@ -98,6 +101,7 @@ def demo(
             tag_teams(tenant, seed)
             print_summary(summarise(tenant))
         typer.echo(_NOTE)
+        typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
         if no_serve or leaving.is_set():  # where Python calls back, what a signal raises is lost
             return
         url = f"http://{_HOST}:{port}"
@@ -124,6 +128,7 @@ def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Ite
 
     grown = days + (today - began).days
     options = {"--size": size.value, "--seed": seed, "--days": grown, "--today": today.isoformat()}
+    options["--burst"] = (began - _BURST_BEFORE).isoformat()
     arguments = [str(word) for pair in options.items() for word in pair]
     command = [sys.executable, "-m", "chargeback.demo.server", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603

@@ -25,7 +25,7 @@ from chargeback.demo.people import GenerationPlan, add_people
 from chargeback.demo.randomness import IdMaker, token
 from chargeback.demo.shapes import Json
 from chargeback.demo.sizes import SIZES, Size
-from chargeback.demo.traffic import MINUTES, Levels, Traffic
+from chargeback.demo.traffic import MINUTES, Burst, Levels, Traffic
 
 #: Bills and metrics begin this many days before ``today − days``.
 MARGIN_DAYS = 3
@@ -39,12 +39,14 @@ _T = TypeVar("_T", bound=ProviderObject)
 
 @dataclass(frozen=True)
 class DemoSpec:
-    """What to generate. ``today`` is the UTC day on which the organisation is looked at."""
+    """What to generate. ``today`` is the UTC day on which the organisation is looked at; a consumer runs wild from the
+    day ``burst`` on, if that is given."""
 
     today: date
     seed: int = 7
     size: Size = "usual"
     days: int = 60
+    burst: date | None = None
 
     @property
     def first_day(self) -> date:
@@ -72,7 +74,8 @@ class Organisation:
     def __init__(self, spec: DemoSpec, inventory: DemoInventory) -> None:
         self.spec = spec
         self.inventory = inventory
-        self.traffic = Traffic(spec.seed, spec.first_day, inventory)
+        burst = None if spec.burst is None else Burst.of(inventory, spec.burst)
+        self.traffic = Traffic(spec.seed, spec.first_day, inventory, burst)
         self._series: OrderedDict[tuple[str, date], list[Series]] = OrderedDict()
 
     @classmethod

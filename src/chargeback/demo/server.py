@@ -186,10 +186,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--size", choices=("small", "usual", "large"), default="usual")
     parser.add_argument("--days", type=int, default=60)
     parser.add_argument("--today", type=date.fromisoformat, default=datetime.now(UTC).date())
+    parser.add_argument("--burst", type=date.fromisoformat, help="from when on a consumer reads far more, for six days")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parsed = parser.parse_args(arguments)
-    spec = DemoSpec(today=parsed.today, seed=parsed.seed, size=parsed.size, days=parsed.days)
+    spec = DemoSpec(today=parsed.today, seed=parsed.seed, size=parsed.size, days=parsed.days, burst=parsed.burst)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

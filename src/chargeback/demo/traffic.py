@@ -17,6 +17,9 @@ from chargeback.demo.inventory import Cluster, DemoInventory, Member, Statement,
 from chargeback.demo.randomness import numbers
 
 MINUTES = 1440
+#: How long a burst lasts.
+BURST_DAYS = 6
+_BURST_FACTOR = 20
 RHYTHMS = ("office", "evening", "night", "steady")
 
 #: Weight of each hour; minutes in between are interpolated.
@@ -86,12 +89,46 @@ class Levels(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Burst:
+    """A consumer that reads what it has read before, again and again: some days on which it reads far more."""
+
+    member: Member
+    topic: Topic
+    first_day: date
+    days: int
+    factor: int
+
+    @classmethod
+    def of(cls, inventory: DemoInventory, first_day: date) -> Burst | None:
+        """Return the burst that begins on ``first_day``: the service account that reads most from the first cluster
+        that any service account reads from then, and the topic most read there; None where there are none."""
+        accounts = {account.id for account in inventory.service_accounts}
+        for cluster in inventory.clusters:
+            readers = [
+                member
+                for member in inventory.members[cluster.id]
+                if member.principal in accounts and member.read and _at_work(member, cluster, first_day)
+            ]
+            topics = inventory.topics[cluster.id]
+            if readers and topics:
+                member = max(readers, key=lambda each: (each.read, each.principal))
+                topic = max(topics, key=lambda each: (each.read, each.name))
+                return cls(member, topic, first_day, BURST_DAYS, _BURST_FACTOR)
+        return None
+
+    def factor_on(self, day: date) -> int:
+        """By how much the reading is multiplied on a day."""
+        return self.factor if 0 <= (day - self.first_day).days < self.days else 1
+
+
+@dataclass(frozen=True)
 class Traffic:
     """The traffic of an organisation, day by day; each day is independent of all others."""
 
     seed: int
     first_day: date
     inventory: DemoInventory
+    burst: Burst | None = None
 
     def members(self, cluster: Cluster, day: date) -> list[tuple[Member, int, int]]:
         """The principals at work on ``cluster`` that day, with bytes written and read; the idle ones are left out.
@@ -106,6 +143,8 @@ class Traffic:
                 continue
             written = self._amount(member.written, member.rhythm, day, noise[2 * index])
             read = self._amount(member.read, member.rhythm, day, noise[2 * index + 1])
+            if self.burst is not None and member is self.burst.member:
+                read *= self.burst.factor_on(day)
             if written or read:
                 found.append((member, written, read))
         return found
@@ -120,6 +159,8 @@ class Traffic:
                 continue
             written = self._amount(topic.written, topic.rhythm, day, noise[2 * index])
             read = self._amount(topic.read, topic.rhythm, day, noise[2 * index + 1])
+            if self.burst is not None and topic is self.burst.topic:
+                read *= self.burst.factor_on(day)
             age = (day - self.first_day).days
             kept = topic.retained * (1000 + max(0, min(age, 400))) // 1000
             found.append((topic, written, read, kept))
