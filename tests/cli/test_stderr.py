@@ -11,14 +11,14 @@ from pathlib import Path
 _DRAWING = """
 import subprocess, sys, time
 from chargeback.cli.progress import ProgressDisplay
-from chargeback.pipeline.run_messages import Account, Progress, Stage
+from chargeback.pipeline.run_messages import Progress, RunStats, Stage
 
 with ProgressDisplay() as display:
-    display(Progress("acme", Stage.CALCULATING, None, 1, 2, Account()))
+    display(Progress("acme", Stage.CALCULATING, None, 1, 2, RunStats()))
     time.sleep(0.3)
     subprocess.run([sys.executable, "-c", "import os; os.write(2, b'a line of a child\\\\n')"], check=True)
     time.sleep(0.3)
-    display(Progress("acme", Stage.CALCULATING, None, 2, 2, Account()))
+    display(Progress("acme", Stage.CALCULATING, None, 2, 2, RunStats()))
 sys.stderr.write("after the bar\\n")
 """
 

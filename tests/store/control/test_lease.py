@@ -71,7 +71,7 @@ def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDa
 
 def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
     """Nobody waits for the expiry of a process that is known to be gone."""
-    program = "from chargeback.store.control.lease import Owner; print(Owner.this_process())"
+    program = "from chargeback.store.control.lease import LeaseOwner; print(LeaseOwner.this_process())"
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     owner = LeaseOwner.parse(dead)
     assert owner is not None
