@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.deployments import deployment, organisation, server
+from tests.support.deployments import calculated, deployment, organisation, prepared, server
 
-__all__ = ["deployment", "organisation", "server"]
+__all__ = ["calculated", "deployment", "organisation", "prepared", "server"]

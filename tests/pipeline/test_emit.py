@@ -85,29 +85,39 @@ def tiny(deployment: Emitting, name: str = "tiny", **params: Any) -> dict[str, A
 
 
 @pytest.fixture
-def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
+def deployment(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
+    """A tenant whose days are calculated, but written nowhere yet."""
+    deployment = Emitting.copied(prepared, server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture
+def fresh(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
     """A tenant that has never run."""
-    deployment = Emitting(server, tmp_path)
+    deployment = Emitting.within(server, tmp_path / "fresh")
     yield deployment
     deployment.store.close()
 
 
 @pytest.fixture
 def emitted(deployment: Emitting) -> Emitting:
-    """A tenant whose first run has written its files."""
+    """A tenant whose files are written."""
     deployment.emitters(finance())
     assert deployment.run().outcome is RunOutcome.COMPLETED
     deployment.changed()
     return deployment
 
 
-def test_a_first_run_writes_every_day_to_the_last_digit(emitted: Emitting) -> None:
+def test_a_first_run_writes_every_day_to_the_last_digit(fresh: Emitting) -> None:
     """One file per calculated day; together they are the chargebacks."""
-    assert emitted.ended() == dict.fromkeys(WINDOW, "emitted")
-    assert sorted(path.name for path in emitted.out.iterdir()) == [f"acme_{day}.csv" for day in WINDOW]
+    fresh.emitters(finance())
+    assert fresh.run().outcome is RunOutcome.COMPLETED
+    assert fresh.ended() == dict.fromkeys(WINDOW, "emitted")
+    assert sorted(path.name for path in fresh.out.iterdir()) == [f"acme_{day}.csv" for day in WINDOW]
     for day in WINDOW:
-        assert total(amounts_of(emitted.out / f"acme_{day}.csv")) == total(emitted.rows(day)["amount"].to_pylist())
-    assert {each.attempts for each in emitted.emissions().values()} == {1}
+        assert total(amounts_of(fresh.out / f"acme_{day}.csv")) == total(fresh.rows(day)["amount"].to_pylist())
+    assert {each.attempts for each in fresh.emissions().values()} == {1}
 
 
 def test_the_stage_is_told(emitted: Emitting) -> None:
@@ -149,17 +159,17 @@ def test_the_lookback_of_an_emitter(deployment: Emitting) -> None:
     assert deployment.ended("all") == dict.fromkeys(WINDOW, "emitted")
 
 
-def test_weeks_are_written_again_while_they_grow(deployment: Emitting) -> None:
+def test_weeks_are_written_again_while_they_grow(fresh: Emitting) -> None:
     """A day that comes later is in the file of its week."""
-    deployment.emitters(finance(aggregation="weekly"))
-    deployment.run(RunRequest(end=WINDOW[-2]))
-    before = deployment.changed()
+    fresh.emitters(finance(aggregation="weekly"))
+    fresh.run(RunRequest(end=WINDOW[-2]))
+    before = fresh.changed()
     assert before
-    deployment.run()
+    fresh.run()
     monday = WINDOW[-1] - timedelta(days=WINDOW[-1].weekday())
-    assert deployment.changed() == {f"acme_{monday}.csv"}
-    written = [amount for path in deployment.out.iterdir() for amount in amounts_of(path)]
-    assert total(written) == total(deployment.all_rows()["amount"].to_pylist())
+    assert fresh.changed() == {f"acme_{monday}.csv"}
+    written = [amount for path in fresh.out.iterdir() for amount in amounts_of(path)]
+    assert total(written) == total(fresh.all_rows()["amount"].to_pylist())
 
 
 def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,43 +10,22 @@ import pyarrow.compute as pc
 import pytest
 from sqlalchemy import select
 
-from chargeback.demo.organisation import DemoSpec, Organisation
-from chargeback.demo.server import DemoServer
+from chargeback.demo.organisation import Organisation
 from chargeback.errors import SourceUnavailable
 from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, Stage, StopSignal
 from chargeback.store.control.days import TOPIC_METRICS
 from chargeback.store.control.schema import resources
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE
-from tests.pipeline.topic_deployment import DAY, DAYS, WINDOW, Attributed
+from tests.pipeline.topic_deployment import DAY, WINDOW, Attributed, attributed, deployment, organisation, prepared
 from tests.support.clock import TODAY
 from tests.support.sources import DAY as BILLED
 from tests.support.sources import Laboratory, line
 
+__all__ = ["attributed", "deployment", "organisation", "prepared"]
+
 QUERY = "/prometheus/api/v1/query"
 RECALCULATE = RunRequest(recalculate=True)
-
-
-@pytest.fixture(scope="module")
-def organisation() -> Organisation:
-    """A small organisation of fewer days than elsewhere."""
-    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
-
-
-@pytest.fixture
-def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
-    """A tenant that has never run."""
-    deployment = Attributed(server, tmp_path)
-    yield deployment
-    deployment.store.close()
-
-
-@pytest.fixture
-def attributed(deployment: Attributed) -> Attributed:
-    """A tenant whose first run has attributed everything."""
-    result = deployment.run()
-    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
-    return deployment
 
 
 def test_a_first_run_attributes_every_cluster_line_to_the_last_digit(
@@ -85,9 +63,10 @@ def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, cap
     assert any("Topic attribution backfill" in record.getMessage() for record in caplog.records)
 
 
-def test_progress_of_the_stage(attributed: Attributed) -> None:
+def test_progress_of_the_stage(deployment: Attributed) -> None:
     """The listener hears of the overlay, until all of its days are done."""
-    heard = [progress for progress in attributed.progress if progress.stage is Stage.TOPIC_OVERLAY]
+    deployment.run()
+    heard = [progress for progress in deployment.progress if progress.stage is Stage.TOPIC_OVERLAY]
     assert (heard[-1].done, heard[-1].total) == (len(WINDOW), len(WINDOW))
 
 
@@ -133,7 +112,7 @@ def test_recalculation_fetches_anew_and_gives_the_same(attributed: Attributed) -
 
 def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> None:
     """Days stay pending while the metrics are unreachable; in the third run each line has one sentinel row."""
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     for failures in (1, 2):
         assert deployment.run().outcome is RunOutcome.COMPLETED_WITH_ERRORS
         assert deployment.flags() == (False, False)
@@ -152,10 +131,10 @@ def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> 
 def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> None:
     """As its chargeback is calculated again by itself, so are the day's topics; nothing is doubled."""
     deployment.configure(topic_attribution_retry_limit=1, allocation_retry_limit=1)
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
-    deployment.server.start_prometheus()
+    deployment.have_metrics()
     assert deployment.run().outcome is RunOutcome.COMPLETED
     assert ATTRIBUTION_FAILED not in deployment.methods()
     assert deployment.sums() == deployment.lines()
@@ -168,7 +147,7 @@ def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attrib
     deployment.run()
     deployment.reload(enabled=True)
     deployment.configure(topic_attribution_retry_limit=2)
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     deployment.run(RECALCULATE)
     assert deployment.failures() == {1}
     deployment.run(RECALCULATE)
@@ -178,7 +157,7 @@ def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attrib
     assert TOPIC_METRICS in deployment.state(DAY).incomplete
     deployment.run()
     assert deployment.methods() == {ATTRIBUTION_FAILED}
-    deployment.server.start_prometheus()
+    deployment.have_metrics()
     assert deployment.run().outcome is RunOutcome.COMPLETED
     assert deployment.sums() == deployment.lines()
     assert ATTRIBUTION_FAILED not in deployment.methods()
@@ -217,9 +196,9 @@ def shares(laboratory: Laboratory) -> dict[str, dict[str, int]]:
 
 def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
     """A day that failed once is attributed in the next run, and its count is forgotten."""
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     deployment.run()
-    deployment.server.start_prometheus()
+    deployment.have_metrics()
     deployment.run()
     assert deployment.sums() == deployment.lines()
     assert deployment.failures() == set()
@@ -229,7 +208,7 @@ def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attribute
     """A recalculation whose metrics are out of reach ends with the rows that the kept measurements give."""
     before = attributed.topics()
     attributed.configure(topic_attribution_retry_limit=1)
-    attributed.server.stop_prometheus()
+    attributed.lose_metrics()
     attributed.run(RECALCULATE)
     assert attributed.topics().equals(before)
     assert attributed.flags() == (True, True)

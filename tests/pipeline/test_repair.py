@@ -34,13 +34,6 @@ DAY = TODAY - timedelta(days=8)
 EVIDENCE = (USAGE_TABLE, MEMBERS_TABLE, TOPIC_USAGE_TABLE)
 
 
-@pytest.fixture
-def calculated(deployment: Deployment) -> Deployment:
-    """A tenant whose first run has calculated everything, topics included."""
-    assert deployment.run().outcome is RunOutcome.COMPLETED
-    return deployment
-
-
 def path_of(deployment: Deployment, name: str, day: date = DAY) -> Path:
     """Where a table's file of a day lies."""
     return Path(file_of(deployment.store.facts, name, day).path)
@@ -130,11 +123,11 @@ def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> N
     other = DAY + timedelta(days=1)
     for name, day in ((CHARGEBACKS_TABLE, DAY), (USAGE_TABLE, DAY), (CHARGEBACKS_TABLE, other)):
         path_of(calculated, name, day).unlink()
-    calculated.server.stop_prometheus()
+    calculated.lose_metrics()
     assert calculated.run().dates_calculated == 1
     assert not calculated.state(DAY).chargeback_calculated
     assert "metrics unavailable" in str(calculated.state(DAY).error)
-    calculated.server.start_prometheus()
+    calculated.have_metrics()
     assert calculated.run().dates_calculated == 1
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
@@ -24,13 +23,6 @@ KEPT_DAYS = 8
 OLDEST = TODAY - timedelta(days=KEPT_DAYS)
 WINDOW = [TODAY - timedelta(days=offset) for offset in range(DAYS, CUTOFF, -1)]
 KEPT = [day for day in WINDOW if day >= OLDEST]
-
-
-@pytest.fixture
-def calculated(deployment: Deployment) -> Deployment:
-    """A tenant with all of its days."""
-    assert deployment.run().outcome is RunOutcome.COMPLETED
-    return deployment
 
 
 def stored_days(deployment: Deployment) -> dict[str, list[date]]:

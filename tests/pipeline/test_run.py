@@ -27,13 +27,6 @@ DAY = WINDOW[3]
 TOMORROW = TODAY + ONE_DAY
 
 
-@pytest.fixture
-def calculated(deployment: Deployment) -> Deployment:
-    """A tenant whose first run has calculated everything."""
-    assert deployment.run().outcome is RunOutcome.COMPLETED
-    return deployment
-
-
 def versions(deployment: Deployment) -> dict[str, int]:
     """How often each table was written."""
     return {name: deployment.store.facts.snapshot(name).version for name in (BILLING_TABLE, CHARGEBACKS_TABLE)}
@@ -169,7 +162,7 @@ def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment
 def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deployment: Deployment) -> None:
     """Days wait for the metrics for a few runs, go down the chain then, and are calculated again when they answer."""
     deployment.configure(allocation_retry_limit=2, lookback_days=8)
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     first = deployment.run()
     assert (first.outcome, first.dates_calculated) == (RunOutcome.COMPLETED_WITH_ERRORS, 0)
     assert all("metrics unavailable" in str(state.error) for state in deployment.states())
@@ -180,7 +173,7 @@ def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deploymen
     assert "USAGE_RATIO_ALLOCATION" not in details
     third = deployment.run()
     assert third.dates_calculated == 0
-    deployment.server.start_prometheus()
+    deployment.have_metrics()
     assert deployment.run().dates_calculated == 3
     details = set(deployment.all_rows()["allocation_detail"].to_pylist())
     assert "METRICS_UNAVAILABLE" not in details
@@ -191,7 +184,7 @@ def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deploymen
 def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
     """When a bill changes after the metrics have forgotten the day, it is split as it was measured."""
     usage = read_day(calculated.store.facts, USAGE_TABLE, DAY)
-    calculated.server.stop_prometheus()
+    calculated.lose_metrics()
     calculated.server.changes.edit_costs(DAY, lambda rows: [{**row, "amount": row["amount"] * 2} for row in rows])
     assert calculated.run().outcome is RunOutcome.COMPLETED
     assert "USAGE_RATIO_ALLOCATION" in calculated.rows(DAY)["allocation_detail"].to_pylist()
@@ -260,10 +253,10 @@ def test_runs_are_recorded(calculated: Deployment) -> None:
 
 def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deployment) -> None:
     """Recent days are gathered in every run; a day that is 35 days past the cut-off once in 24 hours."""
-    deployment.configure(lookback_days=60)
+    deployment.configure(lookback_days=42)
     first = deployment.run()
     second = deployment.run()
-    assert first.dates_gathered == 60 - CUTOFF
+    assert first.dates_gathered == 42 - CUTOFF
     assert second.dates_gathered == 35
 
 

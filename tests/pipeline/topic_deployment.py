@@ -1,15 +1,21 @@
-"""A tenant whose topics are attributed, run against a served organisation of a few days."""
+"""A tenant whose topics are attributed, run against a served organisation of a few days: a class, and the fixtures
+that give one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 import yaml
 from sqlalchemy import select
 
 from chargeback.config import load_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import TopicEcosystem
 from chargeback.model.money import total
 from chargeback.model.topics import TopicPlan
@@ -75,3 +81,31 @@ class Attributed(Deployment):
         """The failure counts there are."""
         with self.store.control.read() as connection:
             return set(connection.execute(select(topic_failures.c.failures)).scalars())
+
+
+@pytest.fixture(scope="module")
+def organisation() -> Organisation:
+    """A small organisation of fewer days than elsewhere."""
+    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
+
+
+@pytest.fixture(scope="module")
+def prepared(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tenant whose first run has attributed everything; to be copied, not changed."""
+    return Attributed.calculated_once(organisation, tmp_path_factory.mktemp("attributed"))
+
+
+@pytest.fixture
+def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
+    """A tenant that has never run."""
+    deployment = Attributed(server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture
+def attributed(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
+    """A tenant whose first run has attributed everything."""
+    deployment = Attributed.copied(prepared, server, tmp_path)
+    yield deployment
+    deployment.store.close()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from chargeback.cli.display import aligned
-from chargeback.demo.organisation import DemoSpec, Organisation
-from chargeback.demo.server import DemoServer
 from chargeback.model.billing import MONEY
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.verify import (
@@ -26,32 +22,13 @@ from chargeback.recompute.verify import (
 )
 from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import TOPICS_TABLE
-from tests.pipeline.topic_deployment import DAY, DAYS, WINDOW, Attributed
+from tests.pipeline.topic_deployment import DAY, WINDOW, Attributed, attributed, deployment, organisation, prepared
 from tests.support.clock import TODAY
 from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 
+__all__ = ["attributed", "deployment", "organisation", "prepared"]
+
 EPOCH = 10**6
-
-
-@pytest.fixture(scope="module")
-def organisation() -> Organisation:
-    """A small organisation of a few days."""
-    return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
-
-
-@pytest.fixture
-def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
-    """A tenant that has never run."""
-    deployment = Attributed(server, tmp_path)
-    yield deployment
-    deployment.store.close()
-
-
-@pytest.fixture
-def attributed(deployment: Attributed) -> Attributed:
-    """A tenant whose topics are attributed."""
-    deployment.run()
-    return deployment
 
 
 def checks(deployment: Attributed) -> dict[date, TopicCheck]:
@@ -135,7 +112,7 @@ def test_pending_earlier_and_expired_days_are_no_failures(deployment: Attributed
     deployment.run()
     deployment.reload(enabled=True)
     assert {check.state for check in checks(deployment).values()} == {NOT_ATTRIBUTED}
-    deployment.server.stop_prometheus()
+    deployment.lose_metrics()
     deployment.configure(allocation_retry_limit=1)
     deployment.reload(retention_days=(TODAY - WINDOW[-1]).days)
     deployment.run(RunRequest(recalculate=True))

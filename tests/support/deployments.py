@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -13,11 +14,12 @@ import pytest
 
 from chargeback.config import Tenant, load_configuration
 from chargeback.demo.config import demo_configuration
+from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import Progress, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
@@ -25,6 +27,7 @@ from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import TODAY, DayClock
 
 DAYS = 12
+_METRICS = "/prometheus"
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +75,29 @@ class Deployment:
         folder.mkdir()
         return cls(server, folder)
 
+    @classmethod
+    def calculated_once(cls, organisation: Organisation, folder: Path) -> Path:
+        """Have a first run calculate everything in a folder, which is to be copied; the folder."""
+        with DemoServer(organisation) as server:
+            deployment = cls(server, folder)
+            assert deployment.run().outcome is RunOutcome.COMPLETED
+            deployment.store.close()
+        return folder
+
+    @classmethod
+    def copied(cls, prepared: Path, server: DemoServer, folder: Path) -> Self:
+        """A deployment that has what the one in the folder ``prepared`` has."""
+        shutil.copytree(prepared, folder, dirs_exist_ok=True)
+        return cls(server, folder)
+
+    def lose_metrics(self) -> None:
+        """From now on the metrics are refused, so that it is no use to ask again."""
+        self.server.faults.add(_METRICS, Fault(status=403, times=None))
+
+    def have_metrics(self) -> None:
+        """Let the metrics answer again."""
+        self.server.faults.clear()
+
     def configure(self, **settings: object) -> None:
         """Change settings of the tenant for the runs that follow."""
         self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
@@ -117,5 +143,19 @@ class Deployment:
 def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
     """A tenant that has never run."""
     deployment = Deployment(server, tmp_path)
+    yield deployment
+    deployment.store.close()
+
+
+@pytest.fixture(scope="session")
+def prepared(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tenant whose first run has calculated everything; to be copied, not changed."""
+    return Deployment.calculated_once(organisation, tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture
+def calculated(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
+    """A tenant whose first run has calculated everything, topics included."""
+    deployment = Deployment.copied(prepared, server, tmp_path)
     yield deployment
     deployment.store.close()
