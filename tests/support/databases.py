@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -41,26 +41,60 @@ def scratch_database(kind: str, folder: Path) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'control.db'}"
         return
+    with _postgres_database() as connection_string:
+        yield connection_string
+
+
+@contextmanager
+def migrated_database(kind: str, folder: Path) -> Iterator[str]:
+    """The connection string of a database that is migrated but empty, and gone afterwards: a copy of one of its kind
+    that was migrated for all tests."""
+    if kind == "sqlite":
+        place = folder / "control.db"
+        shutil.copy(_migrated_file(), place)
+        yield f"sqlite:///{place}"
+        return
+    with _postgres_database(_migrated_template()) as connection_string:
+        yield connection_string
+
+
+@contextmanager
+def control_database(kind: str, folder: Path) -> Iterator[ControlDatabase]:
+    """A control database of that kind, migrated and empty."""
+    with migrated_database(kind, folder) as connection_string, closing(ControlDatabase(connection_string)) as database:
+        yield database
+
+
+@contextmanager
+def _postgres_database(template: str | None = None) -> Iterator[str]:
+    """The connection string of a database on the server of the tests: a copy of ``template``, if one is named."""
     server = postgres_server()
     name = f"chargeback_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
         try:
             yield make_url(server).set(database=name).render_as_string(hide_password=False)
         finally:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-@contextmanager
-def control_database(kind: str, folder: Path) -> Iterator[ControlDatabase]:
-    """A control database of that kind, migrated and empty."""
-    with scratch_database(kind, folder) as connection_string:
-        database = ControlDatabase(connection_string)
-        try:
-            database.upgrade()
-            yield database
-        finally:
-            database.close()
+@cache
+def _migrated_file() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="chargeback-sqlite-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with closing(ControlDatabase(f"sqlite:///{folder / 'control.db'}")) as database:
+        database.upgrade()
+    return folder / "control.db"
+
+
+@cache
+def _migrated_template() -> str:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    connection_string = stack.enter_context(_postgres_database())
+    with closing(ControlDatabase(connection_string)) as database:
+        database.upgrade()
+    return str(make_url(connection_string).database)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from chargeback.model.chargeback import (
 )
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
 from chargeback.store.tenant import TenantStore
-from tests.support.databases import scratch_database
+from tests.support.databases import migrated_database
 
 TENANT_ID = "acme-id"
 ECOSYSTEM = "test_cloud"
@@ -137,7 +137,7 @@ def tenant_store(folder: Path, *, name: str = "acme", kind: str = "sqlite") -> I
     """The storage of a tenant, empty, on a database of that kind."""
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
-    with scratch_database(kind, place) as connection_string:
+    with migrated_database(kind, place) as connection_string:
         store = TenantStore.open(
             tenant_name=name,
             tenant_id=TENANT_ID,
@@ -145,7 +145,6 @@ def tenant_store(folder: Path, *, name: str = "acme", kind: str = "sqlite") -> I
             connection_string=connection_string,
             facts=place / "facts",
         )
-        store.control.upgrade()
         store.facts.create()
         try:
             yield store
