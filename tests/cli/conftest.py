@@ -16,7 +16,7 @@ from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_today
-from tests.support.clock import words_within
+from tests.support.clock import FAKED, words_within
 
 Said = subprocess.CompletedProcess[str]
 Run = Callable[..., Said]
@@ -30,7 +30,7 @@ TODAY = utc_today()
 def environment(**more: str) -> dict[str, str]:
     """The environment without what a configuration of this machine might use."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONFLUENT", "METRICS"))}
-    return kept | {"NO_COLOR": "1", "COLUMNS": "160", "FAKETIME_DONT_FAKE_MONOTONIC": "1"} | more
+    return kept | {"NO_COLOR": "1", "COLUMNS": "160"} | FAKED | more
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now
 from chargeback.pipeline.overlay import topic_plan
+from chargeback.pipeline.run_messages import RunOutcome as Ending
 from chargeback.recompute.verify import ATTRIBUTED, verify_topics
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner
@@ -20,6 +21,7 @@ from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
 from tests.drills.cases import cases
 from tests.drills.ledger import TODAY, Ledger, RunOutcome
+from tests.support.clock import FAKED
 from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
 from tests.support.runs import Ended, recorded_runs, run_to_its_end
@@ -31,35 +33,48 @@ RIGHT = "+0d"
 
 @dataclass(frozen=True)
 class Case:
-    """Runs one after the other, each under a clock that is so many days ahead (``+2d``) or behind (``-3d``)."""
+    """Runs one after the other, each under a clock that is so many days ahead (``+2d``) or behind (``-3d``); of a
+    tenant that has never run, or of one that is calculated."""
 
     clocks: tuple[str, ...]
+    is_calculated: bool = False
 
     def __str__(self) -> str:
-        return " then ".join(self.clocks)
+        return " then ".join(("calculated", *self.clocks) if self.is_calculated else self.clocks)
 
 
-OFTEN = (Case(("+2d", RIGHT)), Case((RIGHT, "-3d", RIGHT)), Case((RIGHT, "+400d", RIGHT)))
+OFTEN = (
+    Case(("+2d", RIGHT)),
+    Case(("-3d", RIGHT), is_calculated=True),
+    Case(("+400d", RIGHT), is_calculated=True),
+)
 RARELY = (
-    Case((RIGHT, "+2d", RIGHT)),
+    Case(("+2d", RIGHT), is_calculated=True),
     Case(("-3d", RIGHT)),
     Case(("+400d", RIGHT)),
-    Case((RIGHT, "+100d", RIGHT)),
-    Case((RIGHT, "-400d", RIGHT)),
+    Case(("+100d", RIGHT), is_calculated=True),
+    Case(("-400d", RIGHT), is_calculated=True),
     Case(("+2d", "-3d", "+400d", RIGHT)),
 )
 
 
 @cases(OFTEN, RARELY)
 def test_a_clock_that_is_put_right(
-    case: Case, server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    case: Case,
+    server: DemoServer,
+    prepared: Path,
+    tmp_path: Path,
+    undisturbed: RunOutcome,
+    ledger: Ledger,
+    tries: int,
 ) -> None:
     """A run under the wrong clock says so and changes nothing; in the end there is what a tenant has whose clock was
     always right, and nothing waits for the wrong time."""
     for number in range(tries):
-        deployment = Deployment.within(server, tmp_path / f"{number}")
+        folder = tmp_path / f"{number}"
+        is_calculated = case.is_calculated
+        deployment = Deployment.copied(prepared, server, folder) if is_calculated else Deployment.within(server, folder)
         with ledger.drill(FAULT) as drill:
-            is_calculated = False
             for clock in case.clocks:
                 ended = _run_under(clock, deployment)
                 is_calculated = is_calculated or clock == RIGHT
@@ -73,9 +88,8 @@ def test_a_clock_that_is_put_right(
 
 
 def _run_under(clock: str, deployment: Deployment) -> Ended:
-    """One run under another time of day; what is measured between two moments stays right."""
-    environment = {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    ended = run_to_its_end(deployment.config_file, under=("faketime", "-f", clock), environment=environment)
+    """One run under another time of day."""
+    ended = run_to_its_end(deployment.config_file, under=("faketime", "-f", clock), environment=FAKED)
     assert "Traceback" not in ended.said
     return ended
 
@@ -132,8 +146,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
             connection.execute(
                 update(schema.tenant).values(lease_owner=str(owner), lease_expires_at=ahead, lease_epoch=1)
             )
-        ended = run_to_its_end(deployment.config_file)
-        assert ended.code == 0, ended.said
+        assert deployment.run().outcome is Ending.COMPLETED
         drill.compare(undisturbed, deployment.store)
     deployment.store.close()
 
@@ -141,23 +154,16 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
 def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
     """A day that is asked for once in 24 hours was gathered "in two days": it is asked for now all the same."""
     day = TODAY - timedelta(days=LOOKBACK)
-    deployment, peaceful = (_looking_back(server, tmp_path / name) for name in ("old", "right"))
+    deployment, peaceful = (Deployment.within(server, tmp_path / name) for name in ("old", "right"))
+    for each in (deployment, peaceful):
+        each.configure(lookback_days=LOOKBACK)
     with ledger.drill(FAULT) as drill:
-        assert run_to_its_end(deployment.config_file).code == 0
+        assert deployment.run().outcome is Ending.COMPLETED
         with deployment.store.control.write() as connection:
             connection.execute(update(schema.days).values(gathered_at=utc_now() + timedelta(days=2)))
         server.changes.edit_costs(day, lambda rows: rows[1:])
         for each in (deployment, peaceful):
-            ended = run_to_its_end(each.config_file)
-            assert ended.code == 0, ended.said
+            assert each.run().outcome is Ending.COMPLETED
         drill.compare(RunOutcome.of(peaceful.store), deployment.store)
     for each in (deployment, peaceful):
         each.store.close()
-
-
-def _looking_back(server: DemoServer, folder: Path) -> Deployment:
-    deployment = Deployment.within(server, folder)
-    document = yaml.safe_load(deployment.config_file.read_text())
-    document["tenants"]["acme"]["lookback_days"] = LOOKBACK
-    deployment.config_file.write_text(yaml.safe_dump(document))
-    return deployment

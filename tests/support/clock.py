@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
 from typing import Final
 
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
@@ -11,6 +12,8 @@ from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 TODAY: Final = date(2026, 1, 31)
 #: The present of everything that happens in this process.
 NOW: Final = datetime.combine(TODAY, time(12), UTC)
+#: What a process under ``faketime`` is told: what is measured between two moments stays right.
+FAKED: Final = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(Path(__file__).with_name("faketime"))}
 
 
 @dataclass(frozen=True)
