@@ -156,7 +156,7 @@ class PostgresServer:
         if password is not None:
             (self._folder / "password").write_text(password + "\n", encoding="utf-8")
             entry = ["-A", "scram-sha-256", f"--pwfile={self._folder / 'password'}"]
-        self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", *entry, "-E", "UTF8")
+        self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", *entry, "-E", "UTF8", "-N")
 
     def start(self) -> None:
         """Start it, for the first time or again; returns when it answers."""

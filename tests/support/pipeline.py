@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from chargeback.config import load_configuration
-from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import RunRequest, RunResult
+from chargeback.pipeline.run import run_tenant
+from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
+from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import FixedClock
@@ -42,15 +43,12 @@ class Ran:
 
 @contextmanager
 def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
-    """One run of a tenant of a configuration file, on the day of the tests, in a process of its own."""
-    configuration = load_configuration(file)
-    engine = Engine(configuration, None, clock=FixedClock())
-    try:
-        (result,) = engine.run_once([tenant], request)
-    finally:
-        engine.stop()
-    store = open_store(configuration.tenants[tenant])
-    try:
+    """One run of a tenant of a configuration file, on the day of the tests, in this process."""
+    configured = load_configuration(file).tenants[tenant]
+    with closing(open_store(configured)) as store:
+        store.control.upgrade()
+        lease = acquire(store.control, LeaseOwner.this_process())
+        result = run_tenant(
+            configured, store, lease, request, stop=StopSignal(), listener=lambda _: None, clock=FixedClock()
+        )
         yield Ran(result, store)
-    finally:
-        store.close()
