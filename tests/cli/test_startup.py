@@ -57,7 +57,7 @@ def moments(count: int, seconds: float) -> list[float]:
 @pytest.mark.parametrize("start", STARTS)
 def test_told_to_end_while_starting(tmp_path: Path, demo: Demo, start: str) -> None:
     """A few moments, from before the first import to after the service answers."""
-    for number, delay in enumerate(moments(4, 6)):
+    for number, delay in enumerate(moments(4, 3)):
         folder = tmp_path / f"{number}"
         folder.mkdir()
         assert seconds_to_end(STARTS[start](folder, demo), folder, delay) < LIMIT

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import RunOutcome as Ending
 from tests.drills.ledger import TODAY, RunOutcome
-from tests.support.deployments import DAYS, Deployment, deployment, server
+from tests.support.deployments import DAYS, Deployment, deployment, prepared, server
 
-__all__ = ["deployment", "server"]
+__all__ = ["deployment", "prepared", "server"]
 
 
 @pytest.fixture(scope="session")
@@ -20,11 +21,10 @@ def organisation() -> Organisation:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
+def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
     """What a tenant of the same organisation has that was calculated in peace."""
     with DemoServer(organisation) as server:
-        tenant = Deployment(server, tmp_path_factory.mktemp("undisturbed"))
-        assert tenant.run().outcome is Ending.COMPLETED
+        tenant = Deployment.copied(prepared, server, tmp_path_factory.mktemp("undisturbed"))
         outcome = RunOutcome.of(tenant.store)
         tenant.store.close()
     return outcome

@@ -12,7 +12,6 @@ from chargeback.store.facts.tables import USAGE_TABLE, read_day
 from tests.drills.ledger import Ledger, RunOutcome
 from tests.drills.ledger import tries as tried
 from tests.support.deployments import Deployment
-from tests.support.runs import run_to_its_end
 
 METRICS = "/prometheus"
 STATEMENTS = "/flink/"
@@ -21,16 +20,15 @@ _NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}
 
 @tried(1, 3)
 def test_metrics_are_away_during_a_recalculation(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
 ) -> None:
     """However often everything is recalculated meanwhile, and also when the metrics have forgotten everything when
     they are back, each day keeps its measurements and its rows."""
     for number in range(tries):
-        deployment = Deployment.within(server, tmp_path / f"{number}")
+        deployment = Deployment.copied(prepared, server, tmp_path / f"{number}")
         with ledger.drill("metrics away during a recalculation") as drill:
-            assert run_to_its_end(deployment.config_file).code == 0
             usage = _usage(deployment)
-            for fault in (Fault(status=500, times=None), Fault(status=200, body=_NOTHING, times=None)):
+            for fault in (Fault(status=403, times=None), Fault(status=200, body=_NOTHING, times=None)):
                 server.faults.add(METRICS, fault)
                 for _ in range(3):
                     result = deployment.run(RunRequest(recalculate=True))
@@ -54,13 +52,12 @@ def test_an_optional_listing_fails_once(
         deployment = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill("an optional listing fails once") as drill:
             server.faults.add(STATEMENTS, Fault(status=403, times=None))
-            assert run_to_its_end(deployment.config_file).code == 1
+            assert deployment.run().outcome is Ending.COMPLETED_WITH_ERRORS
             assert server.faults.hits(STATEMENTS) > 0
             assert all(state.missing_listings == ["flink_statement"] for state in deployment.states())
             server.faults.clear()
             server.faults.add(METRICS, Fault(status=500, times=None))
-            ended = run_to_its_end(deployment.config_file)
-            assert ended.code == 0, ended.said
+            assert deployment.run().outcome is Ending.COMPLETED
             assert not any(state.incomplete for state in deployment.states())
             drill.compare(undisturbed, deployment.store)
             server.faults.clear()

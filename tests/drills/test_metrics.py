@@ -96,8 +96,7 @@ def test_broken_metrics(
             server.faults.add(METRICS, case.fault)
             _run_under(case, deployment)
             server.faults.clear()
-            ended = run_to_its_end(deployment.config_file)
-            assert ended.code == 0, ended.said
+            assert deployment.run().outcome is Ending.COMPLETED
             drill.compare(undisturbed, deployment.store)
             _every_topic_has_its_share(deployment)
             server.faults.add(METRICS, case.fault)
@@ -143,16 +142,15 @@ def test_days_that_went_without_metrics_come_back(
     """After three failing runs the days are calculated without metrics, and say so; once the metrics answer they are
     calculated again by themselves."""
     deployment = _deployment(server, tmp_path / "patient")
-    with ledger.drill("metrics answer 500") as drill:
-        server.faults.add(METRICS, Fault(status=500, times=None))
-        assert [run_to_its_end(deployment.config_file).code for _ in range(3)] == [1, 1, 1]
+    with ledger.drill("metrics answer 403") as drill:
+        server.faults.add(METRICS, Fault(status=403, times=None))
+        assert [deployment.run().outcome for _ in range(3)] == [Ending.COMPLETED_WITH_ERRORS] * 3
         states = deployment.states()
         assert all(state.chargeback_calculated and days.METRICS in state.incomplete for state in states)
         without = RunOutcome.of(deployment.store)
         assert "METRICS_UNAVAILABLE" in without.rows["allocation_detail"].to_pylist()
         server.faults.clear()
-        ended = run_to_its_end(deployment.config_file)
-        assert ended.code == 0, ended.said
+        assert deployment.run().outcome is Ending.COMPLETED
         drill.compare(undisturbed, deployment.store)
         _every_topic_has_its_share(deployment)
     deployment.store.close()

@@ -15,6 +15,8 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY
+from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.verify import verify
 from chargeback.store.control.inventory import read_inventory
 from tests.drills.ledger import TODAY, Ledger, RunOutcome
@@ -109,8 +111,7 @@ def test_odd_texts(
         assert max(map(len, billed)) == 255
         server.faults.clear()
         # The evidence of a day is kept: who was listed under an odd name took part in it.
-        ended = run_to_its_end(deployment.config_file, "--recalculate")
-        assert ended.code == 0, ended.said
+        assert deployment.run(RunRequest(recalculate=True)).outcome is Ending.COMPLETED
         drill.compare(undisturbed, deployment.store)
 
 
