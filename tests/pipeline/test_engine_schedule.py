@@ -170,8 +170,8 @@ def test_a_database_that_is_away_is_waited_for(
     """However often it is tried in vain, nobody is suspended, the log says so once, and the other tenant is run; when
     the database answers, its tables are set up, an old suspension is cleared and the tenant is run."""
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(engine_module, "_LONGEST_RETRY", 0.1)
-    monkeypatch.setattr(engine_module, "_FIRST_RETRY", 0.1)
+    monkeypatch.setattr(engine_module, "_MAX_RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(engine_module, "_FIRST_RETRY_SECONDS", 0.1)
     with own_postgres_server() as server:
         acme = on_postgresql(configuration.tenants["acme"], server.address)
         settings = acme.settings.model_copy(update={"gather_failure_threshold": 2})

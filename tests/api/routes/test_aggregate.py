@@ -43,7 +43,7 @@ def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
 
 def test_truncated_buckets_are_announced(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The header says that the buckets are not all; the totals are."""
-    monkeypatch.setattr(aggregate, "MOST_BUCKETS", 4)
+    monkeypatch.setattr(aggregate, "MAX_BUCKETS", 4)
     response = client.get(URL)
     assert response.headers["x-buckets-truncated"] == "true"
     assert len(response.json()["buckets"]) == 3

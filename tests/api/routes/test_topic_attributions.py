@@ -143,7 +143,7 @@ def test_sums_are_narrowed_by_the_same_filters(client: httpx.Client) -> None:
 
 def test_truncated_sums_are_announced(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The header says that the buckets are not all; the totals are."""
-    monkeypatch.setattr(aggregate, "MOST_BUCKETS", 9)
+    monkeypatch.setattr(aggregate, "MAX_BUCKETS", 9)
     response = client.get(f"{URL}/aggregate")
     assert response.headers["x-buckets-truncated"] == "true"
     assert len(response.json()["buckets"]) == 8

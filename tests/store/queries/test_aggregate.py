@@ -109,7 +109,7 @@ def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
     read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest units of time stay complete, and the totals cover everything."""
-    monkeypatch.setattr(module, "MOST_BUCKETS", 7)
+    monkeypatch.setattr(module, "MAX_BUCKETS", 7)
     write_shares(facts, [Share(day, f"sa-{n}", "1") for day in days_from(DAY, 4) for n in range(3)])
     sums = _sums(read, "identity_id")
     assert [bucket["time_bucket"] for bucket in sums.buckets] == ["2026-01-03"] * 3 + ["2026-01-04"] * 3
@@ -120,7 +120,7 @@ def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
     read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest by amount, whatever its sign, in the order of dimensions."""
-    monkeypatch.setattr(module, "MOST_BUCKETS", 2)
+    monkeypatch.setattr(module, "MAX_BUCKETS", 2)
     amounts = {"a": "1", "b": "-5", "c": "2", "d": "3"}
     write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])
     sums = _sums(read, "identity_id")

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import SupportsIndex
 
 
-def _sleep(seconds: float) -> None:
-    threading.Event().wait(seconds)
+def _sleep(seconds: float | SupportsIndex, /) -> None:
+    threading.Event().wait(float(seconds))
 
 
 time.sleep = _sleep
