@@ -30,7 +30,7 @@ def private_folder(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(f"{path} is not a folder of this user's own")
+        raise PermissionError(f"{path} is not a folder that belongs to this user")
     if stat.S_IMODE(found.st_mode) & 0o077:
         path.chmod(0o700)
     return path

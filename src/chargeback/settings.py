@@ -61,7 +61,7 @@ LocalPath = Annotated[Path, BeforeValidator(_located_text)]
 
 def _decimal_text(value: object) -> object:
     if isinstance(value, float):
-        raise ValueError("write the number in quotes, so that it is exact")  # noqa: TRY004 - pydantic wants ValueError
+        raise ValueError("quote the number, so that it is exact")  # noqa: TRY004 - pydantic wants ValueError
     return parse_decimal(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else value
 
 
@@ -73,9 +73,9 @@ def _checked_url(value: str) -> str:
     try:
         address = AnyHttpUrl(value)
     except ValueError:
-        raise ValueError("write an address such as https://metrics.example.com") from None
+        raise ValueError("should be a URL such as https://metrics.example.com") from None
     if address.username or address.password:
-        raise ValueError("keep credentials out of the address; there are keys of their own for them")
+        raise ValueError("should not contain credentials; use the separate keys for them")
     return value.rstrip("/")
 
 

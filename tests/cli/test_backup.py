@@ -85,7 +85,7 @@ def test_what_is_no_backup(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     """A folder without a label, an unfinished backup and another tenant's are refused; nothing is made."""
     (tmp_path / "other").mkdir()
     said = chargeback("restore", "--config", "chargeback.yaml", "--from", "other", "--tenant", "acme")
-    assert (said.returncode, "is no backup" in said.stderr) == (1, True)
+    assert (said.returncode, "is not a backup" in said.stderr) == (1, True)
     label = {"tenant_name": "acme", "tenant_id": "x", "ecosystem": "y", "made_at": "", "revision": "0001"}
     (tmp_path / "other" / "backup.json").write_text(json.dumps(label))
     said = chargeback("restore", "--config", "chargeback.yaml", "--from", "other", "--tenant", "acme")
@@ -96,5 +96,5 @@ def test_what_is_no_backup(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
 def test_nothing_to_back_up(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     """A tenant that was never run says so."""
     said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups")
-    assert (said.returncode, said.stdout) == (0, "tenant acme: nothing was gathered yet\n")
+    assert (said.returncode, said.stdout) == (0, "tenant acme: no data has been gathered yet\n")
     assert not (tmp_path / "backups").exists()

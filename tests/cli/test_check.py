@@ -105,5 +105,5 @@ def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
         assert said.returncode == 1
         assert "belongs to tenant_id acme (confluent_cloud)" in said.stderr
         assert "for tenant_id globex (confluent_cloud)" in said.stderr
-        assert "give this tenant a storage of its own" in said.stderr
+        assert "configure another storage for this tenant" in said.stderr
         assert "Traceback" not in said.stderr

@@ -81,7 +81,7 @@ def test_a_port_that_is_taken(chargeback: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = chargeback("demo", "--port", str(taken.getsockname()[1]), "--size", "small", "--days", "8")
     assert said.returncode == 1
-    assert "something else listens there; choose another port" in said.stderr
+    assert "the port is in use; choose another one" in said.stderr
     assert said.stdout == ""
 
 

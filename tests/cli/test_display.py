@@ -65,7 +65,7 @@ def test_nothing_to_compare_is_no_success(days: list[DayCheck], capsys: pytest.C
     assert print_days("acme", days)
     said = capsys.readouterr().out
     assert "there is nothing to compare" in said
-    assert "sums to its bill" not in said
+    assert "sums exactly to its bill" not in said
 
 
 def test_days_that_lack_something_say_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ def test_a_free_port() -> None:
 
 def test_a_taken_port() -> None:
     """A taken port says what to change."""
-    with listen("127.0.0.1", 0) as socket, pytest.raises(ListenError, match="choose another port"):
+    with listen("127.0.0.1", 0) as socket, pytest.raises(ListenError, match="choose another one"):
         listen("127.0.0.1", socket.getsockname()[1])
 
 

@@ -47,7 +47,7 @@ def test_accepting_less_is_part_of_a_recalculation(chargeback: Run, demo: Demo) 
     """--accept-less without --recalculate is a usage error."""
     said = chargeback("run", "--config", str(demo.file), "--accept-less")
     assert said.returncode == 2
-    assert "--accept-less only goes with --recalculate" in said.stderr
+    assert "--accept-less requires --recalculate" in said.stderr
 
 
 def test_a_run_that_fails(chargeback: Run, demo: Demo) -> None:

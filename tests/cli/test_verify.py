@@ -19,7 +19,7 @@ def test_days_that_sum_to_their_bill(chargeback: Run, calculated: Demo) -> None:
     days = [line.split() for line in said.stdout.splitlines() if " calculated " in line and line.startswith(" ")]
     assert len(days) == DAYS - 5
     assert all(billing == charged and difference == "0.00" for _, _, billing, charged, difference in days)
-    assert "3 days, every calculated one sums to its bill exactly" in said.stdout
+    assert "3 days, every calculated day sums exactly to its bill" in said.stdout
 
 
 def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
@@ -60,6 +60,6 @@ def test_nothing_to_verify(chargeback: Run, demo: Demo) -> None:
     said = chargeback("verify", "--config", str(demo.file))
     assert (said.returncode, said.stdout) == (
         0,
-        "tenant acme: nothing was gathered yet, so there is nothing to compare\n",
+        "tenant acme: no data has been gathered yet, so there is nothing to compare\n",
     )
     assert not (demo.file.parent / "acme.db").exists()

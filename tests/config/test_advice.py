@@ -25,13 +25,13 @@ def test_a_misspelt_product_type(load: Load) -> None:
     """The one that was probably meant is named."""
     assert advice(load, "KAFKA_STORAG") == [
         "tenant acme: plugin_settings.allocation_policies has a policy for KAFKA_STORAG, a product type that "
-        "confluent_cloud does not know; did you mean KAFKA_STORAGE?"
+        "is unknown to confluent_cloud; did you mean KAFKA_STORAGE?"
     ]
 
 
 def test_a_new_product_type(load: Load) -> None:
     """A type that resembles none is said to be unknown."""
-    assert advice(load, "QUANTUM")[0].endswith("it applies only if the bill has lines of that type")
+    assert advice(load, "QUANTUM")[0].endswith("it applies only to bills with lines of this type")
 
 
 def test_no_policies(load: Load) -> None:

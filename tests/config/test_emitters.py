@@ -65,7 +65,7 @@ def test_emitters_travel_to_other_processes(load: Load) -> None:
             "{type: csv, name: x, aggregation: hourly, params: {output_dir: o}}",
             f"{AT}[0].aggregation: finer than the data",
         ),
-        ("{type: prometheus, name: x, aggregation: weekly}", f"{AT}[0].aggregation: this emitter cannot do that"),
+        ("{type: prometheus, name: x, aggregation: weekly}", f"{AT}[0].aggregation: this emitter does not support it"),
         (
             "{type: csv, name: x, lookback_days: 0, params: {output_dir: o}}",
             f"{AT}[0].lookback_days: should be at least",

@@ -86,14 +86,14 @@ def test_a_problem_names_its_line(problems: Problems) -> None:
     ("text", "words"),
     [
         ("tenants: [", "line 1, column 11: not YAML"),
-        ("tenants: *secret-word", "undefined alias; put a text that begins with * in quotes"),
+        ("tenants: *secret-word", "undefined alias; quote a string that begins with *"),
         ("tenants: {acme: ${NAME}}", 'write "${NAME}" in quotes'),
         ("", "`tenants` is the one that is required"),
         ("- a\n", "should be a mapping of keys"),
         ("tenants: {}\n", "at least one tenant"),
         ("tenants: {acme: 5}\n", "tenants.acme: should be a mapping of keys"),
-        ("tenants: {a/b: {}}\n", "a tenant's name has letters"),
-        ("plugins_path: nowhere\ntenants: {}\n", "plugins_path: should be a folder that exists"),
+        ("tenants: {a/b: {}}\n", "a tenant's name consists of"),
+        ("plugins_path: nowhere\ntenants: {}\n", "plugins_path: should be an existing folder"),
     ],
 )
 def test_a_file_that_cannot_be_read(problems: Problems, text: str, words: str) -> None:
@@ -164,7 +164,7 @@ def test_reprs_and_dumps_show_no_secret(load: Load) -> None:
 def test_exact_numbers_are_quoted(problems: Problems) -> None:
     """A ratio written without quotes is refused, because it went through binary floating point."""
     text = tenant(plugin_settings=f"{{{CLOUD}, allocator_params: {{kafka_cku_usage_ratio: 0.7}}}}")
-    assert "kafka_cku_usage_ratio: write the number in quotes" in problems(text)[0]
+    assert "kafka_cku_usage_ratio: quote the number" in problems(text)[0]
 
 
 def test_dotenv_beside_the_file(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from tests.config.conftest import CLOUD, Load, Problems, tenant
         ("topic_attribution_retry_limit", "0", "at least 1"),
         ("zero_gather_deletion_threshold", "0", "-1 (an empty listing never deletes)"),
         ("metrics_prefetch_workers", "21", "at most 20"),
-        ("tenant_id", "12", "should be a text; put a number"),
+        ("tenant_id", "12", "should be a string; quote numbers"),
         ("storage", "{}", "this key is required"),
         ("lookback_days", '"many"', "should be a whole number"),
     ],

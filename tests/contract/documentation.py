@@ -28,54 +28,54 @@ REST = "…"
 _HEAD = f"""\
 # The REST API
 
-All answers on this page are real: they are those of `make demo SIZE=small DAYS={DAYS}`, which serves the tenant `acme`
-at `{ADDRESS}`. Long lists are shortened ({REST}). Ids, amounts and dates are others on another day. The
-commands run as they are (curl 7.82 or newer; jq where it is named). The same reference for machines is at
-`/openapi.json`, for trying out at `/docs`.
+All responses on this page are real: they come from `make demo SIZE=small DAYS={DAYS}`, which serves the tenant `acme`
+at `{ADDRESS}`. Long lists are shortened ({REST}). Your ids, amounts and dates depend on the day. You can copy
+the commands (they need curl 7.82 or newer, and some need jq). The OpenAPI document is at `/openapi.json`, an
+interactive version at `/docs`.
 
 This page is written by `python -m tests.contract.documentation`; tests compare it with the service.
 
-## What holds everywhere
+## General rules
 
 - **Amounts** are decimal strings, exact to twelve places, never floating-point numbers.
-- **Instants** are UTC (`2026-01-31T00:00:00Z`); one without an offset in a question is UTC. **Dates** are days.
-- **A range** of dates is a range of days in the calendar of `timezone` (default UTC), both ends included. Without an
-  end it ends today; without a start it begins the tenant's `lookback_days` before its end. Daily lines stand at 00:00
-  UTC: west of Greenwich they belong to the day before, so reconcile with an invoice in UTC.
-- **Ids in paths** are percent-encoded; those of entities may also contain slashes as they are.
-- **Lists** are paginated: `items`, `total`, `page`, `page_size`, `pages`. Their order is fixed; while no run changes
-  the data every page stays as it is. A page past the end is empty.
-- **Unknown parameters are refused**, and everything that is wrong with a request is named at once. The common
-  parameters below are accepted by every GET under `/api/v1`, whether they mean anything there or not.
-- **Bodies** are JSON and declared as `Content-Type: application/json`. A body that may be left out needs no type.
-- **HEAD** is answered wherever GET is, with the same headers and no body.
-- **Problems** are `application/problem+json` (RFC 9457):
+- **Timestamps** are UTC (`2026-01-31T00:00:00Z`), also those without an offset in a request. **Dates** are days.
+- **A date range** is a range of days in the calendar of `timezone` (default UTC), both ends included. The default end
+  is today; the default start is `lookback_days` of the tenant before the end. Daily lines have the timestamp 00:00 UTC:
+  west of Greenwich they belong to the previous day, so reconcile with an invoice in UTC.
+- **Ids in paths** are percent-encoded; ids of entities may also contain literal slashes.
+- **Lists** are paginated: `items`, `total`, `page`, `page_size`, `pages`. Their order is fixed; pages do not change
+  until a run changes the data. A page past the end is empty.
+- **Unknown parameters are errors**, and all mistakes in a request are reported together. Every GET under `/api/v1`
+  accepts the common parameters below, even if they have no effect there.
+- **Bodies** are JSON with `Content-Type: application/json`. If you omit an optional body, no content type is needed.
+- **HEAD** is supported wherever GET is, with the same headers and no body.
+- **Errors** are returned as `application/problem+json` (RFC 9457):
 
 %(problem)s
 
 | status | meaning |
 |---|---|
-| 400 | an invalid parameter, body or filter; a body not sent as JSON; a run outside mode `both`; topics not enabled |
-| 403 | a change that a web page of another origin asked for |
-| 404 | no such path, tenant, entity, tag or dimension |
-| 405 | a method that the path does not have |
-| 409 | a run is in progress, or the tenant is suspended; a tag key that the entity already has |
-| 413 | a body beyond 8 MiB |
-| 421 | a `Host` that is not one of the service's, see `api.allowed_hosts` |
-| 503 | the tenant's storage cannot be used at the moment, or a file of the facts asked for is lost; a trigger while \
-as many runs are under way as `features.max_parallel_tenants` allows: `Retry-After` says when to try again |
-| 504 | the request took longer than `api.request_timeout_seconds`; what it was asking is stopped |
+| 400 | an invalid parameter, body or filter; a body that is not JSON; a run outside mode `both`; topics not enabled |
+| 403 | a change sent by a web page of another origin |
+| 404 | the path, tenant, entity, tag or dimension does not exist |
+| 405 | the path does not support the method |
+| 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key |
+| 413 | the body is larger than 8 MiB |
+| 421 | the `Host` is not a name of the service, see `api.allowed_hosts` |
+| 503 | the tenant's storage is unavailable, or a required fact file is lost; `features.max_parallel_tenants` runs are \
+already in progress: `Retry-After` says when to try again |
+| 504 | the request took longer than `api.request_timeout_seconds`; its queries are cancelled |
 
-A run that is asked for outside mode `both` answers `400` with a `detail` that begins with
+A request to start a run outside mode `both` gets `400` with a `detail` that begins with
 `No WorkflowRunner available - run in both mode`: use `chargeback run` on a host with the configuration, or start the
 service with `--mode both`.
 
-`GET /` sends a browser to `/docs` and tells a program the addresses of the rest. `GET /metrics` (the service) and
-`GET /metrics/chargebacks` (see [emitters](emitters.md)) answer OpenMetrics text.
+`GET /` redirects browsers to `/docs` and returns a list of addresses to other clients. `GET /metrics` (the service) and
+`GET /metrics/chargebacks` (see [emitters](emitters.md)) return OpenMetrics text.
 
-The service knows no users and checks no credentials: put a proxy that does in front of it. CORS is off unless
-`api.enable_cors` and `api.cors_origins` say otherwise; then GET, POST, PATCH and DELETE are allowed. What changes
-something is refused when a web page of any other origin asks for it; programs such as curl need no header for that.
+The service has no built-in authentication: put an authenticating proxy in front of it. CORS is disabled by default;
+with `api.enable_cors` and `api.cors_origins`, GET, POST, PATCH and DELETE are allowed. Changes sent by web pages of any
+other origin are rejected; programs such as curl need no additional header.
 
 ## Common parameters
 
@@ -136,7 +136,7 @@ def rendered(response: httpx.Response) -> Iterator[str]:
         lines = response.text.split("\r\n")
         yield from ("```text", *lines[:3], *([REST] if len(lines) > 4 else []), "```")
     else:
-        yield f"The answer has no body: `{response.status_code} {response.reason_phrase}`."
+        yield f"The response has no body: `{response.status_code} {response.reason_phrase}`."
 
 
 def _json(value: Any, indent: str = "") -> str:

@@ -21,7 +21,7 @@ _RULES = (
     ("period_end", "requires the other end of the period"),
     ("active_at", "cannot be combined with"),
     ("tag_value", "requires tag_key"),
-    ("accept_less", "only goes with recalculate"),
+    ("accept_less", "requires recalculate"),
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"

@@ -151,7 +151,10 @@ def test_the_page_can_be_written_again(client: Client, page: str, tmp_path: Path
     def prose(text: str) -> str:
         """The page without its answers."""
         return re.sub(
-            r"```(json|text)\n.*?\n```|`\d{3} [A-Za-z ]+`:\n|The answer has no body: [^\n]*", "", text, flags=re.DOTALL
+            r"```(json|text)\n.*?\n```|`\d{3} [A-Za-z ]+`:\n|The response has no body: [^\n]*",
+            "",
+            text,
+            flags=re.DOTALL,
         )
 
     assert squeezed(prose(again)) == squeezed(prose(page))

@@ -52,7 +52,7 @@ OFTEN = (
     Case("metrics answer 404", Fault(status=404, times=None), "HTTP 404"),
     Case("metrics answer a storm of 429", Fault(status=429, times=40, retry_after=0.2)),
     Case("metrics answer 500", Fault(status=500, times=None), "HTTP 500"),
-    Case("metrics answer truncated JSON", Fault("truncated", times=None), "no complete JSON"),
+    Case("metrics answer truncated JSON", Fault("truncated", times=None), "not complete JSON"),
     Case("metrics answer HTML", Fault("html", status=200, times=None), "(text/html"),
     Case("metrics answer in part", Fault(status=200, body=PARTIAL, times=None), "the answer is incomplete: a store is"),
     Case("metrics drip slowly", Fault("slow_drip", times=None, delay=0.02)),

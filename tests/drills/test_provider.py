@@ -59,7 +59,7 @@ OFTEN = (
     Case("provider answers 500", COSTS, Fault(status=500, times=None), FAILED, "HTTP 500"),
     Case("provider answers truncated JSON", COSTS, Fault("truncated", times=2), COMPLETED),
     Case("provider answers HTML", COSTS, Fault("html", status=200, times=2), COMPLETED),
-    Case("provider pages for ever", COSTS, Fault("endless_paging", times=None), PARTLY, "repeat themselves"),
+    Case("provider pages for ever", COSTS, Fault("endless_paging", times=None), PARTLY, "repeats pages"),
     Case("provider repeats pages", ACCOUNTS, Fault("duplicated_page", times=None), FAILED, "repeat", largest_page=5),
     Case("provider drips slowly", COSTS, Fault("slow_drip", times=None, delay=0.005), COMPLETED),
 )
@@ -68,12 +68,12 @@ RARELY = (
     Case("provider answers a storm of 429", "/iam", Fault(status=429, times=20, retry_after=1), COMPLETED),
     Case("provider answers 500", ACCOUNTS, Fault(status=500, times=None), FAILED, "HTTP 500"),
     Case("provider answers 500", COSTS, Fault(status=500, times=3), COMPLETED),
-    Case("provider answers truncated JSON", COSTS, Fault("truncated", times=None), FAILED, "no complete JSON"),
-    Case("provider answers truncated JSON", ACCOUNTS, Fault("truncated", times=None), FAILED, "no complete JSON"),
+    Case("provider answers truncated JSON", COSTS, Fault("truncated", times=None), FAILED, "not complete JSON"),
+    Case("provider answers truncated JSON", ACCOUNTS, Fault("truncated", times=None), FAILED, "not complete JSON"),
     Case("provider answers HTML", COSTS, Fault("html", status=200, times=None), FAILED, "(text/html"),
     Case("provider answers HTML", ACCOUNTS, Fault("html", times=None), FAILED, "HTTP 502"),
-    Case("provider pages for ever", ACCOUNTS, Fault("endless_paging", times=None), FAILED, "repeat themselves"),
-    # The pages of seven days repeat themselves; those of each day alone are one page each.
+    Case("provider pages for ever", ACCOUNTS, Fault("endless_paging", times=None), FAILED, "repeats pages"),
+    # The pages of seven days repeats pages; those of each day alone are one page each.
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), COMPLETED, largest_page=100),
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), PARTLY, "repeat", largest_page=20),
     Case("provider drips slowly", ACCOUNTS, Fault("slow_drip", times=None, delay=0.1), COMPLETED),

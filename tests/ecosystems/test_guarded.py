@@ -105,13 +105,13 @@ WRONG_LINES = [
     ({"currency": "EUR"}, "currency should be USD, the tenant's, not str 'EUR'"),
     ({"currency": None}, "currency should be USD, the tenant's, not None"),
     ({"timestamp": datetime(2026, 1, 3)}, "timestamp should have a time zone"),  # noqa: DTZ001 - that is what is wrong
-    ({"timestamp": start_of_day(DAY)}, "timestamp should lie within 2026-01-03 UTC"),
+    ({"timestamp": start_of_day(DAY)}, "timestamp should be within 2026-01-03 UTC"),
     (
         {"timestamp": datetime(2026, 1, 3, 1, tzinfo=timezone(timedelta(hours=2)))},
-        "timestamp should lie within 2026-01-03 UTC",
+        "timestamp should be within 2026-01-03 UTC",
     ),
     ({"timestamp": "2026-01-03"}, "timestamp should be a datetime, not str"),
-    ({"day": DAY}, "day should be 2026-01-03, the day that it is answered for, not 2026-01-02"),
+    ({"day": DAY}, "day should be 2026-01-03, the day that it is returned for, not 2026-01-02"),
     ({"day": datetime(2026, 1, 3, tzinfo=UTC)}, "day should be a date, not datetime"),
 ]
 
@@ -159,21 +159,21 @@ def test_a_day_that_is_answered_twice_is_an_error(ask: Callable[..., Any]) -> No
         yield GatheredDay(SECOND)
 
     assert ask(bill, on_billing=answer)[SECOND] == GatheredDay(
-        SECOND, error="plugin tiny: billing: the day was answered twice; each day is to be answered exactly once"
+        SECOND, error="plugin tiny: billing: the day was returned twice; return each day exactly once"
     )
 
 
 def test_a_day_that_is_missing_is_an_error(ask: Callable[..., Any]) -> None:
     """It is not one without cost."""
     days = ask(bill, on_billing=lambda days: (GatheredDay(day) for day in days if day != SECOND))
-    assert days[SECOND].error == "plugin tiny: billing: the day was not answered"
+    assert days[SECOND].error == "plugin tiny: billing: the day was not returned"
 
 
 WRONG_BILLS = [
-    (lambda days: None, "should give an iterator, not NoneType"),
-    (lambda days: "days", "should give an iterator, not str"),
+    (lambda days: None, "should return an iterator, not NoneType"),
+    (lambda days: "days", "should return an iterator, not str"),
     (lambda days: [*map(GatheredDay, days), None], "answer 4 should be a GatheredDay, not None"),
-    (lambda days: [*map(GatheredDay, days), GatheredDay(DAYS.end)], "2026-01-05 was not asked for"),
+    (lambda days: [*map(GatheredDay, days), GatheredDay(DAYS.end)], "2026-01-05 was not requested"),
     (
         lambda days: [*map(GatheredDay, days), GatheredDay(datetime(2026, 1, 2, tzinfo=UTC))],
         "day of answer 4 should be a date, not datetime",
@@ -200,7 +200,7 @@ def test_an_answer_of_no_day_may_be_the_missing_one(ask: Callable[..., Any]) -> 
     with pytest.raises(PluginError):
         ask(lambda gatherer: given.extend(gatherer.billing(DAYS)), on_billing=lambda days: answers)
     assert given[-1].error == (
-        "plugin tiny: billing: the day was not answered (answer 2 should be a GatheredDay, not None)"
+        "plugin tiny: billing: the day was not returned (answer 2 should be a GatheredDay, not None)"
     )
 
 
@@ -264,12 +264,12 @@ WRONG_LISTINGS = [
         "resource 1 (a): metadata['tags'] should be a str, an int, a bool or None, not list",
     ),
     (lambda: listing(complete="thing"), "complete should be a set of names, not str 'thing'"),
-    (lambda: listing(complete=frozenset({"thing"})), "'team' was listed, but stands in none of complete, partial and"),
+    (lambda: listing(complete=frozenset({"thing"})), "'team' was listed, but is in none of complete, partial and"),
     (
         lambda: listing(more={"partial": frozenset({"team"})}),
-        "'team' stands in both complete and partial; a listing is one of them",
+        "'team' is in both complete and partial; it should be in one of them",
     ),
-    (lambda: listing(more={"failures": {"team": "no"}}), "'team' stands in both complete and failures"),
+    (lambda: listing(more={"failures": {"team": "no"}}), "'team' is in both complete and failures"),
     (lambda: listing(more={"failures": ["role"]}), "failures should be a dict, not list"),
     (lambda: listing(more={"failures": {"role": None}}), "failures['role'] should be a str, not None"),
     (lambda: listing(more={"required": "team"}), "required should be a set of names, not str 'team'"),
@@ -313,7 +313,7 @@ WRONG_USAGE = [
     (lambda: measured(row(DAY, resource_id=" ")), "row 1: resource_id should not be empty"),
     (
         lambda: measured(row(DAY), row(DAY)),
-        "2 rows have measure 'requests', resource_id 'thing-1', subject 'web'; add them up to one",
+        "2 rows have measure 'requests', resource_id 'thing-1', subject 'web'; add them up",
     ),
     (lambda: 1 / 0, "raised ZeroDivisionError: division by zero (test_guarded.py, line"),
 ]
@@ -376,8 +376,8 @@ def fail(error: BaseException) -> Any:
 
 
 WRONG_OPENINGS = [
-    (lambda *_: None, "open: it should give a context manager, not NoneType"),
-    (lambda *_: Silent(), "open: the with-block should give a gatherer; None has no method billing, inventory,"),
+    (lambda *_: None, "open: it should return a context manager, not NoneType"),
+    (lambda *_: Silent(), "open: the with-block should return a gatherer; None has no method billing, inventory,"),
     (lambda *_: fail(RuntimeError("no route")), "open raised RuntimeError: no route (test_guarded.py, line"),
     (lambda *_: fail(SystemExit(3)), "open raised SystemExit: 3"),
     (lambda *_: fail(AllocationError("mine")), "open raised AllocationError: mine"),
@@ -442,7 +442,7 @@ def test_a_plugin_that_cannot_be_closed_does_not_undo_the_work(
         (lambda: iter([Finding("one", ok=True, detail=""), None]), "check: the answer should be a Finding, not None"),
         (lambda: iter([Finding("one", ok="yes", detail="")]), "check: ok should be a bool, not str 'yes'"),  # type: ignore[arg-type]
         (lambda: fail(KeyError("url")), "check raised KeyError: 'url'"),
-        (lambda: None, "check should give an iterator, not NoneType"),
+        (lambda: None, "check should return an iterator, not NoneType"),
     ],
 )
 def test_a_check_that_fails_is_a_finding(ask: Callable[..., Any], answer: Callable[[], Any], details: str) -> None:

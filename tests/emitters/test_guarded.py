@@ -71,7 +71,7 @@ FACTS: Any = None
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (lambda: None, "open should give an Emitter, not NoneType"),
+        (lambda: None, "open should return an Emitter, not NoneType"),
         (lambda: Writer(batch=0), "batch should be None or at least 1, not 0"),
         (lambda: Writer(batch="all"), "batch should be None or at least 1, not 'all'"),
         (lambda: fail(KeyError("s3cret-0123456789")), r"open raised KeyError: '\*\*\*' \(test_guarded.py, line \d+\)"),
@@ -114,9 +114,9 @@ def test_who_is_asked_to_stop_may_fail_in_any_way() -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (lambda: "/srv/finance", "destinations should give a tuple of texts, not str"),
-        (lambda: None, "destinations should give a tuple of texts, not NoneType"),
-        (lambda: (1,), "destinations should give a tuple of texts"),
+        (lambda: "/srv/finance", "destinations should return a tuple of strings, not str"),
+        (lambda: None, "destinations should return a tuple of strings, not NoneType"),
+        (lambda: (1,), "destinations should return a tuple of strings"),
         (lambda: 1 / 0, "destinations raised ZeroDivisionError"),
     ],
 )

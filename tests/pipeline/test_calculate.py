@@ -215,8 +215,8 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
 
         facts.replace_day = lose_a_line  # type: ignore[method-assign]
         result = laboratory.run()
-        assert f"{DAY}: 2 billing lines were stored, 1 are there" in result.errors
-        assert laboratory.state().error == "2 billing lines were stored, 1 are there"
+        assert f"{DAY}: 2 billing lines were stored, but 1 found" in result.errors
+        assert laboratory.state().error == "2 billing lines were stored, but 1 found"
         assert [laboratory.state(day).chargeback_calculated for day in (before, DAY)] == [True, False]
 
 

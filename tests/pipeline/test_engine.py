@@ -153,7 +153,7 @@ def test_stopping_ends_a_run_between_days(
     engine.stop()
     assert time.monotonic() - began < 10
     assert outcomes(deployment) == ["interrupted"]
-    assert "Tenant acme: the run was stopped before its end; the next run does the rest" in caplog.messages
+    assert "Tenant acme: the run was stopped before its end; the next run continues" in caplog.messages
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     with pytest.raises(NoRunner):
         engine.trigger("acme", RunRequest())

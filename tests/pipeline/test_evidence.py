@@ -151,7 +151,7 @@ def test_lost_usage_is_asked_for_again(facts: FactTables, caplog: pytest.LogCapt
     (usage,) = fetched(Sources(totals=nested(LESS)), facts, [UsageRequest(ANY_DAY, use_stored=True)])
     assert usage.table is not None
     assert (values_of(usage.table), usage.is_new, usage.stored, usage.poorer) == (LESS, True, None, ())
-    assert "evidence is lost and had anew" in caplog.text
+    assert "stored evidence is unreadable; fetching it again" in caplog.text
 
 
 def test_less_than_is_stored_is_named_and_not_taken(facts: FactTables) -> None:
@@ -208,7 +208,7 @@ def test_days_come_in_the_order_in_which_they_are_wanted(facts: FactTables, capl
     usages = fetched(Measuring(), facts, wanted, workers=4)
     days = [usage.table["date"].to_pylist() for usage in usages if usage.table is not None]
     assert days == [[each.day] for each in wanted]
-    assert f"{wanted[0].day}: 2 samples were NaN, infinite or negative and do not count" in caplog.text
+    assert f"{wanted[0].day}: 2 samples were dropped because they were NaN, infinite or negative" in caplog.text
 
 
 def test_nobody_fetches_for_a_run_that_has_ended(facts: FactTables) -> None:

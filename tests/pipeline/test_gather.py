@@ -151,8 +151,8 @@ def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> Non
     failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}
     gather(run, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
     assert run.record.errors == [
-        "cluster, user could not be listed, the last known is used: HTTP 401",
-        "connector could not be listed, the last known is used: HTTP 500",
+        "cluster, user could not be listed; the last known inventory is used: HTTP 401",
+        "connector could not be listed; the last known inventory is used: HTTP 500",
     ]
 
 

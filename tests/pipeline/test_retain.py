@@ -114,7 +114,7 @@ def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:
     stamp.mkdir()
     result = calculated.run(RunRequest(WINDOW[-1], WINDOW[-1], recalculate=True))
     assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED_WITH_ERRORS, 1)
-    assert ["retention is not complete" in error for error in result.errors] == [True]
+    assert ["retention is incomplete" in error for error in result.errors] == [True]
 
 
 def test_retention_can_be_stopped(calculated: Deployment) -> None:

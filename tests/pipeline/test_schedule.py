@@ -55,7 +55,7 @@ def test_an_error_no_one_expected_ends_no_tenant(caplog: pytest.LogCaptureFixtur
 
     schedule = Schedule(take_turn)
     schedule.start(["acme"])
-    eventually(lambda: "tenant acme: its turn failed" in caplog.text)
+    eventually(lambda: "tenant acme: the scheduled run failed" in caplog.text)
     schedule.stop()
     schedule.join(30)
     assert said.is_set()

@@ -124,7 +124,7 @@ def test_a_bill_with_missing_lines_is_refused(laboratory: Laboratory) -> None:
     facts, state = laboratory.store.facts, laboratory.state()
     assert billed_lines(facts, state).num_rows == 2
     facts.replace_day(BILLING_TABLE, DAY, laboratory.stored(BILLING_TABLE).slice(0, 1), epoch=10**6)
-    with pytest.raises(StorageError, match="2 billing lines were stored, 1 are there"):
+    with pytest.raises(StorageError, match="2 billing lines were stored, but 1 found"):
         billed_lines(facts, state)
 
 

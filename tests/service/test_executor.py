@@ -156,7 +156,7 @@ def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
         assert await context.query_facts(healthy, lambda facts: facts.cursor.rows("SELECT 8")) == [(8,)]
         *lost, seen = await executor.watch([*hanging, healthy], _look, 0.3)
         assert seen == "acme"
-        assert {str(error) for error in lost} == {"the storage has not answered within 0.3 s"}
+        assert {str(error) for error in lost} == {"the storage has not responded within 0.3 s"}
         for task in tasks:
             task.cancel()
         release.set()

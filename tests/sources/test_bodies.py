@@ -42,18 +42,18 @@ def test_what_was_sent_arrives(sent: bytes, encoding: str, pieces: int) -> None:
 def test_the_limit_is_exact(sent: bytes, encoding: str) -> None:
     """As many bytes as the limit are taken, and not one more."""
     assert read(sent, encoding, len(TEXT)) == TEXT
-    with pytest.raises(SourceTooLarge, match="the answer of http://source/x is larger than"):
+    with pytest.raises(SourceTooLarge, match="the response of http://source/x is larger than"):
         read(sent, encoding, len(TEXT) - 1)
 
 
 @pytest.mark.parametrize(
     ("sent", "encoding", "reason"),
     [
-        (gzip.compress(TEXT, mtime=0)[:-4], "gzip", "was cut short"),
-        (gzip.compress(TEXT, mtime=0)[:5], "gzip", "was cut short"),
+        (gzip.compress(TEXT, mtime=0)[:-4], "gzip", "is truncated"),
+        (gzip.compress(TEXT, mtime=0)[:5], "gzip", "is truncated"),
         (b"no gzip", "gzip", "cannot be decompressed"),
-        (TEXT, "br", "an encoding that was not asked for: 'br'"),
-        (TEXT, "gzip, gzip", "an encoding that was not asked for"),
+        (TEXT, "br", "an encoding that was not requested: 'br'"),
+        (TEXT, "gzip, gzip", "an encoding that was not requested"),
     ],
 )
 def test_what_cannot_be_read_may_be_better_next_time(sent: bytes, encoding: str, reason: str) -> None:

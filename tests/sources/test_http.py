@@ -154,7 +154,7 @@ def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: byte
 
         threading.Thread(target=_break_connections, daemon=True).start()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        broken = "the connection broke before the answer was complete"
+        broken = "the connection broke before the response was complete"
         with (
             HttpClient(address, source="test", stop=stop, limits=QUICK) as client,
             pytest.raises(SourceUnavailable, match=broken),
@@ -275,7 +275,7 @@ def test_a_few_bytes_that_hold_many_are_refused(stop: threading.Event) -> None:
         tracemalloc.stop()
     assert isinstance(error, SourceTooLarge)
     assert len(asked) == 1
-    assert re.search(r"the answer of http://127\.0\.0\.1:\d+/x is larger than 0\.0954 MiB", str(error))
+    assert re.search(r"the response of http://127\.0\.0\.1:\d+/x is larger than the limit of 0\.0954 MiB", str(error))
     assert peak < 5_000_000
 
 

@@ -53,7 +53,7 @@ def test_a_link_is_not_followed(tmp_path: Path, kind: str, caplog: pytest.LogCap
     assert limiter.reserve() == 0
     assert limiter.reserve() > 0
     assert victim.read_text() == "x" * 10_000
-    assert "holds for this process alone" in caplog.text
+    assert "applies to this process only" in caplog.text
 
 
 def test_everybody_with_the_same_key_shares_it(tmp_path: Path) -> None:

@@ -96,5 +96,5 @@ def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore
         write_lines(FactTables(store.facts.root), [line(date(2026, 1, 2), "2.00")])
 
     (error,) = back_up_while(store, address, tmp_path / "backups", write_late)
-    assert "not of one moment" in str(error)
+    assert "the copy is inconsistent" in str(error)
     assert list((tmp_path / "backups").iterdir()) == []

@@ -67,11 +67,11 @@ WRONG: list[tuple[dict[str, Callable[..., Any]], list[str]]] = [
     ({"on_inventory": lambda: None}, ["inventory: the answer should be a ListedInventory, not None"]),
     (
         {"on_billing": lambda days: [GatheredDay(day, [line(day)] * len(days)) for day in days]},
-        ["has another bill when it is asked for alone"],
+        ["has another bill if it is requested alone"],
     ),
     (
         {"on_usage": lambda day: measured(row(day, value=Decimal(next(_number))))},
-        ["a second question has another answer"],
+        ["a second call returned another result"],
     ),
 ]
 
@@ -94,7 +94,7 @@ def test_what_only_a_run_shows() -> None:
         cost = Decimal(max(next(costs) - 3, 0))  # the questions agree, the runs do not
         return [GatheredDay(day, [line(day, total_cost=cost)]) for day in days]
 
-    with pytest.raises(AssertionError, match="a second run calculated 3 days again although nothing had changed"):
+    with pytest.raises(AssertionError, match="a second run calculated 3 days again although nothing has changed"):
         check_ecosystem(tiny(on_billing=bill), {}, lookback_days=4)
 
 

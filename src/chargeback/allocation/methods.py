@@ -65,7 +65,7 @@ class AllocationMethod:
             if len(arguments) != 1 or arguments[0] not in EVEN_SCOPES:
                 raise ValueError(f"{text!r}: even(…) takes one of {', '.join(EVEN_SCOPES)}")
         elif argument_text is not None:
-            raise ValueError(f"{text!r}: {kind} takes nothing in parentheses")
+            raise ValueError(f"{text!r}: {kind} takes no arguments")
         return cls(kind, arguments)
 
 

@@ -140,7 +140,7 @@ def _parse_share(raw: Any, path: str, problems: list[ConfigProblem]) -> Decimal:
         problems.append(ConfigProblem(path, str(error)))
         return Decimal(1)
     if not 0 < share <= 1 or share != round(share, 12):
-        problems.append(ConfigProblem(path, f"{raw} is not above 0, at most 1 and of at most 12 decimals"))
+        problems.append(ConfigProblem(path, f"{raw} must be above 0, at most 1, and have at most 12 decimals"))
     return share
 
 

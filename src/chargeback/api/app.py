@@ -40,13 +40,13 @@ from chargeback.service.executor import RequestExecutor
 PREFIX = "/api/v1"
 
 _DESCRIPTION = """
-Who spent what on Kafka, to the last digit.
+Query who spent what on Kafka, to the last digit.
 
-Amounts are decimal strings. Instants are UTC. A range of dates is a range of days in the calendar of `timezone`
-(default UTC), both ends included. Daily lines stand at 00:00 UTC: in zones west of Greenwich they belong to the day
-before, so reconcile with an invoice in UTC. Every problem is answered as `application/problem+json`; a request with an
-unknown parameter is refused, and all that is wrong with a request is reported at once. The service knows no users: put
-a proxy that does in front of it.
+Amounts are decimal strings. Timestamps are UTC. A date range is a range of days in the calendar of `timezone` (default
+UTC), both ends included. Daily lines have the timestamp 00:00 UTC: in zones west of Greenwich they belong to the
+previous day, so reconcile with an invoice in UTC. Errors are returned as `application/problem+json`. Unknown parameters
+are errors, and all mistakes in a request are reported together. The service has no built-in authentication: put an
+authenticating proxy in front of it.
 """
 
 # The static paths of chargebacks come before the one that takes anything.

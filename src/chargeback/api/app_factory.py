@@ -21,8 +21,8 @@ from chargeback.store.tenant import open_store
 log = logging.getLogger(__name__)
 
 _NO_NAMES = (
-    "listening on %s without api.allowed_hosts: requests are answered for IP addresses, localhost and names without a "
-    "dot; set api.allowed_hosts to the names under which the service is reached, such as [costs.example.com]"
+    "listening on %s without api.allowed_hosts: requests are accepted for IP addresses, localhost and names without a "
+    "dot; set api.allowed_hosts to the host names of the service, such as [costs.example.com]"
 )
 
 

@@ -15,13 +15,13 @@ _REF = "#/components/schemas/{model}"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 _MEANINGS = {
-    400: "Something in the request is wrong; `errors` names all of it.",
-    403: "A web page of another origin asked for it.",
-    404: "There is no such thing; for a tenant: no tenant of that name.",
-    409: "It contradicts what is already there.",
+    400: "The request is invalid; `errors` lists every mistake.",
+    403: "A web page of another origin sent the request.",
+    404: "Not found; for example, no tenant has this name.",
+    409: "The request conflicts with the current state.",
     413: "The body is too large.",
-    500: "Something went wrong that nobody foresaw; the log has the rest under the id in `detail`.",
-    503: "The tenant's storage cannot be used at the moment.",
+    500: "Unexpected error; the log has the details under the id in `detail`.",
+    503: "The tenant's storage is currently unavailable.",
     504: "The request ran longer than `api.request_timeout_seconds`.",
 }
 
@@ -82,7 +82,7 @@ _TAG_PARAMETERS = {
     "in": "query",
     "required": False,
     "description": (
-        "Any number of parameters `tag:<key>=v1,v2`: rows whose resolved tag `<key>` has one of the values; "
+        "Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; "
         "`UNTAGGED` means rows without that tag."
     ),
     "style": "form",

@@ -62,7 +62,9 @@ class RequestGuard:
         host = ", ".join(sent)[:200]
         if host not in self._logged and len(self._logged) < _MAX_LOGGED_NAMES:
             self._logged.add(host)
-            log.warning("refusing requests for host %r; if it is this service, add its name to api.allowed_hosts", host)
+            log.warning(
+                "rejecting requests for host %r; if this is the service's name, add it to api.allowed_hosts", host
+            )
         return host
 
     def _may_write(self, headers: Headers) -> bool:

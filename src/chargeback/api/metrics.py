@@ -43,18 +43,20 @@ class RequestMetrics:
         ProcessCollector(registry=self.registry)
         self.durations = Histogram(
             "chargeback_http_request_duration_seconds",
-            "How long requests took, from their first byte to the last one of their answer.",
+            "Duration of requests, from the first byte received to the last byte sent.",
             ("method", "route", "status"),
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self.in_progress = Gauge("chargeback_http_requests_in_progress", "Requests under way.", registry=self.registry)
+        self.in_progress = Gauge(
+            "chargeback_http_requests_in_progress", "Requests in progress.", registry=self.registry
+        )
 
     def watch(self, executor: RequestExecutor) -> None:
         """Show how much work waits for a thread."""
         waiting = Gauge(
             "chargeback_http_work_waiting",
-            "Work of requests that waits for a thread.",
+            "Work of requests waiting for a thread.",
             ("pool",),
             registry=self.registry,
         )
@@ -160,15 +162,15 @@ def _families(services: Services, healths: Sequence[TenantHealth | None]) -> Ite
 
 
 _GAUGES: Final = {
-    "days_pending": "Days that are gathered and wait to be calculated.",
+    "days_pending": "Days that are gathered, but not calculated.",
     "days_calculated": "Days that are calculated.",
-    "last_calculated_date_seconds": "The newest calculated day, as seconds since 1970 of its beginning (UTC).",
-    "topic_days_due": "Days that wait for the topic overlay.",
-    "lease_held": "Whether a run is in progress, in whichever process.",
-    "lease_epoch": "How often a run has taken the tenant's lease.",
-    "gather_failures": "Failures to gather in a row.",
-    "suspended": "Whether the tenant is suspended until a worker is started again.",
-    "last_run_failed": "Whether the last run that ended could not do everything, or anything.",
+    "last_calculated_date_seconds": "The start of the newest calculated day (UTC), in seconds since 1970.",
+    "topic_days_due": "Days waiting for the topic overlay.",
+    "lease_held": "Whether a run is in progress in any process.",
+    "lease_epoch": "How often runs have taken the tenant's lease.",
+    "gather_failures": "Consecutive gather failures.",
+    "suspended": "Whether the tenant is suspended until a worker is restarted.",
+    "last_run_failed": "Whether the last finished run failed or was incomplete.",
     "last_run_end_seconds": "When the last run ended, as seconds since 1970.",
 }
 

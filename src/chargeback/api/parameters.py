@@ -113,10 +113,10 @@ class DateRangeParameters(StrictModel):
     """A range of days in a time zone; without an end it ends on the day on which the request was read."""
 
     start_date: Day | None = Field(
-        default=None, description="First day, inclusive. Default: the tenant's lookback before the end."
+        default=None, description="First day, inclusive. Default: `lookback_days` of the tenant before the end."
     )
     end_date: Day | None = Field(default=None, description="Last day, inclusive. Default: today in `timezone`.")
-    timezone: Zone = Field(default="UTC", description="IANA zone in whose calendar days begin and end.")
+    timezone: Zone = Field(default="UTC", description="IANA time zone that defines where days start and end.")
     _read_at: datetime = PrivateAttr(default_factory=utc_now)
 
     def model_post_init(self, context: Any) -> None:
@@ -154,7 +154,7 @@ class DateRangeParameters(StrictModel):
 class CommonParameters(DateRangeParameters):
     """The query parameters that every GET accepts."""
 
-    page: int = Field(default=1, ge=1, description="Page of the list, from 1.")
+    page: int = Field(default=1, ge=1, description="Page number, from 1.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Entries per page.")
 
     #: Whether there are parameters `tag:<key>`; then a field ``tags`` gets them.

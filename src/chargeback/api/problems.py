@@ -124,7 +124,7 @@ def problem(
 
 def timed_out(seconds: float) -> Response:
     """The answer to a request that took too long."""
-    return problem(504, "timeout", f"The request ran longer than {seconds:g} s; ask for fewer days, or narrow it.")
+    return problem(504, "timeout", f"The request ran longer than {seconds:g} s; query fewer days, or add filters.")
 
 
 def too_large(limit: int) -> Response:
@@ -137,8 +137,8 @@ def unknown_host(host: str) -> Response:
     return problem(
         421,
         "unknown-host",
-        f"This service does not answer for the host {host!r}. If that is its name, add it to api.allowed_hosts in the "
-        "configuration.",
+        f"This service does not accept requests for the host {host!r}. If this is its name, add it to "
+        "api.allowed_hosts in the configuration.",
     )
 
 
@@ -148,7 +148,7 @@ def foreign_origin(origin: str | None) -> Response:
     return problem(
         403,
         "foreign-origin",
-        f"A web page of {page} must not change anything here. Origins that may are listed in api.cors_origins, with "
+        f"A web page of {page} is not allowed to make changes. Allowed origins are listed in api.cors_origins, with "
         "api.enable_cors; a proxy in front should pass on the Host header that the browser sent.",
     )
 
@@ -156,7 +156,7 @@ def foreign_origin(origin: str | None) -> Response:
 def unexpected_error(error: Exception) -> Response:
     """Return the response to an unexpected error; the details are in the log under the id in the response."""
     number = _log_error("a request failed", error)
-    return problem(500, "internal-error", f"Something went wrong; the log says what, under {number}.")
+    return problem(500, "internal-error", f"Unexpected error; the log has the details under {number}.")
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -170,9 +170,7 @@ def add_handlers(app: FastAPI) -> None:
 
     async def _on_path_error(request: Request, _error: Exception) -> Response:
         # The framework checks nothing but the parts of paths: queries and bodies are read by ourselves.
-        return problem(
-            404, "not-found", f"There is nothing at {request.url.path[:300]}: a part of the path is malformed."
-        )
+        return problem(404, "not-found", f"Nothing found at {request.url.path[:300]}: a part of the path is malformed.")
 
     app.add_exception_handler(ChargebackError, _on_chargeback_error)
     app.add_exception_handler(RequestValidationError, _on_path_error)
@@ -195,36 +193,36 @@ def error_response(error: Exception) -> Response:
         case EngineBusy():
             return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
-            return problem(504, "timeout", "The request was stopped because it ran too long; ask for fewer days.")
+            return problem(504, "timeout", "The request was cancelled because it ran too long; query fewer days.")
         case DamagedFacts():
-            number = _log_error("a file of the facts is lost", error)
+            number = _log_error("a fact file is lost", error)
             return problem(503, "damaged-facts", _damage_response(error, number))
         case SumTooLarge():
             return problem(
                 503,
                 "sum-too-large",
-                "A sum has more than 26 digits before its decimal point: one of the amounts must be wrong. The lists "
-                "show them, and `chargeback verify` sums every day; other days can be asked for.",
+                "A sum has more than 26 digits before the decimal point: at least one amount is wrong. The lists "
+                "show them, and `chargeback verify` sums every day; other days can be queried.",
             )
         case SchemaError() if not isinstance(error, ForeignStorage):  # whose it is is nothing to tell an outsider
-            return problem(503, "storage-unavailable", f"The storage of the tenant must not be used: {error.message}.")
+            return problem(503, "storage-unavailable", f"The storage of the tenant cannot be used: {error.message}.")
         case StorageError():
             number = _log_error("the storage of a tenant cannot be used", error)
             return problem(
                 503,
                 "storage-unavailable",
-                f"The storage of the tenant cannot be used at the moment; the log says why, under {number}.",
+                f"The storage of the tenant is currently unavailable; the log has the reason under {number}.",
             )
         case _:
             return unexpected_error(error)
 
 
 def _damage_response(error: DamagedFacts, number: str) -> str:
-    where = "the register of dimensions" if error.day is None else f"the {error.table} of {error.day} (UTC)"
-    rest = "" if error.day is None else "; other days can be asked for"
+    where = "the table of dimensions" if error.day is None else f"the {error.table} of {error.day} (UTC)"
+    rest = "" if error.day is None else "; other days can be queried"
     return (
         f"A file of {where} is missing or damaged{rest}. "
-        f"The next run has it again where that is possible; the log says more, under {number}."
+        f"The next run restores it if possible; the log has the details under {number}."
     )
 
 
@@ -233,10 +231,10 @@ def _http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if status == 404:
-        return problem(404, "not-found", f"There is nothing at {request.url.path}; /docs lists the endpoints.")
+        return problem(404, "not-found", f"Nothing found at {request.url.path}; /docs lists the endpoints.")
     if status == 405:
         allowed = ", ".join(_methods_of(request)) or headers.get("Allow", "")
-        detail = f"{request.method} is not possible at {request.url.path}; possible: {allowed}."
+        detail = f"{request.method} is not allowed at {request.url.path}; allowed: {allowed}."
         return problem(405, "method-not-allowed", detail, headers={"Allow": allowed})
     return problem(status, "http-error", http.HTTPStatus(status).phrase, headers=headers)
 

@@ -20,7 +20,7 @@ _POLL_SECONDS = 1.0
 
 def backup(
     to: Annotated[
-        Path, typer.Option("--to", metavar="FOLDER", help="The folder in which each backup gets a folder of its own.")
+        Path, typer.Option("--to", metavar="FOLDER", help="The folder in which a folder for each backup is created.")
     ],
     config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
@@ -36,7 +36,7 @@ def backup(
     for each in chosen_tenants(load_configuration(config), tenant):
         file = each.storage.database_file
         if file is not None and not file.exists():
-            typer.echo(f"tenant {each.name}: nothing was gathered yet")
+            typer.echo(f"tenant {each.name}: no data has been gathered yet")
             continue
         try:
             typer.echo(f"tenant {each.name}: {_back_up(each, to.absolute(), wait)}")
@@ -67,8 +67,10 @@ def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
 
 
 def restore(
-    source: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="One backup: a folder with a backup.json.")],
-    tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant whose storage it becomes.")],
+    source: Annotated[
+        Path, typer.Option("--from", metavar="FOLDER", help="The folder of a backup, with a backup.json.")
+    ],
+    tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant to restore.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check(
     config: ConfigOption = DEFAULT_CONFIG,
     online: Annotated[
-        bool, typer.Option("--online", help="Also try the credentials and addresses of every tenant.")
+        bool, typer.Option("--online", help="Also test the credentials and addresses of every tenant.")
     ] = False,
 ) -> None:
     """Check the configuration; with --online, also try what it names."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.store.control.database import ControlDatabase, Revisions
 
-app = typer.Typer(help="The schema of the control databases.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Show or migrate the schema of the control databases.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command()
@@ -36,7 +38,7 @@ def upgrade(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) 
         finally:
             store.close()
         if before.is_current:
-            _say(each, f"is at revision {after.newest} already")
+            _say(each, f"is already at revision {after.newest}")
         else:
             _say(each, f"upgraded from {_named(before)} to revision {after.newest}")
         return True
@@ -66,7 +68,7 @@ def check(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) ->
         if found.is_current:
             _say(each, f"{_named(found)} (current)")
             return True
-        advice = "`chargeback db upgrade`, or the start of the service, brings it there"
+        advice = "`chargeback db upgrade`, or the start of the service, migrates it"
         _complain(each, f"{_named(found)}, this version needs revision {found.newest}; {advice}")
         return False
 

@@ -34,8 +34,8 @@ _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_b
 # The bill has a product that no policy knows, as a real one may tomorrow; the note below says so instead of a warning.
 _LOGGING = "logging: {level: WARNING, per_module_levels: {chargeback.pipeline.calculate: ERROR}}\n"
 _NOTE = (
-    "Most identities have a tag `team`. CONTEXT_ENGINE_TABLES stands for a product that is too new for any policy: its "
-    "cost\ngoes to UNALLOCATED until a policy says how to split it."
+    "Most identities have a tag `team`. CONTEXT_ENGINE_TABLES represents a product without a policy: its cost\n"
+    "goes to UNALLOCATED until you add a policy for it."
 )
 
 
@@ -49,16 +49,23 @@ class Size(StrEnum):
 
 def demo(
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=1, max=65535, help="Where to serve, on 127.0.0.1.")
+        int, typer.Option("--port", metavar="PORT", min=1, max=65535, help="The port to listen on, on 127.0.0.1.")
     ] = 8080,
     size: Annotated[
-        Size, typer.Option("--size", metavar="SIZE", help="How large the organisation is: small, usual, or large.")
+        Size, typer.Option("--size", metavar="SIZE", help="The size of the organisation: small, usual, or large.")
     ] = Size.USUAL,
     days: Annotated[
-        int, typer.Option("--days", metavar="DAYS", min=6, max=364, help="How many days of bills it has.")
+        int, typer.Option("--days", metavar="DAYS", min=6, max=364, help="The number of days with bills.")
     ] = 60,
-    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Another seed, another organisation.")] = 7,
-    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Where to keep it.")] = Path("demo-data"),
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", metavar="NUMBER", help="The seed of the generator; another seed gives another organisation."
+        ),
+    ] = 7,
+    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="The folder for its data.")] = Path(
+        "demo-data"
+    ),
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the summary.")] = False,
 ) -> None:
     """Generate an organisation, allocate its bill, show who spent what, and serve it.

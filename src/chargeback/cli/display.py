@@ -169,9 +169,9 @@ def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
         typer.echo(f"error: tenant {tenant}: {len(differing)} of {len(checks)} days differ from their bill", err=True)
     right = not any(check.is_wrong for check in checks)
     if right and any(check.state == CALCULATED for check in checks):
-        typer.echo(f"tenant {tenant}: {len(checks)} days, every calculated one sums to its bill exactly")
+        typer.echo(f"tenant {tenant}: {len(checks)} days, every calculated day sums exactly to its bill")
     elif right:
-        typer.echo(f"tenant {tenant}: {len(checks)} days, none of them is calculated yet: there is nothing to compare")
+        typer.echo(f"tenant {tenant}: {len(checks)} days, none of them calculated yet: there is nothing to compare")
     return right
 
 

@@ -36,9 +36,9 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            advice = "something else listens there; choose another port (api.port, or --port of the demo)"
+            advice = "the port is in use; choose another one (api.port, or --port of the demo)"
         elif error.errno == errno.EACCES:
-            advice = "ports below 1024 need rights this process has not; choose a higher one"
+            advice = "ports below 1024 need privileges that this process does not have; choose a higher one"
         else:
             advice = f"{error.strerror}; api.host should be an address of this machine, or 0.0.0.0 for all"
         raise ListenError(f"cannot listen on {host}:{port}: {advice}") from None

@@ -14,8 +14,8 @@ from chargeback.disk import explain_denial
 
 
 def init(
-    path: Annotated[Path, typer.Option("--path", metavar="FILE", help="Where to write it.")] = DEFAULT_CONFIG,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    path: Annotated[Path, typer.Option("--path", metavar="FILE", help="The path of the new file.")] = DEFAULT_CONFIG,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented configuration to start from."""
     template = files("chargeback.config").joinpath("template.yaml").read_text(encoding="utf-8")
@@ -29,6 +29,6 @@ def init(
     except OSError as error:
         typer.echo(f"error: {path} cannot be written: {error.strerror}{explain_denial(path.absolute())}", err=True)
         raise typer.Exit(FAILED) from None
-    typer.echo(f"Wrote {path}. Set the variables it names (a .env file beside it will do), then:")
+    typer.echo(f"Wrote {path}. Set the variables that it uses (for example in a .env file beside it), then:")
     typer.echo(f"  chargeback check --config {path} --online")
     typer.echo(f"  chargeback serve --config {path}")

@@ -24,7 +24,7 @@ _LAST_OUTPUT_SECONDS = 0.5
 
 app = typer.Typer(
     name="chargeback",
-    help="Tells every team what it really spent on Kafka, to the last digit, and can prove it.",
+    help="Show every team what it really spent on Kafka, to the last digit, and prove it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -62,7 +62,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Tells every team what it really spent on Kafka, to the last digit, and can prove it."""
+    """Show every team what it really spent on Kafka, to the last digit, and prove it."""
 
 
 def keep_files_private() -> None:

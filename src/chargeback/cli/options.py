@@ -30,7 +30,7 @@ ConfigOption = Annotated[
 ]
 TenantOption = Annotated[
     list[str] | None,
-    typer.Option("--tenant", "-t", metavar="NAME", help="Only this tenant; may be given several times."),
+    typer.Option("--tenant", "-t", metavar="NAME", help="Only this tenant; can be given several times."),
 ]
 
 DAY_FORMATS = ["%Y-%m-%d"]

@@ -32,13 +32,13 @@ def run(
         typer.Option("--to", metavar="YYYY-MM-DD", formats=DAY_FORMATS, help="The last UTC day to calculate."),
     ] = None,
     recalculate: Annotated[
-        bool, typer.Option("--recalculate", help="Calculate the days again although nothing changed.")
+        bool, typer.Option("--recalculate", help="Recalculate the days even if nothing has changed.")
     ] = False,
     accept_less: Annotated[
         bool,
         typer.Option(
             "--accept-less",
-            help="With --recalculate: take bills and usage also where they are measured with less than is stored.",
+            help="With --recalculate: also accept bills and usage that are smaller than the stored ones.",
         ),
     ] = False,
 ) -> None:
@@ -52,7 +52,7 @@ def run(
     if start and end and start > end:
         raise typer.BadParameter("--from is after --to")
     if accept_less and not recalculate:
-        raise typer.BadParameter("--accept-less only goes with --recalculate")
+        raise typer.BadParameter("--accept-less requires --recalculate")
     configuration = load_configuration(config)
     names = [each.name for each in chosen_tenants(configuration, tenant)]
     configure_logging(configuration.logging, configuration.secrets())

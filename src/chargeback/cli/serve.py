@@ -27,7 +27,7 @@ class Mode(StrEnum):
 
 def serve(
     config: ConfigOption = DEFAULT_CONFIG,
-    mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="api, worker, or both.")] = Mode.BOTH,
+    mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="The mode: api, worker, or both.")] = Mode.BOTH,
 ) -> None:
     """Serve the API and run the pipeline periodically, until SIGTERM or Ctrl-C."""
     from chargeback.config import load_configuration

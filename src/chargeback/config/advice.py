@@ -37,8 +37,8 @@ def _unknown_policies(tenant: Tenant) -> Iterator[str]:
     names = sorted({*known.policies, *known.aliases})
     for name in own:
         if known.find(name) is None and not any(fnmatchcase(each, name) for each in names):
-            hint = suggestion(name, names) or "; it applies only if the bill has lines of that type"
+            hint = suggestion(name, names) or "; it applies only to bills with lines of this type"
             yield (
                 f"tenant {tenant.name}: plugin_settings.allocation_policies has a policy for {name}, "
-                f"a product type that {tenant.ecosystem.name} does not know{hint}"
+                f"a product type that is unknown to {tenant.ecosystem.name}{hint}"
             )

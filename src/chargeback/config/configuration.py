@@ -120,8 +120,8 @@ def state_dir() -> Path:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(
-                f"the state folder {folder} cannot be made: {error.strerror}{explain_denial(folder)}; "
-                "the environment variable CHARGEBACK_STATE_DIR names another one"
+                f"the state folder {folder} cannot be created: {error.strerror}{explain_denial(folder)}; "
+                "set the environment variable CHARGEBACK_STATE_DIR to another one"
             ) from error
         return folder
     for candidate in _places_for_state():

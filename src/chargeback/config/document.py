@@ -151,7 +151,7 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> ConfigProblem:
     line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
     hint = ""
     if "alias" in what:
-        hint = "; put a text that begins with * in quotes"
+        hint = "; quote a string that begins with *"
     elif "${" in line:
         hint = '; inside [ ] or { } write "${NAME}" in quotes'
     return ConfigProblem(f"line {mark.line + 1}, column {mark.column + 1}", f"not YAML: {what}{hint}")
@@ -172,12 +172,12 @@ class _Builder:
         self._built += 1
         if self._built > MAX_VALUES:
             raise yaml.MarkedYAMLError(
-                problem=f"the file stands for more than {MAX_VALUES:,} values; refer to anchors (&) less often",
+                problem=f"the file expands to more than {MAX_VALUES:,} values; use fewer aliases of anchors (&)",
                 problem_mark=node.start_mark,
             )
         self._document.lines.setdefault(key_path, node.start_mark.line + 1)
         if id(node) in self._open:
-            return self._add_problem(key_path, "an alias (*) must not stand inside what it names")
+            return self._add_problem(key_path, "an alias (*) must not be inside its own anchor")
         self._open.append(id(node))
         try:
             if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
@@ -188,9 +188,7 @@ class _Builder:
                 return self._scalar(node, key_path)
         finally:
             self._open.pop()
-        return self._add_problem(
-            key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes"
-        )
+        return self._add_problem(key_path, "YAML tags (!) are not supported; quote a string that begins with !")
 
     def _mapping(self, node: yaml.MappingNode, key_path: KeyPath) -> dict[str, Any]:
         seen: set[str] = set()
@@ -201,7 +199,7 @@ class _Builder:
             if name in seen:
                 self._document.problems.append(
                     ConfigProblem(
-                        format_key_path((*key_path, name)), f"this key stands twice (line {key.start_mark.line + 1})"
+                        format_key_path((*key_path, name)), f"this key is a duplicate (line {key.start_mark.line + 1})"
                     )
                 )
             elif name is not None:
@@ -225,11 +223,11 @@ class _Builder:
                     if isinstance(other, yaml.MappingNode):
                         merged |= self._members(other, key_path)
                     else:
-                        self._add_problem(key_path, "<< takes a mapping or a list of mappings")
+                        self._add_problem(key_path, "<< requires a mapping or a list of mappings")
             elif isinstance(key, yaml.ScalarNode):
                 own[self._storable(key.value, key_path)] = (key, value)
             else:
-                self._add_problem(key_path, 'a key must be a text; put "${NAME}" and the like in quotes')
+                self._add_problem(key_path, 'a key must be a string; quote "${NAME}" and similar keys')
         self._merged[id(node)] = merged | own
         return self._merged[id(node)]
 
@@ -254,9 +252,7 @@ class _Builder:
             if len(node.value) > _MAX_NUMBER_LENGTH:
                 return self._add_problem(key_path, f"a number has at most {_MAX_NUMBER_LENGTH} digits")
             return self._loader.construct_object(node)
-        return self._add_problem(
-            key_path, "YAML tags (!) are not understood here; put a text that begins with ! in quotes"
-        )
+        return self._add_problem(key_path, "YAML tags (!) are not supported; quote a string that begins with !")
 
     def _add_problem(self, key_path: KeyPath, message: str) -> None:
         self._document.problems.append(self._document.problem(key_path, message))

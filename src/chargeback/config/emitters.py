@@ -73,7 +73,7 @@ class EmitterReader:
                 continue
             here: KeyPath = (*key_path, position)
             if settings.name in {each.name for each in found}:
-                self._add_problem((*here, "name"), "another emitter of this tenant has this name; give each its own")
+                self._add_problem((*here, "name"), "another emitter of this tenant has this name; use unique names")
             found.extend(self._configured(here, settings, hourly=hourly))
         return tuple(found)
 
@@ -90,11 +90,11 @@ class EmitterReader:
             return
         if settings.aggregation not in kind.aggregations:
             listed = ", ".join(sorted(kind.aggregations))
-            self._add_problem((*key_path, "aggregation"), f"this emitter cannot do that; it can do {listed}")
+            self._add_problem((*key_path, "aggregation"), f"this emitter does not support it; supported: {listed}")
         elif settings.aggregation == HOURLY and not hourly:
             self._add_problem(
                 (*key_path, "aggregation"),
-                "finer than the data: rows are hourly only where chargeback_granularity is hourly",
+                "finer than the data: rows are hourly only if chargeback_granularity is hourly",
             )
         try:
             params = kind.params_model.model_validate(settings.params, context={FOLDER: self._folder})

@@ -16,7 +16,7 @@ _OUTSIDE = re.compile(r"\$\$\{|\$\{")
 _INSIDE = re.compile(r"\$\$\{|\$\{|\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(:-|\})")
 
-_MALFORMED = "`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a plain ${"
+_MALFORMED = "`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a literal ${"
 _MAX_DEPTH = 20
 
 #: Stands where a variable is missing.

@@ -70,9 +70,9 @@ def _read(path: Path) -> str:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) <= MAX_FILE_BYTES:
             return content.decode("utf-8-sig")
-        message = f"{path} is larger than {MAX_FILE_BYTES // 2**20} MiB, which no configuration is"
+        message = f"{path} is larger than {MAX_FILE_BYTES // 2**20} MiB, the limit for a configuration"
     except FileNotFoundError:
-        message = f"{path} does not exist; `chargeback init --path {path.name}` writes one to start from"
+        message = f"{path} does not exist; `chargeback init --path {path.name}` creates one"
     except IsADirectoryError:
         message = f"{path} is a folder, not a file"
     except UnicodeDecodeError:
@@ -128,7 +128,7 @@ class _Reader:
             self._add_problem(("plugins_path",), str(error))
             return None
         if folder is None or not folder.is_dir():
-            self._add_problem(("plugins_path",), "should be a folder that exists")
+            self._add_problem(("plugins_path",), "should be an existing folder")
             return None
         return folder
 
@@ -159,7 +159,8 @@ class _Reader:
         key_path: KeyPath = ("tenants", name)
         if not _TENANT_NAME.fullmatch(name):
             self._add_problem(
-                key_path, "a tenant's name has letters, digits, `_`, `.` and `-`, at most 63, the first no sign"
+                key_path,
+                "a tenant's name consists of at most 63 letters, digits, `_`, `.` and `-`, the first a letter or digit",
             )
         if not isinstance(written, Mapping):
             self._add_problem(key_path, "should be a mapping of keys")
@@ -253,12 +254,12 @@ class _Reader:
                 if locations[name].shares_database_with(locations[other]):
                     self._add_problem(
                         (*key_path, "connection_string"),
-                        f"tenants {other} and {name} share a storage connection; each needs a database of its own",
+                        f"tenants {other} and {name} share a storage connection; each needs its own database",
                     )
                 elif locations[name].shares_facts_with(locations[other]):
                     self._add_problem(
                         (*key_path, "facts_path"),
-                        f"tenants {other} and {name} share a facts_path; each needs a folder of its own",
+                        f"tenants {other} and {name} share a facts_path; each needs its own folder",
                     )
 
     def _validated(self, model: type[_Model], values: Any, key_path: KeyPath) -> _Model | None:

@@ -16,7 +16,7 @@ from chargeback.errors import ConfigProblem, ConfigurationError
 
 _MESSAGES = {
     "missing": "this key is required",
-    "string_type": "should be a text; put a number or a date in quotes",
+    "string_type": "should be a string; quote numbers and dates",
     "int_type": "should be a whole number",
     "int_parsing": "should be a whole number",
     "int_from_float": "should be a whole number",

@@ -94,8 +94,8 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
         where = "connection_string" if written is None else "facts_path"
         raise StorageSettingError(
             where,
-            f"the folder of the facts would lie below a name with {found[0]!r}, which readers of Delta tables take for "
-            "a pattern, an escape or a column: name another folder in facts_path",
+            f"the folder of the facts is below a name with {found[0]!r}, which readers of Delta tables interpret as "
+            "a pattern, an escape or a column: configure another folder in facts_path",
         )
     return StorageLocation(SecretStr(url.render_as_string(hide_password=False)), facts, database)
 
@@ -123,19 +123,19 @@ def _sqlite(url: URL, folder: Path) -> tuple[URL, str]:
     name = url.database or ":memory:"
     if ":memory:" in name or "mode=memory" in str(url.query):
         raise StorageSettingError(
-            "connection_string", "an in-memory database would be lost; name a file: sqlite:///acme.db"
+            "connection_string", "an in-memory database would be lost; use a file: sqlite:///acme.db"
         )
     if name.startswith("file:") or url.query or url.host:
         raise StorageSettingError(
-            "connection_string", "name the file alone: sqlite:///acme.db or sqlite:////data/acme.db"
+            "connection_string", "use only the name of the file: sqlite:///acme.db or sqlite:////data/acme.db"
         )
     path = _path("connection_string", name, folder)
     if path.is_dir():
-        raise StorageSettingError("connection_string", "names a folder; name a file in it")
+        raise StorageSettingError("connection_string", "is a folder; use a file in it")
     address = URL.create("sqlite", database=str(path))
     if make_url(address.render_as_string(hide_password=False)).database != str(path):
         raise StorageSettingError(
-            "connection_string", "the file, or a folder above it, has a name with `?`; choose another"
+            "connection_string", "the name of the file, or of a parent folder, contains `?`; choose another"
         )
     return address, f"sqlite {_real(path)}"
 
@@ -152,7 +152,7 @@ def _postgresql(url: URL) -> tuple[URL, str]:
     host = url.host or query.get("host") or query.get("hostaddr") or ""
     name = url.database or query.get("dbname")
     if not name:
-        raise StorageSettingError("connection_string", "names no database: postgresql://user@host/name")
+        raise StorageSettingError("connection_string", "contains no database: postgresql://user@host/name")
     port = str(url.port or query.get("port") or POSTGRESQL_PORT)
     if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
         raise StorageSettingError("connection_string", "its port should be a number from 1 to 65535")

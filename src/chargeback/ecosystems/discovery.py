@@ -99,7 +99,7 @@ def _loader(stem: str, file: Path) -> Callable[[], Any]:
         package = [str(file.parent)] if file.name == "__init__.py" else None
         spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=package)
         if spec is None or spec.loader is None:
-            raise ImportError(f"{file} is no Python module")
+            raise ImportError(f"{file} is not a Python module")
         module = importlib.util.module_from_spec(spec)
         # Registered before it runs, so that it can import its own parts and its classes can be pickled.
         sys.modules[name] = module

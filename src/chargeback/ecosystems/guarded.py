@@ -178,7 +178,7 @@ class GuardedGatherer:
         with self._calling(method):
             answers = call()
             if isinstance(answers, str | bytes) or not hasattr(answers, "__iter__"):
-                raise PluginError(f"{self._label}: {method} should give an iterator, not {type(answers).__name__}")
+                raise PluginError(f"{self._label}: {method} should return an iterator, not {type(answers).__name__}")
             iterator = iter(answers)
         while True:
             with self._calling(method):
@@ -209,4 +209,4 @@ def _checked(label: str, method: str, check: Callable[[], _T]) -> _T:
 
 def _check_manager(manager: Any) -> None:
     if not (hasattr(manager, "__enter__") and hasattr(manager, "__exit__")):
-        raise InvalidValue(f"it should give a context manager, not {type(manager).__name__}")
+        raise InvalidValue(f"it should return a context manager, not {type(manager).__name__}")

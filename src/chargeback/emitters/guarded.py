@@ -34,7 +34,7 @@ class GuardedEmitterType(EmitterType):
 
     def __init__(self, name: str, plugin: Any) -> None:
         if not isinstance(plugin, EmitterType):
-            raise InvalidValue("it is no object of a class that extends chargeback.emitters.contract.EmitterType")
+            raise InvalidValue("it is not an instance of a class that extends chargeback.emitters.contract.EmitterType")
         model: object = plugin.params_model
         if not (isinstance(model, type) and issubclass(model, EmitterParams)):
             raise InvalidValue("its params_model does not extend chargeback.emitters.contract.EmitterParams")
@@ -56,14 +56,16 @@ class GuardedEmitterType(EmitterType):
         """Whether only the newest period is of interest."""
         found = self._ask("wants_newest_only", lambda: self._plugin.wants_newest_only(params), params)
         if not isinstance(found, bool):
-            raise PluginError(f"{self._label}: wants_newest_only should give a bool, not {type(found).__name__}")
+            raise PluginError(f"{self._label}: wants_newest_only should return a bool, not {type(found).__name__}")
         return found
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
         """Where it writes, in words."""
         found: Any = self._ask("destinations", lambda: self._plugin.destinations(context, params), params)
         if isinstance(found, str) or not isinstance(found, list | tuple) or not all(isinstance(e, str) for e in found):
-            raise PluginError(f"{self._label}: destinations should give a tuple of texts, not {type(found).__name__}")
+            raise PluginError(
+                f"{self._label}: destinations should return a tuple of strings, not {type(found).__name__}"
+            )
         return tuple(found)
 
     def _ask(self, method: str, call: Callable[[], _T], params: Any) -> _T:
@@ -80,7 +82,7 @@ class GuardedEmitter(Emitter):
         self._stop = stop
         self._secrets = secrets
         if not isinstance(emitter, Emitter):
-            raise PluginError(f"{label}: open should give an Emitter, not {type(emitter).__name__}")
+            raise PluginError(f"{label}: open should return an Emitter, not {type(emitter).__name__}")
         batch: Any = emitter.batch
         if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 1):
             raise PluginError(f"{label}: batch should be None or at least 1, not {batch!r}")

@@ -45,7 +45,7 @@ _LINES_PER_WRITE = 5000
 
 def _distinct(labels: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(labels)) != len(labels):
-        raise ValueError("should name each label once")
+        raise ValueError("should contain each label once")
     return labels
 
 
@@ -135,13 +135,13 @@ _SINGULAR: Final = {"resources": "resource", "identities": "identity"}
 _HELP: Final = {
     "amount": "Cost charged {when}, in the currency of the label.",
     "billed_amount": "Cost billed {when}, in the currency of the label.",
-    "resources": "Resources that existed at some moment {when}.",
-    "identities": "Identities that existed at some moment {when}.",
+    "resources": "Resources that existed at some time {when}.",
+    "identities": "Identities that existed at some time {when}.",
 }
 DAILY_GAUGES: Final = tuple(
     Gauge(f"chargeback_daily_{name}", text.format(when="on the day of the sample")) for name, text in _HELP.items()
 )
-STORAGE_UP: Final = Gauge("chargeback_tenant_up", "1 where the storage of the tenant could be read, else 0.")
+STORAGE_UP: Final = Gauge("chargeback_tenant_up", "1 if the storage of the tenant could be read, else 0.")
 LAST_DAY_GAUGES: Final = (
     *(
         Gauge(f"chargeback_last_day_{name}", text.format(when="on the newest calculated day"))

@@ -171,7 +171,7 @@ class _Calculation:
         """Give the engine's memory back, and name the days that could not be measured again."""
         self._recomputer.close()
         if self._unproven:
-            why = "measured by an earlier version, and not proven: the metrics source has less by now"
+            why = "measured by an earlier version and not verified: the metrics source has less data now"
             log.warning("tenant %s: %s", self._run.tenant.name, describe_days(self._unproven, why))
 
     def attempt(self, task: _Task, usage: DayUsage) -> None:
@@ -200,7 +200,7 @@ class _Calculation:
         if task.has_evidence and usage.stored is not None:
             if task.is_requested:
                 self._run.record_error(
-                    f"measured before, and not anew: {usage.error}; the stored measurements are kept", task.day
+                    f"measured before, but not again: {usage.error}; the stored measurements are kept", task.day
                 )
             if not task.is_optional or task.is_listed:
                 self._calculate(task, usage, stored, {})
@@ -209,7 +209,9 @@ class _Calculation:
         elif task.is_listed:
             self._calculate(task, usage, stored, {METRICS: task.state.incomplete.get(METRICS, str(usage.error))})
         elif task.is_requested:
-            self._run.record_error(f"still without metrics, stays as it was calculated: {usage.error}", task.day)
+            self._run.record_error(
+                f"metrics still unavailable, the previous calculation is kept: {usage.error}", task.day
+            )
 
     def _wait(self, task: _Task, usage: DayUsage, stored: pa.Table) -> None:
         """One more run in which the metrics did not answer; the last one ends with a day that is marked."""
@@ -255,7 +257,7 @@ class _Calculation:
         for kind, reason in self._run.record.unlisted.items():
             missing[listing(kind)] = reason
             self._run.record_error(
-                f"calculated with the last known of {kind}; done again once it can be listed", task.day
+                f"calculated with the last known {kind}; recalculated once it can be listed", task.day
             )
         return missing
 

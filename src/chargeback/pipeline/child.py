@@ -171,7 +171,7 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
             tenant, store, lease, assignment.request, stop=stop, listener=messenger.show, clock=assignment.clock
         )
     except LeaseLost as error:
-        log.warning("tenant %s: %s; nothing more is written", tenant.name, error)
+        log.warning("tenant %s: %s; the run stops writing", tenant.name, error)
         result = _failed(assignment, error)
     except ChargebackError as error:
         log.error("tenant %s: %s", tenant.name, error)

@@ -144,7 +144,7 @@ class TopicDiscovery:
         book = self._book
         new, changed = (sum(map(len, lifetimes.values())) for lifetimes in (book.new, book.changed))
         log.info(
-            "tenant %s: Topic discovery: %s names %d topics of %d clusters, %d of them new; %d have come or gone",
+            "tenant %s: Topic discovery: %s has %d topics of %d clusters, %d of them new; %d were created or deleted",
             *(self._run.tenant.name, day, sum(map(len, seen.values())), len(seen), new, changed),
         )
         with self._run.lease.write() as connection:

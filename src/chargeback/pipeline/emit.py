@@ -31,7 +31,7 @@ def emit(run: RunContext) -> None:
     """Let every emitter write what is due; none stops another.
 
     Raises:
-        Stopped: the run was asked to stop; what is not written is due in the next one.
+        Stopped: the run was told to stop; what is not written is due in the next one.
         LeaseLost: somebody else has taken over.
         StorageError: the tenant's storage cannot be used.
     """

@@ -127,7 +127,7 @@ class Engine:
         if not self._places.try_take():
             lease.release()
             raise EngineBusy(
-                f"As many runs are under way as features.max_parallel_tenants allows "
+                f"The maximum of features.max_parallel_tenants runs are in progress "
                 f"({self._configuration.features.max_parallel_tenants}); try again when one of them has ended"
             )
         thread = threading.Thread(
@@ -164,7 +164,7 @@ class Engine:
         try:
             self._supervisor.run(name, lease, request)
         except Exception:  # the outermost edge of a thread whose result no one awaits
-            log.exception("tenant %s: the run could not be done", name)
+            log.exception("tenant %s: the run failed to start", name)
         finally:
             self._places.give_back()
             with self._lock:

@@ -127,7 +127,9 @@ class UsageFetcher:
                 self._unreachable = error
             return DayUsage(None, stored=stored, error=error)
         if measured.dropped:
-            log.warning("%s: %d samples were NaN, infinite or negative and do not count", day, measured.dropped)
+            log.warning(
+                "%s: %d samples were dropped because they were NaN, infinite or negative", day, measured.dropped
+            )
         before = None if stored is None else self._comparable(stored)
         if before is None or wanted.replace:
             return DayUsage(measured.table, is_new=True, is_fetched=True, stored=stored)
@@ -160,7 +162,7 @@ def load_stored(facts: FactTables, name: str, day: date) -> pa.Table | None:
     try:
         return read_day(facts, name, day)
     except DamagedFacts as error:
-        log.warning("%s: evidence is lost and had anew: %s", day, error.message)
+        log.warning("%s: stored evidence is unreadable; fetching it again: %s", day, error.message)
         return None
 
 

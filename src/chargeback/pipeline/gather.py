@@ -42,7 +42,7 @@ def gather(run: RunContext, gatherer: Gatherer) -> None:
     cannot be had, the gathering has failed: that counts towards suspension.
     """
     run.enter(Stage.GATHERING, total=len(run.window))
-    run.record.unlisted = {EVERYTHING: "it was not had in this run"}
+    run.record.unlisted = {EVERYTHING: "it was not fetched in this run"}
     try:
         listed = _gather_inventory(run, gatherer)
         _gather_billing(run, gatherer, listed.complete)
@@ -65,7 +65,7 @@ def _gather_inventory(run: RunContext, gatherer: Gatherer) -> ListedInventory:
     run.record.unlisted = dict(listed.failures)
     for reason in sorted(set(listed.failures.values())):
         names = sorted(name for name, why in listed.failures.items() if why == reason)
-        run.record_error(f"{', '.join(names)} could not be listed, the last known is used: {reason}")
+        run.record_error(f"{', '.join(names)} could not be listed; the last known inventory is used: {reason}")
     with run.lease.write() as connection:
         threshold = run.tenant.settings.zero_gather_deletion_threshold
         inventory_store.merge_listing(connection, listed, run.now(), empty_listings_to_delete=threshold)
@@ -161,7 +161,7 @@ class _BillingDayWriter:
         if found.poorer:
             less = f"measured again with less than is stored ({'; '.join(found.poorer)}): the stored bill is kept"
             if run.recalculates(day):
-                run.record_error(f"{less}; `--accept-less` takes what there is now", day)
+                run.record_error(f"{less}; `--accept-less` accepts the smaller values", day)
             else:
                 log.info("tenant %s: %s: %s", run.tenant.name, day, less)
         return GatheredDay(day, found.lines)
@@ -196,7 +196,7 @@ class _BillingDayWriter:
             )
             day_states.mark_incomplete(connection, day, {BILL: unmeasured_part(gathered.lines)})
         if state.calculated_fingerprint is not None:
-            log.info("tenant %s: the bill of %s has changed and is calculated again", run.tenant.name, day)
+            log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
 
     def _add_billed_resources(self, lines: Sequence[BillingLine], now: datetime, connection: Connection) -> None:
         """A row in the inventory for every billed resource that no listing has ever named; it is gone already where
@@ -219,8 +219,8 @@ class _BillingDayWriter:
     def _defer_empty(self, state: DayState, empty_answers: int) -> None:
         day = state.tracking_date
         self._run.record_error(
-            f"the provider answered without lines ({empty_answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
-            "the lines known are kept",
+            f"the provider returned no lines ({empty_answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
+            "the stored lines are kept",
             day,
         )
         with self._run.lease.write() as connection:

@@ -135,7 +135,7 @@ def _retain(run: RunContext, oldest: date) -> None:
         topic_store.forget_topics(connection, expired)
     for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
         facts.delete_before(table, oldest, epoch=run.lease.epoch)
-    log.info("tenant %s: topic rows of %d days before %s are removed", run.tenant.name, len(expired), oldest)
+    log.info("tenant %s: topic rows of %d days before %s were deleted", run.tenant.name, len(expired), oldest)
 
 
 class TopicFetcher(UsageFetcher):
@@ -246,7 +246,7 @@ class _Overlay:
             failures = topic_store.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
         limit = run.tenant.settings.topic_attribution_retry_limit
         if any(count < limit for count in failures.values()):
-            run.record_error(f"topics are not attributed, their metrics are unavailable: {usage.error}", day)
+            run.record_error(f"topics are not attributed because their metrics are unavailable: {usage.error}", day)
             return
         if failures:
             run.record_error(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)

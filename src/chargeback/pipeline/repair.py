@@ -40,8 +40,8 @@ _REMEDIES: Final = {
     CHARGEBACKS_TABLE: "they are calculated again",
     TOPICS_TABLE: "they are attributed again",
 }
-_TOO_OLD: Final = "the provider is not asked for days that old: restore it from a backup"
-_EVIDENCE: Final = "what was calculated from it stays, a recalculation of the day has it anew"
+_TOO_OLD: Final = "the provider has no bills for days that old: restore it from a backup"
+_EVIDENCE: Final = "the results calculated from it are kept; a recalculation of the day fetches it again"
 
 
 def repair(run: RunContext) -> None:
@@ -50,7 +50,7 @@ def repair(run: RunContext) -> None:
     Raises:
         StorageError: the facts are gone altogether, or cannot be read.
         LeaseLost: somebody else has taken over.
-        Stopped: the run was asked to stop.
+        Stopped: the run was told to stop.
     """
     _repair_logs(run)
     _check_disk_is_mounted(run)
@@ -94,7 +94,7 @@ def _check_disk_is_mounted(run: RunContext) -> None:
     if known:
         raise StorageError(
             f"{known} days are recorded, but {facts.root} has no fact tables: is its disk mounted? "
-            "Restore them from a backup; to begin anew, move the control database away as well"
+            "Restore them from a backup; to start with empty storage, move the control database away too"
         )
 
 
@@ -124,7 +124,7 @@ def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, d
         for name, count in recorded.items():
             there = rows[name][state.tracking_date]
             if count is not None and there != count:
-                yield name, state.tracking_date, f"{count} rows were written, {there} are there"
+                yield name, state.tracking_date, f"{count} rows were written, but {there} found"
 
 
 def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
@@ -154,5 +154,5 @@ def _repair_dimensions(run: RunContext) -> None:
             with translate_delta_errors(DIMENSIONS_TABLE):
                 check_file(file, thorough=True)
     except DamagedFacts as error:
-        run.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the register is made anew from the days")
+        run.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the table is rebuilt from the days")
         rebuild_dimensions(run.store.facts, epoch=run.lease.epoch)

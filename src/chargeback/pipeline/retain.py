@@ -32,7 +32,7 @@ def retain(run: RunContext) -> None:
 
     Raises:
         LeaseLost: somebody else has taken over.
-        Stopped: the run was asked to stop.
+        Stopped: the run was told to stop.
     """
     if run.record.gathering_error is not None:
         return  # the clock may be what is wrong
@@ -42,7 +42,7 @@ def retain(run: RunContext) -> None:
     except LeaseLost:
         raise
     except StorageError as error:
-        run.record_error(f"retention is not complete and is tried again in the next run: {error}")
+        run.record_error(f"retention is incomplete and is tried again in the next run: {error}")
 
 
 def _delete_expired(run: RunContext, oldest: date) -> None:

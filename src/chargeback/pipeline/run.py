@@ -128,7 +128,7 @@ def _count_failure(run: RunContext, connection: Connection) -> None:
     if failures >= run.tenant.settings.gather_failure_threshold:
         reason = (
             f"gathering failed {failures} times in a row, last: {run.record.gathering_error}; "
-            "find the cause, then restart the worker"
+            "fix the cause, then restart the worker"
         )
         runs.suspend(connection, reason)
 

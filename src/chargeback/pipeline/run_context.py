@@ -113,14 +113,14 @@ class RunContext:
         """A safe place to end.
 
         Raises:
-            Stopped: the run was asked to stop.
+            Stopped: the run was told to stop.
             LeaseLost: somebody else has taken over.
         """
         self.progress.step()
         if self.lease.lost.is_set():
             raise LeaseLost("the lease was taken over", tenant=self.tenant.name)
         if self.stop.is_set():
-            raise Stopped("the run was asked to stop", tenant=self.tenant.name)
+            raise Stopped("the run was told to stop", tenant=self.tenant.name)
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the listener, and whoever reads the control database, where the run is."""
@@ -167,7 +167,7 @@ class RunContext:
         except ChargebackError:
             raise
         except Exception as error:
-            log.exception("tenant %s: the work on %s failed", self.tenant.name, day)
+            log.exception("tenant %s: processing %s failed", self.tenant.name, day)
             problem = f"internal error: {type(error).__name__}"
             self.record_error(problem, day)
             with self.lease.write() as connection:

@@ -34,11 +34,11 @@ class RunMetrics:
         self._last_stats: dict[str, RunStats] = {}
         self._began: dict[str, float] = {}
         self._runs = Counter(
-            "chargeback_runs", "Runs that ended, by how.", ("tenant", "outcome"), registry=self.registry
+            "chargeback_runs", "Finished runs, by outcome.", ("tenant", "outcome"), registry=self.registry
         )
         self._durations = Histogram(
             "chargeback_run_duration_seconds",
-            "How long runs took.",
+            "Duration of runs.",
             ("tenant",),
             buckets=_DURATIONS,
             registry=self.registry,
@@ -58,11 +58,11 @@ class RunMetrics:
             ("tenant", "source", "status"),
             registry=self.registry,
         )
-        running = Gauge("chargeback_runs_in_progress", "Runs that this process has under way.", registry=self.registry)
+        running = Gauge("chargeback_runs_in_progress", "Runs in progress in this process.", registry=self.registry)
         running.set_function(in_progress)
         waiting = Gauge(
             "chargeback_runs_queued",
-            "Periodic runs that wait because as many are under way as may be at the same time.",
+            "Periodic runs that wait because the maximum number of runs is in progress.",
             registry=self.registry,
         )
         waiting.set_function(queued)

@@ -61,8 +61,8 @@ class Schedule:
             try:
                 turn = self._take_turn(name)
             except Exception:  # the outermost edge of a thread: a tenant must not stop without a word
-                log.exception("tenant %s: its turn failed", name)
-                turn = NextTurn(_AFTER_ERROR, "something unforeseen went wrong")
+                log.exception("tenant %s: the scheduled run failed", name)
+                turn = NextTurn(_AFTER_ERROR, "an unexpected error occurred")
             if turn is None or self._stopping.is_set():
                 return
             if turn.is_news:

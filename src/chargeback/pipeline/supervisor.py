@@ -72,7 +72,7 @@ class Supervisor:
             try:
                 self._suspensions.log_suspension(name)
             except StorageError as error:
-                log.warning("tenant %s: not known whether it is suspended: %s", name, error)
+                log.warning("tenant %s: cannot determine whether it is suspended: %s", name, error)
             return result
 
     def stop(self) -> None:
@@ -132,6 +132,6 @@ def _log_result(result: RunResult) -> None:
     elif result.outcome is RunOutcome.COMPLETED_WITH_ERRORS:
         log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
     elif result.outcome is RunOutcome.INTERRUPTED:
-        log.info("Tenant %s: the run was stopped before its end; the next run does the rest", result.tenant)
+        log.info("Tenant %s: the run was stopped before its end; the next run continues", result.tenant)
     else:
         log.error("Tenant %s: the run %s: %s", result.tenant, result.outcome.replace("_", " "), list(result.errors))

@@ -28,7 +28,7 @@ def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
     """
     billing = read_day(facts, BILLING_TABLE, state.tracking_date)
     if billing.num_rows != state.billing_lines:
-        raise StorageError(f"{state.billing_lines} billing lines were stored, {billing.num_rows} are there")
+        raise StorageError(f"{state.billing_lines} billing lines were stored, but {billing.num_rows} found")
     return billing
 
 

@@ -129,7 +129,7 @@ class RequestExecutor:
                 async with asyncio.timeout(limit):
                     return await self.run(pools, pools.watch, token, lambda: check(tenant, token))
             except TimeoutError:
-                return StorageError(f"the storage has not answered within {limit:g} s")
+                return StorageError(f"the storage has not responded within {limit:g} s")
             except StorageError as error:
                 return error
 

@@ -35,7 +35,7 @@ class Body:
         self._content = bytearray()
         names = [name for each in encoding.split(",") if (name := each.strip().lower()) not in {"", "identity"}]
         if len(names) > 1 or set(names) - {"gzip", "x-gzip", "deflate"}:
-            raise SourceUnavailable(f"{address} answered in an encoding that was not asked for: {encoding[:60]!r}")
+            raise SourceUnavailable(f"{address} responded in an encoding that was not requested: {encoding[:60]!r}")
         self._is_compressed = bool(names)
         self._stream: Any = None
 
@@ -56,7 +56,7 @@ class Body:
                 # One byte more than fits tells a body that is too large from one that just fits.
                 self._append(self._stream.decompress(chunk, self._largest - len(self._content) + 1))
             except zlib.error:
-                raise SourceUnavailable(f"the answer of {self._address} cannot be decompressed") from None
+                raise SourceUnavailable(f"the response of {self._address} cannot be decompressed") from None
             if self._stream.eof:  # another member may follow
                 chunk, self._stream = self._stream.unused_data, None
             else:
@@ -65,7 +65,7 @@ class Body:
     def _append(self, content: bytes) -> None:
         if len(self._content) + len(content) > self._largest:
             limit = f"{self._largest / _MEBIBYTE:.3g} MiB"
-            raise SourceTooLarge(f"the answer of {self._address} is larger than {limit}, the most that is taken")
+            raise SourceTooLarge(f"the response of {self._address} is larger than the limit of {limit}")
         self._content += content
 
     def finish(self) -> bytes:
@@ -75,5 +75,5 @@ class Body:
             SourceUnavailable: it was cut short.
         """
         if self._stream is not None:
-            raise SourceUnavailable(f"the answer of {self._address} was cut short")
+            raise SourceUnavailable(f"the response of {self._address} is truncated")
         return bytes(self._content)

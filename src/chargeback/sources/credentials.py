@@ -53,5 +53,5 @@ class Credentials:
 
 def _check_printable(*values: str) -> None:
     if not all(value and value.isprintable() for value in values):
-        message = "a credential is empty or holds a line break or a control character"
+        message = "a credential is empty or contains a line break or a control character"
         raise ConfigurationError([ConfigProblem("", message)])

@@ -257,7 +257,7 @@ class HttpClient:
             for chunk in answer.iter_raw():
                 arriving.add(chunk)
                 if time.monotonic() > limit or self._stop.is_set():
-                    raise _DeadlineExceededError("the answer took too long to arrive")
+                    raise _DeadlineExceededError("the response took too long to arrive")
             body = arriving.finish()
             names = {name.lower(): value for name, value in answer.headers.items()}
             if answer.is_error:
@@ -275,11 +275,11 @@ class HttpClient:
         Thread(target=outcome.run, args=(work, done), name=f"{self.source}-request", daemon=True).start()
         while not done.wait(_POLL_SECONDS):
             if self._stop.is_set():
-                raise Stopped("stopped while waiting for an answer", source=self.source)
+                raise Stopped("stopped while waiting for a response", source=self.source)
             if time.monotonic() > limit:
-                raise _DeadlineExceededError("the answer took too long")
+                raise _DeadlineExceededError("the response took too long")
         if self._stop.is_set():
-            raise Stopped("stopped while waiting for an answer", source=self.source)
+            raise Stopped("stopped while waiting for a response", source=self.source)
         if outcome.error is not None:
             raise outcome.error
         result: _T = outcome.value
@@ -300,14 +300,14 @@ class HttpClient:
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(seconds):
-            raise Stopped("stopped before asking", source=self.source)
+            raise Stopped("stopped before sending the request", source=self.source)
 
     def _log_retry(self, call: Call, state: tenacity.RetryCallState) -> None:
         retry = _retryable_error(state)
         level = logging.INFO if retry.throttled else logging.DEBUG
         message = self._redact(retry.error.message)
         address = self.address_of(call.path)
-        logger.log(level, "%s %s: %s; asking again in %.1f s", self.source, address, message, state.upcoming_sleep)
+        logger.log(level, "%s %s: %s; retrying in %.1f s", self.source, address, message, state.upcoming_sleep)
 
     def _with_address(self, error: SourceError, call: Call) -> SourceError:
         """Return the error with its address, and without secrets."""
@@ -342,21 +342,21 @@ class _ThreadResult:
 def _retryable_error(state: tenacity.RetryCallState) -> RetryableError:
     error = state.outcome.exception() if state.outcome is not None else None
     if not isinstance(error, RetryableError):  # pragma: no cover - tenacity only asks about what is retried
-        raise TypeError("only a try that may be repeated is waited for")
+        raise TypeError("only a retryable attempt has a delay")
     return error
 
 
 def _describe(error: Exception) -> str:
     """What went wrong on the network, in words that cannot hold a header's value."""
     if isinstance(error, httpx.LocalProtocolError):
-        return "the request cannot be sent as it is"
+        return "the request is invalid and cannot be sent"
     if isinstance(error, httpx.ConnectTimeout):
-        return "no connection within the time limit"
+        return "no connection within the timeout"
     if isinstance(error, _UNREACHABLE):
         return f"no connection: {error}" if str(error) else "no connection"
     if isinstance(error, httpx.TimeoutException):
-        return "no answer within the time limit"
+        return "no response within the timeout"
     if isinstance(error, httpx.NetworkError) or str(error).startswith(_CUT_OFF):
         # Which of several classes and texts it is depends on the moment alone; the days it fails have one cause.
-        return "the connection broke before the answer was complete"
+        return "the connection broke before the response was complete"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

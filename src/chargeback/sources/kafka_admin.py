@@ -122,12 +122,12 @@ class KafkaAdmin:
                 raise self._rejected(refusal)
             if time.monotonic() >= until:
                 raise SourceUnavailable(
-                    f"{self._connection.bootstrap_servers}: no answer within {self._timeout_seconds:g} s: "
+                    f"{self._connection.bootstrap_servers}: no response within {self._timeout_seconds:g} s: "
                     f"{_last_complaint(complaints)}",
                     source=_SOURCE,
                 )
             self._stop.wait(_PAUSE_SECONDS)  # some failures are told at once
-        raise Stopped("the run was asked to stop")
+        raise Stopped("the run was told to stop")
 
     def _client(self, complaints: list[Any]) -> AdminClient:
         try:
@@ -161,7 +161,7 @@ class KafkaAdmin:
 
     def _rejected(self, error: Any) -> SourceRejected:
         return SourceRejected(
-            f"{self._connection.bootstrap_servers}: the cluster refuses us: {error.str()}", source=_SOURCE
+            f"{self._connection.bootstrap_servers}: the cluster rejects the request: {error.str()}", source=_SOURCE
         )
 
 

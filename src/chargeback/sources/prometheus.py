@@ -138,7 +138,7 @@ class PrometheusClient:
         document = self._client.read_json(Call(path, form={**form, **_WHOLE}, classify=_classify))
         data = document.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("resultType"), str):
-            raise _unexpected("an answer without data")
+            raise _unexpected("a response without data")
         self._log_warnings(document)
         _reject_partial(path, document)
         return data["resultType"], data.get("result")
@@ -191,7 +191,7 @@ def _classify(reply: Reply) -> SourceError | None:
             return SourceTooLarge(message)
     elif reply.status in {413, 422} and _TOO_LARGE.search(message):
         return SourceTooLarge(message)
-    return classify_response(reply) or SourceUnavailable(f"{message}: no answer of a Prometheus")
+    return classify_response(reply) or SourceUnavailable(f"{message}: not a response of Prometheus")
 
 
 def _reject_partial(path: str, document: Mapping[str, Any]) -> None:
@@ -212,7 +212,7 @@ def _warnings(document: Mapping[str, Any]) -> list[str]:
 def _entries(result: Any, key: str) -> list[dict[str, Any]]:
     """The series that have numbers; native histograms, which have none, are left out."""
     if not isinstance(result, list):
-        raise _unexpected("a result that is no list")
+        raise _unexpected("a result that is not a list")
     entries = [each for each in result if isinstance(each, dict) and isinstance(each.get(key), list)]
     if len(entries) != sum(1 for each in result if not (isinstance(each, dict) and _is_histogram(each, key))):
         raise _unexpected("a series without values")
@@ -232,13 +232,13 @@ def _labels(each: Mapping[str, Any]) -> dict[str, str]:
 
 def _text(pair: Any) -> str:
     if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], str):
-        raise _unexpected("a value that is no text")
+        raise _unexpected("a value that is not a string")
     return pair[1]
 
 
 def _instant(pair: Any) -> datetime:
     if not isinstance(pair, list) or not pair or not isinstance(pair[0], int | Decimal):
-        raise _unexpected("a point without a time")
+        raise _unexpected("a point without a timestamp")
     return _EPOCH + timedelta(milliseconds=int(Decimal(pair[0]) * 1000))
 
 

@@ -91,7 +91,7 @@ class RateLimiter:
                 return answer
         except OSError as error:
             if not self._complained:
-                logger.warning("the shared rate limit cannot be kept (%s); it holds for this process alone", error)
+                logger.warning("the shared rate limit cannot be used (%s); it applies to this process only", error)
                 self._complained = True
             now = time.monotonic()
             self._own, answer = change(self._clamp(self._own, now), now)
@@ -108,7 +108,7 @@ class RateLimiter:
         try:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-                raise PermissionError(f"{self._path} is not a file of its own")
+                raise PermissionError(f"{self._path} is not a regular private file")
             given_up = time.monotonic() + _LOCK_SECONDS
             while True:
                 try:
@@ -116,7 +116,7 @@ class RateLimiter:
                     break
                 except BlockingIOError:
                     if time.monotonic() > given_up:
-                        raise TimeoutError("somebody holds the lock for too long") from None
+                        raise TimeoutError("another process holds the lock for too long") from None
                     time.sleep(_LOCK_POLL_SECONDS)
             yield file
         finally:

@@ -25,9 +25,9 @@ def next_address(
     try:
         there = here.join(location or "")
     except (httpx.InvalidURL, ValueError):
-        raise SourceRejected(f"HTTP {status}: redirected to something that is no address", status=status) from None
+        raise SourceRejected(f"HTTP {status}: redirected to an invalid address", status=status) from None
     if not location or there.scheme not in {"http", "https"} or there.userinfo:
-        raise SourceRejected(f"HTTP {status}: redirected without an address that can be used", status=status)
+        raise SourceRejected(f"HTTP {status}: redirected without a valid address", status=status)
     if method != "GET" and status not in _KEEPING_METHOD:
         raise SourceRejected(f"HTTP {status}: redirected to {_origin(there)}; configure that address", status=status)
     upgraded = here.scheme == "http" and there.scheme == "https" and here.host == there.host
@@ -40,7 +40,7 @@ def next_address(
     if authorized and there.scheme == "https" and trusted_domain and _within(here, there, domain=trusted_domain):
         return there
     raise SourceRejected(
-        f"HTTP {status}: redirected to {_origin(there)}, which must not be given this request", status=status
+        f"HTTP {status}: redirected to {_origin(there)}, to which this request must not be sent", status=status
     )
 
 

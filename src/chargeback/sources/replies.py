@@ -44,7 +44,7 @@ class Reply:
                 document = replace_surrogates(document)
         except (ValueError, ArithmeticError, RecursionError):
             kind = self.headers.get("content-type", "no content type").split(";")[0]
-            raise SourceUnavailable(f"the answer is no complete JSON ({kind})") from None
+            raise SourceUnavailable(f"the response is not complete JSON ({kind})") from None
         self._parsed.append(document)
         return document
 

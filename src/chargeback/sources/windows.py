@@ -81,7 +81,7 @@ class WindowSums:
                 half = self._halves(piece)
                 with self._lock:
                     self._accepted[name] = half[0].end - half[0].start
-                logger.info("%s: %s; asking in pieces of %s", name, refusal.message, half[0].end - half[0].start)
+                logger.info("%s: %s; querying in pieces of %s", name, refusal.message, half[0].end - half[0].start)
                 pending += half
                 continue
             _add(totals, samples, labels)

@@ -31,7 +31,7 @@ LABEL: Final = "backup.json"
 FACTS: Final = "facts"
 _SQLITE, _POSTGRESQL = "control.db", "control.dump"
 _UNFINISHED = ".partial"
-_TORN: Final = "another process wrote while the storage was copied: the copy is not of one moment; make it again"
+_TORN: Final = "another process wrote while the storage was copied: the copy is inconsistent; run the backup again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def read_label(backup: Path) -> BackupLabel:
     try:
         return BackupLabel(**json.loads((backup / LABEL).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
-        raise StorageError(f"{backup} is no backup: it has no readable {LABEL}") from None
+        raise StorageError(f"{backup} is not a backup: it has no readable {LABEL}") from None
 
 
 def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupLabel:
@@ -134,7 +134,7 @@ def _check_target_is_empty(url: URL, store: TenantStore) -> None:
         return
     with ControlDatabase(url.render_as_string(hide_password=False)) as database:
         if database.revisions().stamped is not None:
-            raise StorageError("the database has the tables of a tenant already; restore into an empty one")
+            raise StorageError("the database already has tables of a tenant; restore into an empty one")
 
 
 def _copy_control(url: URL, target: Path) -> None:
@@ -149,7 +149,7 @@ def _restore_control(url: URL, backup: Path) -> None:
     is_sqlite = url.get_backend_name() == "sqlite"
     saved = backup / (_SQLITE if is_sqlite else _POSTGRESQL)
     if not saved.is_file():
-        raise StorageError(f"{backup} has no {saved.name}: it is of a tenant with another kind of database")
+        raise StorageError(f"{backup} has no {saved.name}: it belongs to a tenant with another kind of database")
     if is_sqlite:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(saved, str(url.database))

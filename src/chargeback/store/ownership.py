@@ -30,6 +30,6 @@ class StorageOwner:
         ecosystem = self.ecosystem if recorded.ecosystem is None else recorded.ecosystem
         if (recorded.tenant_id, ecosystem) != (self.tenant_id, self.ecosystem):
             raise ForeignStorage(
-                f"{place} belongs to {recorded}, and the configuration names it for {self}: "
-                "give this tenant a storage of its own, or put the former tenant_id and ecosystem back"
+                f"{place} belongs to {recorded}, and the configuration uses it for {self}: "
+                "configure another storage for this tenant, or restore the previous tenant_id and ecosystem"
             )

@@ -214,7 +214,7 @@ class _ContractChecks:
         for day in told[:1] + told[-1:]:
             for alone in gatherer.billing(DayRange(day, day + ONE_DAY)):
                 if fingerprint(alone.lines) != fingerprint(self.report.days[day].lines):
-                    self.report.problems.append(f"billing: {day} has another bill when it is asked for alone")
+                    self.report.problems.append(f"billing: {day} has another bill if it is requested alone")
 
     def _measure(self, method: str, ask: Callable[[date], MeasuredUsage]) -> None:
         """Ask for every day, several at once, as the pipeline does."""
@@ -227,7 +227,7 @@ class _ContractChecks:
                 if method == "usage":
                     self.report.usage[day] = table
                 if _rows(table) != _rows(other.result().table):
-                    self.report.problems.append(f"{method} of {day}: a second question has another answer")
+                    self.report.problems.append(f"{method} of {day}: a second call returned another result")
 
     def _attempt(self, question: Callable[[], object]) -> None:
         with self._record_problems():
@@ -266,7 +266,7 @@ class _Pipeline:
             again = self._once(tenant, store)
             if again.dates_calculated:
                 self.report.problems.append(
-                    f"a second run calculated {again.dates_calculated} days again although nothing had changed"
+                    f"a second run calculated {again.dates_calculated} days again although nothing has changed"
                 )
             self._verify(store)
         finally:

@@ -47,7 +47,7 @@ def test_a_run_is_accepted(store: TenantStore) -> None:
         assert client.post(URL, json=body).status_code == 202
         assert client.post(URL, json=body | {"accept_less": True}).status_code == 202
         refused = client.post(URL, json={"accept_less": True})
-        assert (refused.status_code, "only goes with recalculate" in refused.text) == (400, True)
+        assert (refused.status_code, "requires recalculate" in refused.text) == (400, True)
         assert client.get(response.headers["location"]).status_code == 200
     assert runner.requests == [
         ("acme", RunRequest()),
@@ -118,8 +118,8 @@ def test_what_is_stopped_says_so_everywhere(own_store: TenantStore, own_client: 
         return [readiness, status, 'chargeback_suspended{tenant="acme"} 1' in own_client.get("/metrics").text]
 
     with own_store.control.write() as connection:
-        suspend(connection, "gathering failed 5 times in a row; find the cause, then restart the worker")
-    reason = "gathering failed 5 times in a row; find the cause, then restart the worker"
+        suspend(connection, "gathering failed 5 times in a row; fix the cause, then restart the worker")
+    reason = "gathering failed 5 times in a row; fix the cause, then restart the worker"
     assert told() == [reason, reason, True]
     with own_store.control.write() as connection:
         clear_suspension(connection)

@@ -139,7 +139,7 @@ def test_a_tenant_that_hangs_is_told_and_holds_nobody_up(
         assert ready.json()["status"] == "error"
         for healthy, error in (ready.json()["tenants"], listed.json()):
             assert (healthy["tenant_name"], healthy["storage_error"]) == ("acme", None)
-            assert error["storage_error"] == "the storage has not answered within 0.5 s"
+            assert error["storage_error"] == "the storage has not responded within 0.5 s"
         assert 'chargeback_storage_usable{tenant="acme"} 1' in metrics.text
         assert 'chargeback_storage_usable{tenant="hanging"} 0' in metrics.text
         eventually(lambda: client.get("/api/v1/readiness").json()["status"] == "ready")

@@ -113,7 +113,7 @@ def test_a_region_that_does_not_exist_is_found(server: DemoServer, context: Tena
     ("path", "subject", "said"),
     [
         ("/flink/aws.us-east-1", "Flink region us-east-1", "no statements in env-"),
-        ("/iam/v2/users", "users", "may this key see them?"),
+        ("/iam/v2/users", "users", "does this key have permission to see them?"),
         ("/billing/v1/costs", "costs", "nothing was billed"),
         ("/org/v2/organizations", "organization", "not visible to this key"),
     ],

@@ -44,7 +44,7 @@ def test_names_of_series(text: str) -> None:
 )
 def test_what_is_no_name_of_a_series(text: str) -> None:
     """An expression is not a name."""
-    with pytest.raises(ValidationError, match="write the name of a metric"):
+    with pytest.raises(ValidationError, match="should be the name of a metric"):
         TypeAdapter(SeriesName).validate_python(text)
 
 
@@ -61,9 +61,12 @@ def test_matchers_have_no_braces() -> None:
     ("keys", "message"),
     [
         ({"source": "static"}, "static_identities required when the identity source is static"),
-        ({"static_identities": [{"identity_id": "a"}]}, "only count when the identity source is static or both"),
-        ({"source": "both", "static_identities": [{"identity_id": "a"}] * 2}, "stands twice"),
-        ({"source": "both", "static_identities": [{"identity_id": "UNALLOCATED"}]}, "belongs to nobody"),
+        ({"static_identities": [{"identity_id": "a"}]}, "require the identity source static or both"),
+        ({"source": "both", "static_identities": [{"identity_id": "a"}] * 2}, "is listed twice"),
+        (
+            {"source": "both", "static_identities": [{"identity_id": "UNALLOCATED"}]},
+            "reserved for cost without an identity",
+        ),
         ({"source": "static", "static_identities": [{"identity_id": "a", "identity_type": "ghost"}]}, "principal"),
         ({"discovery_window_hours": 0}, "greater than or equal to 1"),
         ({"label": "not a label"}, "name of a label"),

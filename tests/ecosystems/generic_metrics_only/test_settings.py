@@ -38,9 +38,9 @@ def test_metrics_are_required_where_something_is_measured() -> None:
     ("cost_type", "message"),
     [
         (NETWORK | {"allocation_query": None}, "allocation_query required when allocation_strategy is usage_ratio"),
-        (STORAGE | {"allocation_query": "x"}, "only count when allocation_strategy is usage_ratio"),
-        (STORAGE | {"allocation_label": "x"}, "only count when allocation_strategy is usage_ratio"),
-        (STORAGE | {"rate": 0.5}, "in quotes"),
+        (STORAGE | {"allocation_query": "x"}, "require allocation_strategy usage_ratio"),
+        (STORAGE | {"allocation_label": "x"}, "require allocation_strategy usage_ratio"),
+        (STORAGE | {"rate": 0.5}, "quote the number"),
         (STORAGE | {"name": "PG STORAGE"}, "pattern"),
         (STORAGE | {"cost_quantity": {"type": "storage_gib"}}, "query"),
         (STORAGE | {"cost_quantity": {"type": "fixed", "count": 0}}, "greater than or equal to 1"),

@@ -66,7 +66,7 @@ def test_a_cluster_that_does_not_answer(context: TenantContext, prometheus: Real
     source = {"source": "admin_api", "bootstrap_servers": f"127.0.0.1:{closed_port()}"}
     found = listed(context, prometheus, resource_source=source)
     assert found.failures.keys() == {"kafka_broker", "kafka_topic"}
-    assert "no answer within" in found.failures["kafka_topic"]
+    assert "no response within" in found.failures["kafka_topic"]
     assert found.complete == {"kafka_cluster"}
     assert found.partial == {"principal"}
     assert found.required == {"kafka_cluster"}

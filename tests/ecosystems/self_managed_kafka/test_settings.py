@@ -38,7 +38,7 @@ def test_a_region_replaces_single_rates() -> None:
 def test_rates_are_required_and_exact() -> None:
     """Nobody is billed by a rate that nobody set, and none passes through a float."""
     assert "compute_hourly_rate" in refused(CostModel, {})
-    assert "write the number in quotes" in refused(CostModel, {**RATES, "compute_hourly_rate": 0.5})
+    assert "quote the number" in refused(CostModel, {**RATES, "compute_hourly_rate": 0.5})
 
 
 @pytest.mark.parametrize("missing", ["metrics", "cluster_id", "broker_count", "cost_model"])

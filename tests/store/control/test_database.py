@@ -110,7 +110,7 @@ def test_a_database_belongs_to_the_first_who_uses_it(connection_string: str) -> 
             for attempt in (database.upgrade, database.read().__enter__, database.write().__enter__):
                 with pytest.raises(ForeignStorage) as raised:
                     attempt()
-                for part in ("org-1 (confluent_cloud)", str(other), "a storage of its own"):
+                for part in ("org-1 (confluent_cloud)", str(other), "another storage"):
                     assert part in str(raised.value)
     with ControlDatabase(connection_string, owner=ours) as database, database.read() as connection:
         assert connection.execute(text("SELECT tenant_id FROM tenant")).scalar() == "org-1"

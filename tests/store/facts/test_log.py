@@ -61,7 +61,7 @@ def test_a_torn_entry_is_set_aside(table: Path, tear: Callable[[Path], None]) ->
     entry = table / FOLDER / f"{COMMITS:020d}.json"
     tear(entry)
     (said,) = repair_log(table)
-    assert said == f"{FOLDER}/{entry.name} was cut off in the middle of being written"
+    assert said == f"{FOLDER}/{entry.name} is truncated"
     assert days(table) == all_days[:-1]
     FactTables(table.parent).replace_day(MEMBERS_TABLE, all_days[-1], rows(all_days[-1], "a"), epoch=1)
     assert days(table) == all_days

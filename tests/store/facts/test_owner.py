@@ -27,7 +27,7 @@ def test_a_folder_belongs_to_the_first_who_claims_it(tmp_path: Path) -> None:
     for attempt in (check_owner, claim):
         with pytest.raises(ForeignStorage) as raised:
             attempt(facts, THEIRS)
-        for part in (str(tmp_path), str(OURS), str(THEIRS), "a storage of its own"):
+        for part in (str(tmp_path), str(OURS), str(THEIRS), "another storage"):
             assert part in str(raised.value)
     check_owner(facts, OURS)
 

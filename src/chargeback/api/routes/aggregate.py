@@ -22,7 +22,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 
 BUCKET_HEADERS = {
     TRUNCATED: {
-        "description": f"`true` when there were more than {MAX_BUCKETS:,} buckets and the oldest were left out.",
+        "description": f"`true` if there were more than {MAX_BUCKETS:,} buckets and the oldest were omitted.",
         "schema": {"type": "string", "enum": ["true"]},
     }
 }
@@ -36,10 +36,10 @@ BUCKET_HEADERS = {
 async def aggregate_chargebacks(
     tenant: TenantDep, context: ContextDep, params: Annotated[AggregateQuery, query(AggregateQuery)]
 ) -> Response:
-    """Chargebacks summed by time and columns, ordered by time, then columns.
+    """Return chargebacks summed by time and columns, ordered by time, then columns.
 
-    At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
-    `X-Buckets-Truncated` says so. The totals cover everything.
+    At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
+    `X-Buckets-Truncated` is set. The totals include all buckets.
     """
     return await aggregate_response(context, tenant, params)
 

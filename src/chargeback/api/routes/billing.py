@@ -20,7 +20,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Billing"])
 async def list_billing(
     tenant: TenantDep, context: ContextDep, params: Annotated[BillingQuery, query(BillingQuery)]
 ) -> Response:
-    """Billing lines as the provider billed them, by time and ids."""
+    """List billing lines as billed by the provider, ordered by time and ids."""
     selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(BILLING_LINES, selection, params.paging)

@@ -52,10 +52,10 @@ _OPENMETRICS = {
     dependencies=[no_parameters()],
 )
 async def scrape_chargebacks(request: Request, services: ServicesDep) -> Response:
-    """The newest calculated day of each tenant as OpenMetrics gauges without a time.
+    """Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps.
 
-    A tenant whose storage cannot be read is left out, with `chargeback_tenant_up` 0. The values are exact decimals;
-    Prometheus keeps them as floating-point numbers.
+    If a tenant's storage cannot be read, its gauges are omitted and `chargeback_tenant_up` is 0. The values are exact
+    decimals; Prometheus stores them as floating-point numbers.
     """
     shown = [tenant for tenant in services.tenants.values() if tenant.exposition is not None]
     if not shown:
@@ -83,5 +83,5 @@ async def _families(tenant: TenantView, shown: Exposition | None, executor: Requ
     except StorageError as error:
         log.error("the storage of tenant %s cannot be used: %s", tenant.tenant_name, error)
     except TimeoutError:
-        log.error("the storage of tenant %s has not answered within %g s", tenant.tenant_name, _TENANT_SECONDS)
+        log.error("the storage of tenant %s has not responded within %g s", tenant.tenant_name, _TENANT_SECONDS)
     return None

@@ -23,7 +23,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 async def list_chargebacks(
     tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
-    """Chargeback rows with their tags, by time and ids."""
+    """List chargeback rows with their tags, ordered by time and ids."""
     selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, params.paging)
@@ -35,7 +35,7 @@ async def list_chargebacks(
 async def list_dates(
     tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """The UTC days that have chargeback rows: all that are stored, whatever range is given."""
+    """List all UTC days with chargeback rows; date parameters are ignored."""
     return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
 
 
@@ -43,7 +43,7 @@ async def list_dates(
 async def list_issues(
     tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
 ) -> Response:
-    """What could not be allocated as its policy intends, and why, summed over the range, by ids."""
+    """List costs that could not be allocated as intended by their policy, with the reason, summed over the range."""
     selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, params.paging))
     return page_response(items, total, page=params.page, page_size=params.page_size)
@@ -52,7 +52,7 @@ async def list_issues(
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(query=TenantsQuery, problems={404: "There is no such tenant, or no such dimension."}),
+    **documented(query=TenantsQuery, problems={404: "The tenant or the dimension does not exist."}),
 )
 async def one_dimension(
     tenant: TenantDep,
@@ -60,7 +60,7 @@ async def one_dimension(
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
     _params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
-    """What the rows of one dimension are about."""
+    """Return one dimension: the common fields of its chargeback rows."""
     found = await context.query_facts(tenant, lambda reader: dimension(reader, int(dimension_id)))
     if found is None:
         raise NotFound(f"Tenant {tenant.tenant_name} has no chargeback dimension {dimension_id[:80]!r}.")

@@ -36,9 +36,9 @@ _CSV = {
 async def export_chargebacks(
     tenant: TenantDep, context: ContextDep, params: Annotated[ExportRequest, body(ExportRequest, optional=True)]
 ) -> Response:
-    """Chargeback rows as CSV, streamed.
+    """Stream chargeback rows as CSV.
 
-    Read `amount` as decimal, never as a binary floating-point number: it is exact to twelve places (pandas:
+    Parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
 
     Tags are written `key=value`, sorted by key and joined by `;`, with backslashes before `\\`, `;` and `=` in values.

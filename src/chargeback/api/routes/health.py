@@ -14,5 +14,5 @@ router = APIRouter(tags=["Health"])
 
 @router.get("/health", response_model=Health, **documented(only=(400,)), dependencies=[no_parameters()])
 async def health(services: ServicesDep) -> Response:
-    """Whether the process answers, and which version it is."""
+    """Return the status and version of the process."""
     return json_response({"status": "ok", "version": services.version})

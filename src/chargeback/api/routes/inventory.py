@@ -37,7 +37,7 @@ _IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
 async def list_resources(
     tenant: TenantDep, context: ContextDep, params: Annotated[ResourceQuery, query(ResourceQuery)]
 ) -> Response:
-    """Resources, those deleted meanwhile included unless a time or a status says otherwise."""
+    """List resources. Deleted ones are included unless you filter by time or status."""
     inventory_filter = _inventory_filter(params, params.resource_type, params.status)
     return await _list(tenant, context, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
 
@@ -46,7 +46,7 @@ async def list_resources(
 async def list_identities(
     tenant: TenantDep, context: ContextDep, params: Annotated[IdentityQuery, query(IdentityQuery)]
 ) -> Response:
-    """Identities, those deleted meanwhile included unless a time says otherwise."""
+    """List identities. Deleted ones are included unless you filter by time."""
     inventory_filter = _inventory_filter(params, params.identity_type, None)
     return await _list(tenant, context, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
 
@@ -55,7 +55,7 @@ async def list_identities(
 async def summarise(
     tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """How many resources and identities there are, by type."""
+    """Count resources and identities by type."""
 
     def _read(connection: Connection) -> dict[str, Any]:
         return {

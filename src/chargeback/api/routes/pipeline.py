@@ -22,7 +22,7 @@ _NO_RUNNER = (
     "No WorkflowRunner available - run in both mode: this process was started with --mode api and starts no runs. "
     "Use `chargeback run --tenant {tenant}` on a host with the configuration, or start the service with --mode both."
 )
-_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to ask how the run is doing."}}
+_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of the run's status."}}
 
 
 @router.post(
@@ -32,12 +32,12 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to
     **documented(
         body=RunBody,
         optional_body=True,
-        answer="The run has begun.",
+        answer="The run has started.",
         problems={
-            400: "Something in the body is wrong, or the service does not run in mode `both`.",
+            400: "The body is invalid, or the service does not run in mode `both`.",
             409: "A run is already in progress, or the tenant is suspended.",
-            503: "As many runs are under way as `features.max_parallel_tenants` allows (`Retry-After` says when to try "
-            "again), or the storage of the tenant cannot be used.",
+            503: "`features.max_parallel_tenants` runs are in progress (`Retry-After` says when to try "
+            "again), or the storage of the tenant is unavailable.",
         },
         extra={202: {"headers": _LOCATION}},
     ),
@@ -45,7 +45,8 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where to
 async def run_pipeline(
     request: Request, tenant: TenantDep, context: ContextDep, params: Annotated[RunBody, body(RunBody, optional=True)]
 ) -> Response:
-    """Start a run for a tenant now. With `recalculate`, days of the range are calculated again from fresh usage."""
+    """Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are
+    recalculated."""
     name, pipeline = tenant.tenant_name, tenant.pipeline
     if pipeline is None or request.app.state.services.mode != "both":
         raise NoRunner(_NO_RUNNER.format(tenant=name))
@@ -65,7 +66,7 @@ async def run_pipeline(
 async def pipeline_status(
     tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """Whether a run is in progress, and how the last one that ended went."""
+    """Return whether a run is in progress, and the result of the last finished run."""
     state = await context.read_control(tenant, pipeline_state)
     last = state.last_ended
     ended = None if last is None else render_instant(last["ended_at"])

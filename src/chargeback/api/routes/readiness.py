@@ -83,7 +83,7 @@ router = APIRouter(tags=["Health"])
 async def readiness(
     request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """What can be asked now: always 200, it describes. Remembered for two seconds."""
+    """Return the readiness of the service and of each tenant. The status code is always 200. Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness
     async with cache.lock:
         if not cache.is_fresh():

@@ -35,8 +35,8 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
 
 _ENTITY = "/entities/{entity_type}/{entity_id:path}/tags"
 _ONE = _ENTITY + "/{tag_key}"
-_NO_TAG = {404: "There is no such tenant, or the entity has no such tag."}
-_NO_ENTITY = {404: "There is no such tenant or entity."}
+_NO_TAG = {404: "The tenant does not exist, or the entity does not have this tag."}
+_NO_ENTITY = {404: "The tenant or the entity does not exist."}
 
 EntityType = Annotated[str, Path(description="`resource` or `identity`.", pattern="^(resource|identity)$")]
 EntityId = Annotated[
@@ -58,7 +58,7 @@ async def list_entity_tags(
     entity_id: EntityId,
     _params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
-    """The tags of one resource or identity, by key."""
+    """List the tags of one resource or identity by key."""
 
     def _read(connection: Connection) -> list[dict[str, Any]]:
         _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")])
@@ -71,7 +71,9 @@ async def list_entity_tags(
     _ENTITY,
     status_code=201,
     response_model=TagItem,
-    **documented(body=NewTag, answer="The new tag.", problems={409: "The entity already has that key.", **_NO_ENTITY}),
+    **documented(
+        body=NewTag, answer="The new tag.", problems={409: "The entity already has a tag with this key.", **_NO_ENTITY}
+    ),
 )
 async def create_tag(
     tenant: TenantDep,
@@ -80,9 +82,9 @@ async def create_tag(
     entity_id: EntityId,
     new: Annotated[NewTag, body(NewTag)],
 ) -> Response:
-    """Tag a resource or an identity of the inventory: whatever was listed, billed or charged is there.
+    """Tag a resource or an identity of the inventory, which contains everything that was listed, billed or charged.
 
-    `entity_id` has at most 512 characters, which is room for a topic, `<cluster>:topic:<name>`.
+    `entity_id` has at most 512 characters, enough for a topic, `<cluster>:topic:<name>`.
     """
     tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
 
@@ -118,7 +120,7 @@ async def change_tag(
     _ONE,
     status_code=204,
     response_class=Response,
-    **documented(answer="There is no such tag any more.", only=(*ALWAYS, 403), problems=_NO_TAG),
+    **documented(answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG),
     dependencies=[no_parameters()],
 )
 async def remove_tag(
@@ -133,7 +135,7 @@ async def remove_tag(
 
 @router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery))
 async def list_tags(tenant: TenantDep, context: ContextDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
-    """All tags, by entity and key."""
+    """List all tags by entity and key."""
     page = params.paging
 
     def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
@@ -150,7 +152,7 @@ async def list_tags(tenant: TenantDep, context: ContextDep, params: Annotated[Ta
 async def list_keys(
     tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """Every tag key in use."""
+    """List the tag keys in use."""
     return json_response({"keys": await context.read_control(tenant, tag_store.keys)})
 
 
@@ -158,7 +160,7 @@ async def list_keys(
 async def list_values(
     tenant: TenantDep, context: ContextDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
-    """Every value in use of one key; none for a key that is not in use."""
+    """List the values in use of a key; the list is empty if the key is not in use."""
     return json_response(
         {
             "values": await context.read_control(
@@ -170,7 +172,7 @@ async def list_values(
 
 @router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
 async def write_many(tenant: TenantDep, context: ContextDep, params: Annotated[BulkTags, body(BulkTags)]) -> Response:
-    """Write many tags, as if one after the other; all of them or none."""
+    """Write many tags in one transaction, in the given order."""
     writes = [item.write() for item in params.items]
     return await _write(tenant, context, writes, created_by=params.created_by, override=params.override_existing)
 
@@ -179,7 +181,7 @@ async def write_many(tenant: TenantDep, context: ContextDep, params: Annotated[B
 async def write_by_filter(
     tenant: TenantDep, context: ContextDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
 ) -> Response:
-    """Tag every resource and identity in the chargebacks that match, `UNALLOCATED` included."""
+    """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`."""
     selection = params.selection(tenant.lookback_days)
     entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
     writes = [tag_store.TagWrite(*entity, params.tag_key, params.display_name) for entity in entities]

@@ -25,7 +25,7 @@ router = APIRouter(tags=["Tenants"])
 async def list_tenants(
     request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """All tenants, by name. One whose storage cannot be used says why."""
+    """List all tenants by name. If a tenant's storage is unavailable, `storage_error` has the reason."""
     tenants = [services.tenants[name] for name in sorted(services.tenants)]
     executor: RequestExecutor = request.app.state.executor
     found = await executor.watch(tenants, _count)
@@ -62,7 +62,7 @@ def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, 
 async def tenant_status(
     tenant: TenantDep, context: ContextDep, params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """How far each UTC day of a range is."""
+    """Return the state of each UTC day of a range."""
     first, last = params.days(tenant.lookback_days)
 
     def _read(connection: Connection) -> list[DayState]:

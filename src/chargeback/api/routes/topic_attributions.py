@@ -25,7 +25,7 @@ from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
-_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
+_PROBLEMS = {400: "The request is invalid, or topic attribution is not enabled for this tenant."}
 _CSV = {
     "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
     "content": {"text/csv": {"schema": {"type": "string"}, "example": "ecosystem,tenant_id,timestamp\r\n"}},
@@ -36,7 +36,7 @@ _CSV = {
 
 
 class TopicsUnavailable(ApiError):
-    """The tenant's topics are not attributed: that is disabled, or cannot work as configured."""
+    """Topic attribution is disabled for the tenant, or its settings are invalid."""
 
     status = 400
     kind = "topic-attribution-unavailable"
@@ -48,7 +48,7 @@ async def _with_topics(tenant: TenantDep) -> TenantView:
             return tenant
         case "config_error":
             raise TopicsUnavailable(
-                f"The topic attribution of tenant {tenant.tenant_name} is not usable as configured: "
+                f"The topic attribution settings of tenant {tenant.tenant_name} are invalid: "
                 f"{tenant.topic_attribution_error}"
             )
         case _:
@@ -65,7 +65,7 @@ TopicTenantDep = Annotated[TenantView, Depends(_with_topics)]
 async def list_topic_attributions(
     tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicQuery, query(TopicQuery)]
 ) -> Response:
-    """Topic rows, by time and ids. The rows of a billing line sum to its cost."""
+    """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost."""
     selection = params.selection(tenant.lookback_days)
     items, total = await context.query_facts(
         tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
@@ -81,10 +81,11 @@ async def list_topic_attributions(
 async def aggregate_topic_attributions(
     tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
 ) -> Response:
-    """Topic rows summed by time and columns, ordered by time, then columns; tags are those of the topic.
+    """Return topic attribution rows summed by time and columns, ordered by time, then columns. Tags are those of the
+    topic.
 
-    At most 10,000 buckets are returned: beyond, the oldest units of time are left out whole, and the header
-    `X-Buckets-Truncated` says so. The totals cover everything.
+    At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
+    `X-Buckets-Truncated` is set. The totals include all buckets.
     """
     return await aggregate_response(context, tenant, params)
 
@@ -93,7 +94,7 @@ async def aggregate_topic_attributions(
 async def list_topic_dates(
     tenant: TopicTenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """The UTC days that have topic rows: all that are stored, whatever range is given."""
+    """List all UTC days with topic attribution rows; date parameters are ignored."""
     return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
 
 
@@ -107,9 +108,9 @@ async def export_topic_attributions(
     context: ContextDep,
     params: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
 ) -> Response:
-    """Topic rows as CSV, streamed.
+    """Stream topic attribution rows as CSV.
 
-    Read `amount` as decimal, never as a binary floating-point number: it is exact to twelve places (pandas:
+    Parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
 
     Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that

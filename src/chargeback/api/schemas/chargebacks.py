@@ -20,7 +20,7 @@ class ChargebackFilters(DatasetQuery):
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
-    identity_id: Text | None = Field(default=None, description="Only what this identity was charged.")
+    identity_id: Text | None = Field(default=None, description="Only costs charged to this identity.")
     product_type: Text | None = Field(default=None, description="Only this product type.")
     resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
     cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
@@ -30,7 +30,7 @@ class ChargebackQuery(ChargebackFilters):
     """Parameters of the list of chargebacks, and of the allocation issues."""
 
     tag_key: TagKey | None = Field(default=None, description="Only rows with this tag.")
-    tag_value: Text | None = Field(default=None, description="Only rows where that tag has this value.")
+    tag_value: Text | None = Field(default=None, description="Only rows with this tag value; requires `tag_key`.")
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
@@ -54,13 +54,15 @@ class AggregateQuery(ChargebackFilters, AggregateParameters):
 class Dimension(ResponseModel):
     """What a chargeback row is about, without its time and its amount."""
 
-    dimension_id: int = Field(description="The same for ever, also after a recalculation; below 2^53.", examples=[1])
+    dimension_id: int = Field(description="Never changes, even after a recalculation; below 2^53.", examples=[1])
     ecosystem: str = Field(examples=["confluent_cloud"])
     tenant_id: str = Field(examples=["acme"])
     resource_id: str = Field(examples=["lkc-abc123"])
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
-    identity_id: str = Field(description="Who pays; `UNALLOCATED` when nobody can be found.", examples=["sa-123abc"])
+    identity_id: str = Field(
+        description="The identity that pays; `UNALLOCATED` if none was found.", examples=["sa-123abc"]
+    )
     cost_type: CostType
     allocation_method: str = Field(examples=["usage_ratio"])
     allocation_detail: str = Field(examples=["USAGE_RATIO_ALLOCATION"])
@@ -72,7 +74,8 @@ class ChargebackRow(Dimension):
     timestamp: Instant
     amount: Decimal
     tags: dict[str, str] = Field(
-        description="Resolved now: the identity's tags win over the resource's.", examples=[{"team": "payments"}]
+        description="Resolved at query time: the identity's tags take precedence over the resource's.",
+        examples=[{"team": "payments"}],
     )
     metadata: Metadata
 

@@ -15,7 +15,7 @@ Instant = Annotated[datetime, Field(examples=["2026-01-31T00:00:00Z"])]
 
 Metadata = Annotated[
     dict[str, str | int | bool | None],
-    Field(description="What else is known; keys depend on the ecosystem.", examples=[{"environment_id": "env-abc12"}]),
+    Field(description="Further information; keys depend on the ecosystem.", examples=[{"environment_id": "env-abc12"}]),
 ]
 
 
@@ -29,10 +29,10 @@ class PageOf(ResponseModel, Generic[T]):
     """One page of a list."""
 
     items: list[T]
-    total: int = Field(description="How many entries the whole list has.", examples=[1])
-    page: int = Field(description="This page, from 1.", examples=[1])
+    total: int = Field(description="Number of entries in the whole list.", examples=[1])
+    page: int = Field(description="Number of this page, from 1.", examples=[1])
     page_size: int = Field(description="Entries per page.", examples=[100])
-    pages: int = Field(description="How many pages there are; 0 for an empty list.", examples=[1])
+    pages: int = Field(description="Number of pages; 0 for an empty list.", examples=[1])
 
 
 class DatesAnswer(ResponseModel):

@@ -48,7 +48,7 @@ class AggregateParameters(DatasetQuery):
 
     group_by: list[str] = Field(default=[])
     time_bucket: Literal["hour", "day", "week", "month"] = Field(
-        default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
+        default="day", description="Unit of time, in the calendar of `timezone`; weeks start on Monday."
     )
 
     @field_validator("group_by", check_fields=False)

@@ -31,14 +31,14 @@ class ExportRequest(DateRangeParameters):
     columns: list[Column] = Field(
         default=list(CHARGEBACKS.default_export),
         min_length=1,
-        description="Columns of the file, in this order, none twice. There are "
+        description="Columns of the file, in this order, without duplicates. Available: "
         + ", ".join(f"`{column}`" for column in CHARGEBACKS.export_columns)
         + ".",
         json_schema_extra={"uniqueItems": True},
     )
     filters: ExportFilters = Field(
         default=ExportFilters(),
-        description="Only these rows: `identity_id`, `product_type`, `resource_id`, `cost_type`, each optional.",
+        description="Filters: `identity_id`, `product_type`, `resource_id`, `cost_type`, each optional.",
         json_schema_extra={"default": {}},
     )
 
@@ -46,7 +46,7 @@ class ExportRequest(DateRangeParameters):
     @classmethod
     def _distinct(cls, value: list[str]) -> list[str]:
         if len(set(value)) < len(value):
-            raise ValueError("should name no column twice")
+            raise ValueError("should not name a column twice")
         return value
 
     def selection(self, lookback_days: int) -> Selection:

@@ -15,20 +15,24 @@ Status = Literal["active", "deleted"]
 class InventoryQuery(CommonParameters):
     """Parameters that both lists of the inventory have."""
 
-    active_at: When | None = Field(default=None, description="Only what existed at that instant.")
-    period_start: When | None = Field(default=None, description="With `period_end`: only what existed in between.")
+    active_at: When | None = Field(default=None, description="Only entities that existed at this time.")
+    period_start: When | None = Field(
+        default=None, description="With `period_end`: only entities that existed in this period."
+    )
     period_end: When | None = Field(default=None, description="End of the period, exclusive.")
     search: SearchText | None = Field(
-        default=None, description="Part of the id or the display name, in whatever case. Ignored beside a time."
+        default=None, description="Part of the id or the display name, case-insensitive. Ignored if a time is given."
     )
     sort_by: SearchText | None = Field(
         default=None,
-        description="The id, `display_name`, the type or, of resources, `status`; anything else means the id. "
-        "Ignored beside a time.",
+        description="The id, `display_name`, the type or, for resources, `status`; any other value means the id. "
+        "Ignored if a time is given.",
     )
-    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction. Ignored beside a time.")
-    tag_key: TagKey | None = Field(default=None, description="Only what has this tag. Ignored beside a time.")
-    tag_value: Text | None = Field(default=None, description="Only where that tag has this value.")
+    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Sort direction. Ignored if a time is given.")
+    tag_key: TagKey | None = Field(default=None, description="Only entities with this tag. Ignored if a time is given.")
+    tag_value: Text | None = Field(
+        default=None, description="Only entities on which this tag has this value; requires `tag_key`."
+    )
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
@@ -58,7 +62,7 @@ class ResourceQuery(InventoryQuery):
     """Parameters of the list of resources."""
 
     resource_type: Text | None = Field(default=None, description="Only this type.")
-    status: Status | None = Field(default=None, description="Only what is there still, or only what is deleted.")
+    status: Status | None = Field(default=None, description="Only existing resources, or only deleted ones.")
 
 
 class IdentityQuery(InventoryQuery):
@@ -84,8 +88,8 @@ class ResourceItem(Entity):
 
     resource_id: str = Field(examples=["lkc-abc123"])
     resource_type: str = Field(examples=["kafka_cluster"])
-    parent_id: str | None = Field(description="What contains it.", examples=["env-abc12"])
-    owner_id: str | None = Field(description="Who pays for it where a policy says so.")
+    parent_id: str | None = Field(description="The resource that contains it.", examples=["env-abc12"])
+    owner_id: str | None = Field(description="The identity that pays if a policy uses `owner`.")
     status: Status
 
 
@@ -105,7 +109,7 @@ class Counts(ResponseModel):
 
 
 class InventorySummary(ResponseModel):
-    """How many resources and identities there are, by type."""
+    """Count resources and identities by type."""
 
     resource_counts: dict[str, Counts]
     identity_counts: dict[str, Counts]

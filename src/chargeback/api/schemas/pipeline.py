@@ -15,13 +15,11 @@ class RunBody(StrictModel):
 
     start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
     end_date: Day | None = Field(default=None, description="Last UTC day to calculate, inclusive.")
-    recalculate: bool = Field(
-        default=False, strict=True, description="Calculate those days again, with usage fetched anew."
-    )
+    recalculate: bool = Field(default=False, strict=True, description="Fetch usage again and recalculate these days.")
     accept_less: bool = Field(
         default=False,
         strict=True,
-        description="With `recalculate`: take bills and usage also where they are measured with less than is stored.",
+        description="With `recalculate`: also accept bills and usage that are smaller than the stored ones.",
     )
 
     @classmethod
@@ -31,7 +29,7 @@ class RunBody(StrictModel):
         if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
             return [InvalidParameter("start_date", f"should not be after the end, {end}")]
         if raw.get("accept_less") is True and raw.get("recalculate") is not True:
-            return [InvalidParameter("accept_less", "only goes with recalculate")]
+            return [InvalidParameter("accept_less", "requires recalculate")]
         return []
 
 
@@ -59,7 +57,7 @@ class PipelineStatus(ResponseModel):
     tenant_name: str = Field(examples=["acme"])
     is_running: bool
     permanent_failure: str | None = Field(
-        description="Why the tenant is not run any more, and what ends that; null while it is run."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended."
     )
-    last_run: Instant | None = Field(description="The end of the last run that ended.")
+    last_run: Instant | None = Field(description="The end of the last finished run.")
     last_result: RunResult | None

@@ -20,8 +20,8 @@ class TenantReadiness(TopicSettings):
     """Whether one tenant can be asked, and what its pipeline does."""
 
     tenant_name: str = Field(examples=["acme"])
-    tables_ready: bool = Field(description="Whether its control database has this version's schema.")
-    has_data: bool = Field(description="Whether it has any chargeback row.")
+    tables_ready: bool = Field(description="Whether its control database has the current schema.")
+    has_data: bool = Field(description="Whether it has any chargeback rows.")
     pipeline_running: bool
     pipeline_stage: Literal["gathering", "calculating", "topic_overlay", "emitting", "retention"] | None
     pipeline_current_date: date | None
@@ -30,10 +30,10 @@ class TenantReadiness(TopicSettings):
     )
     last_run_at: Instant | None
     permanent_failure: str | None = Field(
-        description="Why the tenant is not run any more, and what ends that; null while it is run."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended."
     )
     storage_error: str | None = Field(
-        description="Why its storage cannot be used now, or null. It is tried again by itself."
+        description="Why its storage is unavailable, or null. It is retried automatically."
     )
 
 

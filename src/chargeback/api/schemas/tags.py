@@ -13,24 +13,24 @@ from chargeback.store.queries.selection import Selection
 
 EntityType = Literal["resource", "identity"]
 
-KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity."
+KEY = "A letter or digit, then at most 62 letters, digits or `_.:-`; unique per entity."
 VALUE = "Any text of 1 to 255 characters."
 
 #: Who did it; only a note, for the service does not know its users.
-Author = Annotated[Text, Field(description="Who made the tag.", examples=["alice"])]
+Author = Annotated[Text, Field(description="Who created the tag.", examples=["alice"])]
 
 
 class TagsQuery(CommonParameters):
     """Parameters of the list of tags."""
 
-    entity_type: EntityType | None = Field(default=None, description="Only tags of resources, or of identities.")
+    entity_type: EntityType | None = Field(default=None, description="Only tags of resources, or only of identities.")
     tag_key: TagKey | None = Field(default=None, description="Only tags with this key.")
 
 
 class TagValuesQuery(CommonParameters):
     """Parameters of the list of a key's values."""
 
-    q: SearchText | None = Field(default=None, description="Part of the value, in whatever case.")
+    q: SearchText | None = Field(default=None, description="Part of the value, case-insensitive.")
 
 
 class NewTag(StrictModel):
@@ -68,7 +68,9 @@ class BulkTags(StrictModel):
     )
     created_by: Author = "api"
     override_existing: bool = Field(
-        default=False, strict=True, description="Update keys that an entity has already; otherwise skip them."
+        default=False,
+        strict=True,
+        description="Update tags whose key the entity already has; otherwise they are skipped.",
     )
 
 
@@ -80,7 +82,9 @@ class BulkByFilter(DateRangeParameters):
     display_name: Text = Field(description="The tag's value.", examples=["payments"])
     created_by: Author = "api"
     override_existing: bool = Field(
-        default=False, strict=True, description="Update keys that an entity has already; otherwise skip them."
+        default=False,
+        strict=True,
+        description="Update tags whose key the entity already has; otherwise they are skipped.",
     )
 
     def selection(self, lookback_days: int) -> Selection:

@@ -19,7 +19,7 @@ class TopicSettings(ResponseModel):
     """Whether costs are attributed to topics."""
 
     topic_attribution_status: TopicStatus
-    topic_attribution_error: str | None = Field(description="Why, when the status is `config_error`.")
+    topic_attribution_error: str | None = Field(description="The reason if the status is `config_error`.")
 
 
 class TenantSummary(TopicSettings):
@@ -28,10 +28,10 @@ class TenantSummary(TopicSettings):
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
-    dates_pending: int | None = Field(description="Days gathered but not calculated yet.")
+    dates_pending: int | None = Field(description="Days that are gathered, but not calculated yet.")
     dates_calculated: int | None
     last_calculated_date: date | None
-    storage_error: str | None = Field(description="Why its storage cannot be used now, or null.")
+    storage_error: str | None = Field(description="Why its storage is unavailable, or null.")
 
 
 class DayFlags(ResponseModel):
@@ -50,7 +50,7 @@ class IncompleteDay(ResponseModel):
 
     tracking_date: date
     reasons: list[str] = Field(
-        description="What the day had to do without, and why.",
+        description="The missing evidence, and why it is missing.",
         examples=[["metrics: the source did not answer"]],
     )
 
@@ -61,5 +61,7 @@ class TenantStatus(TopicSettings):
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
-    states: list[DayFlags] = Field(description="The days that were ever handled, ascending.")
-    incomplete: list[IncompleteDay] = Field(description="Those of them that had to do without something, ascending.")
+    states: list[DayFlags] = Field(description="The days that have a state, ascending.")
+    incomplete: list[IncompleteDay] = Field(
+        description="The days that were calculated with missing evidence, ascending."
+    )

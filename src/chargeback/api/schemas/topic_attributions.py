@@ -26,7 +26,9 @@ class TopicFilters(DatasetQuery):
 class TopicQuery(TopicFilters):
     """Parameters of the list of topic rows."""
 
-    attribution_method: AttributionMethod | None = Field(default=None, description="Only rows made this way.")
+    attribution_method: AttributionMethod | None = Field(
+        default=None, description="Only rows attributed by this method."
+    )
 
 
 class TopicAggregateQuery(TopicFilters, AggregateParameters):
@@ -47,16 +49,14 @@ class TopicExportRequest(DateRangeParameters):
 class TopicRow(ResponseModel):
     """One topic's share of one billing line."""
 
-    dimension_id: int = Field(description="The same for ever, also after a recalculation; below 2^53.", examples=[1])
+    dimension_id: int = Field(description="Never changes, even after a recalculation; below 2^53.", examples=[1])
     ecosystem: str = Field(examples=["confluent_cloud"])
     tenant_id: str = Field(examples=["acme"])
     timestamp: Instant
-    env_id: str | None = Field(
-        description="The environment of the cluster; null where unknown.", examples=["env-abc12"]
-    )
+    env_id: str | None = Field(description="The environment of the cluster; null if unknown.", examples=["env-abc12"])
     cluster_resource_id: str = Field(examples=["lkc-abc123"])
     topic_name: str = Field(
-        description="`__UNATTRIBUTED__` stands for all topics where none is known, or the metrics could not be had.",
+        description="`__UNATTRIBUTED__` stands for all topics if none is known or the metrics are unavailable.",
         examples=["orders"],
     )
     product_category: str = Field(examples=["KAFKA"])

@@ -64,7 +64,7 @@ class ConfluentCloud:
 
 def _typed_settings(settings: Any) -> ConfluentCloudSettings:
     if not isinstance(settings, ConfluentCloudSettings):
-        raise TypeError(f"these are no settings of Confluent Cloud: {type(settings).__name__}")
+        raise TypeError(f"these are not settings of Confluent Cloud: {type(settings).__name__}")
     return settings
 
 

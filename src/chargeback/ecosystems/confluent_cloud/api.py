@@ -112,7 +112,7 @@ class ControlPlane:
             except SourceRejected as refusal:
                 if refusal.status == WRONG_CREDENTIALS:
                     raise
-                logger.warning("the organization's id cannot be read: %s", refusal)
+                logger.warning("the organization id cannot be read: %s", refusal)
                 self._remember(None)
         return self._organization
 
@@ -188,24 +188,24 @@ def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], R
         # One row twice is nothing unusual on a bill; a whole page twice is no bill.
         content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()
         if token in tokens or (len(page) > 1 and content in contents):
-            raise SourceDataError(f"{address}: the pages of the list repeat themselves", source=client.source)
+            raise SourceDataError(f"{address}: the list repeats pages", source=client.source)
         yield page
         if token is None:
             return
         tokens.add(token)
         contents.add(content)
         params = {**listing.params, "page_token": token}
-    raise SourceDataError(f"{address}: the list has no end after {_MAX_PAGES} pages", source=client.source)
+    raise SourceDataError(f"{address}: the list has more than {_MAX_PAGES} pages", source=client.source)
 
 
 def _page(document: Any, client: HttpClient, address: str) -> tuple[Page, str | None]:
     if not isinstance(document, dict) or not ({"data", "metadata", "kind"} & document.keys()):
-        raise SourceDataError(f"{address}: the answer is no list of objects", source=client.source)
+        raise SourceDataError(f"{address}: the response is not a list of objects", source=client.source)
     data, metadata = document.get("data"), document.get("metadata")
     data = [] if data is None else data
     metadata = {} if metadata is None else metadata
     if not isinstance(data, list) or not all(isinstance(each, dict) for each in data) or not isinstance(metadata, dict):
-        raise SourceDataError(f"{address}: the answer is no list of objects", source=client.source)
+        raise SourceDataError(f"{address}: the response is not a list of objects", source=client.source)
     following = metadata.get("next")
     if following is None or following == "":
         return data, None

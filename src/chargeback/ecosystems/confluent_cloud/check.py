@@ -59,13 +59,13 @@ class Checks:
 
     def _organization(self) -> str | CheckWarning:
         return self._control_plane.organization_id() or CheckWarning(
-            "not visible to this key; costs without a resource go by the tenant id"
+            "not visible to this key; costs without a resource are billed to the tenant id"
         )
 
     def _list(self, subject: str) -> str | CheckWarning:
         found = self._first_page(ListRequest(_LISTS[subject], {}))
         if not found and subject in _NEVER_EMPTY:
-            return CheckWarning("there are none: may this key see them?")
+            return CheckWarning("the list is empty: does this key have permission to see them?")
         return f"{found} on the first page"
 
     def _first_page(self, listing: ListRequest) -> int:

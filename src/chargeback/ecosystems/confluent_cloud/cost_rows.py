@@ -121,7 +121,7 @@ def _day(value: Any) -> date:
     try:
         return datetime.fromisoformat(str(value).strip()).date()
     except ValueError:
-        raise SourceDataError(f"{str(value)[:40]!r} is no date of a cost") from None
+        raise SourceDataError(f"{str(value)[:40]!r} is not the date of a cost") from None
 
 
 def _number(fields: Mapping[str, Any], name: str) -> Decimal | None:
@@ -130,12 +130,12 @@ def _number(fields: Mapping[str, Any], name: str) -> Decimal | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
-        raise SourceDataError(f"{name} of a cost is no number")
+        raise SourceDataError(f"{name} of a cost is not a number")
     try:
         exact = parse_decimal(str(value))
         to_amount(exact)
     except (ValueError, ArithmeticError):
-        raise SourceDataError(f"{name} of a cost is no amount: {str(value)[:60]!r}") from None
+        raise SourceDataError(f"{name} of a cost is not an amount: {str(value)[:60]!r}") from None
     return exact
 
 

@@ -62,11 +62,13 @@ class Costs:
             alone = {day for row in rows if len(row.days) > 1 for day in row.days}
             lines = _lines_by_day([row for row in rows if row.days.start not in alone], window, context)
         except (SourceDataError, SourceTooLarge) as problem:
-            logger.warning("costs of %s to %s: %s; asking day by day", window.start, window.end, problem.message)
+            logger.warning("costs of %s to %s: %s; fetching day by day", window.start, window.end, problem.message)
             alone, lines = set(window), {}
         else:
             if alone:
-                logger.info("costs of %s to %s hold rows of several days; asking day by day", window.start, window.end)
+                logger.info(
+                    "costs of %s to %s contain rows of several days; fetching day by day", window.start, window.end
+                )
         for day in window:
             yield self._day(day, context) if day in alone else GatheredDay(day, lines.get(day, []))
 
@@ -113,7 +115,7 @@ def _lines_by_day(rows: list[CostRow], window: DayRange, context: LineContext) -
             stray += 1
     if stray:
         # They are on the bill of their own days; counted here too they would be there twice.
-        logger.warning("costs of %s to %s: %s rows of other days left out", window.start, window.end, stray)
+        logger.warning("costs of %s to %s: ignored %s rows of other days", window.start, window.end, stray)
     return lines
 
 

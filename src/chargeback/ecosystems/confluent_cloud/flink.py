@@ -98,7 +98,7 @@ class FlinkStatements:
             return key.url
         if region.address and _is_provider_address(region.address, self._control_plane.client.base_url):
             return region.address.rstrip("/")
-        raise SourceDataError(f"region {region.region_id} has no address to trust: set `url`", source="flink")
+        raise SourceDataError(f"region {region.region_id} has no trusted address: set `url`", source="flink")
 
     def keys_of(self, region: Region) -> list[FlinkRegion]:
         """The configured keys for a region."""

@@ -128,7 +128,7 @@ class InventoryListing:
             return []
         if not isinstance(answer, dict) or not all(isinstance(each, dict) for each in answer.values()):
             address = self._control_plane.client.address_of(path)
-            raise SourceDataError(f"{address}: the answer is no map of connectors", source="ccloud_api")
+            raise SourceDataError(f"{address}: the response is not a map of connectors", source="ccloud_api")
         owners = self._key_owners()
         found = (objects.connector(name, each, cluster.resource_id, owners) for name, each in answer.items())
         return [connector for connector in found if connector is not None]

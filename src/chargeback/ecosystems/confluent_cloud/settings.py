@@ -24,19 +24,19 @@ _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 def _metric(value: str) -> str:
     if not _METRIC.fullmatch(value):
-        raise ValueError('write the name of a metric, with matchers if need be: name or name{job="x"}')
+        raise ValueError('should be the name of a metric, optionally with matchers: name or name{job="x"}')
     return value
 
 
 def _label(value: str) -> str:
     if not _LABEL.fullmatch(value):
-        raise ValueError("write the name of a label")
+        raise ValueError("should be the name of a label")
     return value
 
 
 def _printable_secret(value: SecretStr) -> SecretStr:
     if not value.get_secret_value() or not value.get_secret_value().isprintable():
-        raise ValueError("it is empty or holds a line break or a control character")
+        raise ValueError("it is empty or contains a line break or a control character")
     return value
 
 
@@ -96,7 +96,7 @@ class AllocatorParams(Settings):
         if sum(ratios) != 1 or any(not 0 <= ratio <= 1 or ratio != round(ratio, 12) for ratio in ratios):
             raise ValueError(
                 "kafka_cku_usage_ratio and kafka_cku_shared_ratio must sum to 1,"
-                " each from 0 to 1 and of at most 12 decimals"
+                " each from 0 to 1 with at most 12 decimals"
             )
         return self
 

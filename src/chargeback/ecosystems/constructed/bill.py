@@ -85,7 +85,7 @@ def measured(reading: Reading | None, what: str) -> Reading:
     """
     if reading is None:
         raise SourceDataError(
-            f"no sample of {what} on this day, so its cost is not known (is lookback_days too long?)",
+            f"no sample of {what} on this day, so its cost is unknown (is lookback_days too long?)",
             source="metrics",
         )
     return reading
@@ -176,7 +176,7 @@ def _units(value: Fraction) -> int:
     try:
         to_amount(from_units(units))
     except ValueError as error:
-        raise SourceDataError(f"a quantity or cost is beyond reason: {error}") from None
+        raise SourceDataError(f"a quantity or cost is too large: {error}") from None
     return units
 
 

@@ -22,7 +22,7 @@ def series_of(client: PrometheusClient, query: str, now: Clock) -> str | CheckWa
         return f"{found} series now"
     # The line breaks end a comment at the end of the query.
     if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", now())):
-        return CheckWarning(f"no series now, but {found} within the last day: is something not scraped any more?")
+        return CheckWarning(f"no series now, but {found} within the last day: is a target no longer scraped?")
     raise SourceDataError("the query gives no series, neither now nor within the last day", source="metrics")
 
 
@@ -35,7 +35,7 @@ def range_warning(subject: str, query: str, step: timedelta) -> Finding | None:
     return Finding(
         subject,
         ok=True,
-        detail=f"its range [{foreign[0]}] differs from metrics_step_seconds ({seconds}): every step is added up, so"
+        detail=f"its range [{foreign[0]}] differs from metrics_step_seconds ({seconds}): the steps are added up, so"
         " something is counted twice or not at all; write [{step}]",
         warning=True,
     )

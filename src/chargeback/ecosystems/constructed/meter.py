@@ -114,7 +114,7 @@ class Meter:
         """Every value of the query at the steps of the day.
 
         Raises:
-            SourceDataError: the source evaluates at other times than it was asked to.
+            SourceDataError: the source evaluates at other times than requested.
         """
 
         def ask(start: datetime, steps: int) -> list[Point]:
@@ -172,7 +172,7 @@ def billable(text: str) -> Fraction | None:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise SourceDataError(f"{text[:40]!r} is no number", source="metrics") from None
+        raise SourceDataError(f"{text[:40]!r} is not a number", source="metrics") from None
     if value.is_nan():
         return None
     if value.is_infinite() or value < 0 or value.adjusted() > _MAX_DIGITS or value.adjusted() < -_MAX_DIGITS:
@@ -189,8 +189,8 @@ def _halves(start: datetime, count: int, unit: timedelta) -> list[tuple[datetime
 def _is_on_step(at: datetime, first: datetime, step: timedelta) -> bool:
     if (at - first) % step:
         raise SourceDataError(
-            "the metrics source evaluates at other times than asked for: a query front end that aligns ranges with the"
-            " step must be told not to, or left out",
+            "the metrics source evaluates at other times than requested: disable the alignment of ranges with the"
+            " step in the query front end, or bypass it",
             source="metrics",
         )
     return True

@@ -90,5 +90,5 @@ class ConstructedEcosystem(Generic[_Settings]):
 
     def _typed_settings(self, settings: Any) -> _Settings:
         if not isinstance(settings, self.settings_model):
-            raise TypeError(f"these are no settings of {self.name}: {type(settings).__name__}")
+            raise TypeError(f"these are not settings of {self.name}: {type(settings).__name__}")
         return settings

@@ -36,25 +36,25 @@ def _rate(value: Decimal) -> Decimal:
 
 def _series(value: str) -> str:
     if not _SERIES.fullmatch(value):
-        raise ValueError('write the name of a metric, with matchers if need be: name or name{job="x"}')
+        raise ValueError('should be the name of a metric, optionally with matchers: name or name{job="x"}')
     return value
 
 
 def _matchers(value: str) -> str:
     if value and not re.fullmatch(_MATCHERS, value):
-        raise ValueError('write label matchers without braces: job="kafka", env=~"prod.*"')
+        raise ValueError('should be label matchers without braces: job="kafka", env=~"prod.*"')
     return value
 
 
 def _label(value: str) -> str:
     if not _LABEL.fullmatch(value):
-        raise ValueError("write the name of a label")
+        raise ValueError("should be the name of a label")
     return value
 
 
 def _payer(value: str) -> str:
     if value == UNALLOCATED:
-        raise ValueError(f"{UNALLOCATED} is the one who pays for what belongs to nobody")
+        raise ValueError(f"{UNALLOCATED} is reserved for cost without an identity")
     return value
 
 
@@ -104,11 +104,11 @@ class IdentitySource(Settings):
     def _static_identities_fit(self) -> Self:
         ids = [each.identity_id for each in self.static_identities]
         if len(ids) != len(set(ids)):
-            raise ValueError("an identity stands twice in static_identities")
+            raise ValueError("an identity is listed twice in static_identities")
         if self.source == "static" and not ids:
             raise ValueError("static_identities required when the identity source is static")
         if self.source == "prometheus" and ids:
-            raise ValueError("static_identities only count when the identity source is static or both")
+            raise ValueError("static_identities require the identity source static or both")
         return self
 
     @property

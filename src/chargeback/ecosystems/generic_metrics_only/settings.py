@@ -76,7 +76,7 @@ class CostType(Settings):
         if self.allocation_strategy == "usage_ratio" and self.allocation_query is None:
             raise ValueError("allocation_query required when allocation_strategy is usage_ratio")
         if self.allocation_strategy == "even_split" and (self.allocation_query or self.allocation_label):
-            raise ValueError("allocation_query and allocation_label only count when allocation_strategy is usage_ratio")
+            raise ValueError("allocation_query and allocation_label require allocation_strategy usage_ratio")
         return self
 
     @property
@@ -99,7 +99,7 @@ class GenericMetricsSettings(ConstructedSettings):
         if len(measures) != len(set(measures)):
             raise ValueError("two cost types have the same name")
         if PRESENCE in measures:
-            raise ValueError(f"{PRESENCE} is the name of a measure of our own; choose another for the cost type")
+            raise ValueError(f"{PRESENCE} is reserved for a built-in measure; choose another name for the cost type")
         return value
 
     @model_validator(mode="after")

@@ -49,9 +49,9 @@ class Checks:
         found = len(self._client.instant(self._metrics.brokers("1h"), self._now()))
         configured = self._settings.broker_count
         if not found:
-            raise SourceDataError("the metrics know no broker", source="metrics")
+            raise SourceDataError("the metrics contain no broker", source="metrics")
         if found != configured:
-            return CheckWarning(f"the metrics know {found} brokers, but broker_count bills {configured}")
+            return CheckWarning(f"the metrics contain {found} brokers, but broker_count bills {configured}")
         return f"{found} brokers, as broker_count says"
 
     def _principals(self) -> str:

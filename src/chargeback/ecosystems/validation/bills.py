@@ -40,7 +40,7 @@ _TEXTS: Final = (
     "provider_id",
     "original_text",
 )
-_TWICE: Final = "the day was answered twice; each day is to be answered exactly once"
+_TWICE: Final = "the day was returned twice; return each day exactly once"
 _FIELDS: Final = {
     "resource_id": check_own_id,
     "resource_type": check_type,
@@ -74,7 +74,7 @@ def check_days(answers: Iterable[object], days: DayRange, currency: str, asked: 
             stray = stray or str(mistake)
             continue
         if day not in days:
-            stray = stray or f"{day} was not asked for; {days.start} to {days.end} (exclusive) was"
+            stray = stray or f"{day} was not requested; {days.start} to {days.end} (exclusive) was"
         elif day in seen:
             yield GatheredDay(day, error=f"{asked}: {_TWICE}")
         else:
@@ -82,7 +82,7 @@ def check_days(answers: Iterable[object], days: DayRange, currency: str, asked: 
             yield _day(gathered, currency, asked)
     for day in days:
         if day not in seen:
-            yield GatheredDay(day, error=f"{asked}: the day was not answered{f' ({stray})' if stray else ''}")
+            yield GatheredDay(day, error=f"{asked}: the day was not returned{f' ({stray})' if stray else ''}")
     if stray is not None:
         raise InvalidValue(stray)
 
@@ -106,9 +106,9 @@ def _day(gathered: GatheredDay, currency: str, asked: str) -> GatheredDay:
 def check_line(line: BillingLine, day: date, currency: str) -> BillingLine:
     """Return a line of the bill of ``day``, in the tenant's ``currency``."""
     if check_day(line.day, "day") != day:
-        raise InvalidValue(f"day should be {day}, the day that it is answered for, not {line.day}")
+        raise InvalidValue(f"day should be {day}, the day that it is returned for, not {line.day}")
     if check_instant(line.timestamp, "timestamp").astimezone(UTC).date() != day:
-        raise InvalidValue(f"timestamp should lie within {day} UTC, not at {line.timestamp.isoformat()}")
+        raise InvalidValue(f"timestamp should be within {day} UTC, not at {line.timestamp.isoformat()}")
     check_amount(line.total_cost, "total_cost")
     for name in _AMOUNTS:
         value = getattr(line, name)

@@ -103,18 +103,18 @@ def _check_types(inventory: Inventory, sets: dict[str, Iterable[str]]) -> None:
     resource_types = {each.resource_type for each in inventory.resources}
     identity_types = {each.identity_type for each in inventory.identities}
     for name in sorted(resource_types & identity_types):
-        raise InvalidValue(f"{name!r} is both a resource type and an identity type; types share one list of names")
+        raise InvalidValue(f"{name!r} is both a resource type and an identity type; types share one namespace")
     for reserved in (GRANT, SYSTEM_IDENTITY):
         if reserved in resource_types | identity_types:
-            raise InvalidValue(f"{reserved!r} is reserved; call the type something else")
+            raise InvalidValue(f"{reserved!r} is reserved; choose another name for the type")
     for first, second in (("complete", "partial"), ("complete", "failures"), ("partial", "failures")):
         for name in sorted(set(sets[first]) & set(sets[second])):
-            raise InvalidValue(f"{name!r} stands in both {first} and {second}; a listing is one of them")
+            raise InvalidValue(f"{name!r} is in both {first} and {second}; it should be in one of them")
     named = set().union(*sets.values())
     for name in _listed_types(inventory):
         if name not in named:
             raise InvalidValue(
-                f"{name!r} was listed, but stands in none of complete, partial and failures: it would be ignored"
+                f"{name!r} was listed, but is in none of complete, partial and failures: it would be ignored"
             )
 
 

@@ -56,7 +56,7 @@ def check_gatherer(gatherer: Any) -> None:
     missing = [name for name in GATHERER_PARTS if not callable(getattr(gatherer, name, None))]
     if missing:
         raise InvalidValue(
-            f"the with-block should give a gatherer; {quote(gatherer)} has no method {', '.join(missing)}"
+            f"the with-block should return a gatherer; {quote(gatherer)} has no method {', '.join(missing)}"
         )
 
 

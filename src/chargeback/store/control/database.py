@@ -253,7 +253,7 @@ class ControlDatabase:
                 "the control database is not set up yet"
                 if found.stamped is None
                 else f"the control database is at revision {found.stamped}, this version needs {found.newest}: "
-                "`chargeback db upgrade`, or the start of a worker, brings it there"
+                "`chargeback db upgrade`, or the start of a worker, migrates it"
             )
         if self._owner is not None:
             self._owner.check(_recorded_owner(connection), _PLACE)
@@ -278,7 +278,7 @@ class ControlDatabase:
         if not stamped:
             if set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
                 raise SchemaError(
-                    "the migration history is broken: there are tables of ours but no recorded revision; "
+                    "the migration history is broken: it has tables, but no recorded revision; "
                     "restore the database from a backup"
                 )
             return Revisions(None, str(scripts.get_current_head()))

@@ -95,9 +95,9 @@ class LimitedConnection(psycopg.Connection[Any]):
                 if ready != Ready.NONE:
                     heard = time.monotonic()
                 elif self._is_abandoned:
-                    self._give_up(gen, "the work on the database was called off")
+                    self._give_up(gen, "the database operation was cancelled")
                 elif self.silence is not None and time.monotonic() - heard >= self.silence:
-                    self._give_up(gen, f"the database server has not answered for {self.silence:g} s")
+                    self._give_up(gen, f"the database server has not responded for {self.silence:g} s")
                 wanted = gen.send(ready)
         except StopIteration as end:
             value: T = end.value

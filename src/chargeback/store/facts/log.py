@@ -63,7 +63,7 @@ def repair_log(table: Path) -> Iterator[str]:
     if not entries:
         return
     if not _is_whole(entries[-1], is_first=len(entries) == 1):
-        yield _set_aside(entries[-1], "was cut off in the middle of being written")
+        yield _set_aside(entries[-1], "is truncated")
     hint = log / _LAST_CHECKPOINT
     if hint.exists() and not _is_readable(checkpoint := _hinted(log, hint)):
         if checkpoint is not None and checkpoint.exists():

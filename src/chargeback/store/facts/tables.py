@@ -181,7 +181,7 @@ class FactTables:
             self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
             return
         if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
-            raise StorageError(f"the table {name} cannot be used: rows of other days were to become those of {day}")
+            raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
         self._commit_file(name, rows, epoch, day)
 
     def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:

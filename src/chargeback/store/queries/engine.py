@@ -121,9 +121,9 @@ def errors_of_queries() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise QueryTimeout("the query was cancelled") from error
     except duckdb.OutOfRangeException as error:
-        raise SumTooLarge("a sum has more than 26 digits before its decimal point: an amount must be wrong") from error
+        raise SumTooLarge("a sum has more than 26 digits before the decimal point: an amount must be wrong") from error
     except duckdb.OutOfMemoryException as error:
-        raise StorageError("the answer needs more memory than the query engine has; ask for fewer days") from error
+        raise StorageError("the query needs more memory than the query engine has; query fewer days") from error
     except (duckdb.IOException, duckdb.InvalidInputException) as error:  # a file is missing, or is no Parquet
         raise _unreadable(error) from error
     except OSError as error:
