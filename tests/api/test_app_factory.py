@@ -1,4 +1,4 @@
-"""The application of a configuration."""
+"""Create the application of a configuration."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The HTTP API: routes that read parameters, ask the store and answer; nothing here decides what anything costs."""
+"""The HTTP API: routes that read parameters, query the store and return responses. No costs are calculated here."""

@@ -1,4 +1,4 @@
-"""The application: its routes, its edge, its OpenAPI document."""
+"""The application: routes, middleware, OpenAPI document."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ are errors, and all mistakes in a request are reported together. The service has
 authenticating proxy in front of it.
 """
 
-# The static paths of chargebacks come before the one that takes anything.
+# The static paths of chargebacks must precede the path with a parameter.
 _ROUTERS = (
     readiness.router,
     tenants.router,
@@ -65,7 +65,7 @@ _ROUTERS = (
 
 
 def create_app(services: Services) -> FastAPI:
-    """The HTTP application over ``services``. In mode ``worker`` it only answers whether it is alive, and metrics."""
+    """Return the HTTP application over ``services``. In mode ``worker`` it serves only `/health` and metrics."""
 
     request_metrics = RequestMetrics()
 
@@ -125,7 +125,7 @@ def _origins(api: ApiLimits) -> tuple[str, ...]:
 
 
 def _document(app: FastAPI) -> None:
-    """Let the application describe itself as it really is."""
+    """Complete the generated OpenAPI document."""
 
     def _openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

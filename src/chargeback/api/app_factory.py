@@ -1,4 +1,4 @@
-"""The application of a configuration."""
+"""Create the application of a configuration."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NO_NAMES = (
 def create_app_from(
     configuration: Configuration, mode: str, pipeline: Engine | None, clock: Clock = utc_now
 ) -> FastAPI:
-    """The HTTP application that serves the tenants of ``configuration``.
+    """Return the HTTP application that serves the tenants of ``configuration``.
 
-    ``mode`` is ``api``, ``worker`` or ``both``; ``pipeline`` starts the runs that are asked for, where there is one;
-    ``clock`` tells which day is today. No storage is touched before the first request.
+    ``mode`` is ``api``, ``worker`` or ``both``; ``pipeline`` starts triggered runs, or is None; ``clock`` returns the
+    current time. No storage is accessed before the first request.
     """
     api = configuration.api
     tenants = {
@@ -64,11 +64,11 @@ def create_app_from(
 
 
 def _interactive(request_timeout: float) -> ServerLimits:
-    """The limits for work that somebody waits for: a server that hangs is given up with the request."""
+    """Return the limits for interactive work: waiting for a server that hangs ends with the request."""
     return ServerLimits(connect=3, lock=min(10, request_timeout), statement=request_timeout, silence=request_timeout)
 
 
 def _exposition(tenant: Tenant) -> Exposition | None:
-    """What Prometheus may scrape of a tenant: one emitter at most shows something."""
+    """Return what Prometheus can scrape of a tenant; at most one emitter exposes something."""
     shown = (exposition_of(each.context(tenant.name, tenant.settings), each.params) for each in tenant.emitters)
     return next(filter(None, shown), None)

@@ -1,4 +1,4 @@
-"""What routes ask for: the tenant of the path, and the context of the request."""
+"""Dependencies of routes: the tenant of the path, and the context of the request."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about an endpoint: its parameters and body from our models, and its problems."""
+"""Documentation of endpoints in OpenAPI: parameters and body from our models, and problems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEANINGS = {
     504: "The request ran longer than `api.request_timeout_seconds`.",
 }
 
-#: What can happen to any request that asks a tenant's storage.
+#: Status codes of every request that accesses a tenant's storage.
 ALWAYS = (400, 404, 500, 503, 504)
 
 _bodies: dict[str, type[BaseModel]] = {}
@@ -41,8 +41,8 @@ def documented(
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
 ) -> dict[str, Any]:
-    """Arguments for a route: ``only`` are the usual problems that can happen there, ``problems`` adds some or replaces
-    what the usual ones mean, ``extra`` are further answers."""
+    """Return arguments for a route: ``only`` are its common problems, ``problems`` adds or overrides descriptions,
+    ``extra`` are further responses."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
     more: dict[str, Any] = {}
@@ -97,7 +97,7 @@ _TAG_PARAMETERS = {
 
 
 def _not_null(field: dict[str, Any]) -> dict[str, Any]:
-    """A parameter that is not sent is not null; it is simply not there."""
+    """Remove null from the schema of a parameter: a parameter that is not sent is absent, not null."""
     kinds = [kind for kind in field.pop("anyOf", []) if kind != {"type": "null"}]
     if field.get("default", ...) is None:
         del field["default"]
@@ -105,7 +105,7 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, Any]:
-    """The document with the models that only problems and bodies use."""
+    """Return the document with the models that are used only by problems and bodies."""
     models = [(problem, "serialization"), *((model, "validation") for model in _bodies.values())]
     _, definitions = models_json_schema(models, ref_template=_REF)  # type: ignore[arg-type]
     schemas = document.setdefault("components", {}).setdefault("schemas", {})

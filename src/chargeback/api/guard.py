@@ -1,11 +1,12 @@
-"""Refuse requests that a web page of another site could have a browser send.
+"""Reject requests that a web page of another site could make a browser send.
 
-The service has no users of its own, and a browser sends a page's requests from inside the network, with the
-credentials that a proxy asked for. Two checks, made before anything else:
+The service has no users, and a browser sends a page's requests from inside the network, with the credentials for a
+proxy. Two checks run before anything else:
 
-- ``Host`` must be a name of the service (:mod:`chargeback.api.hosts`), except for ``/health``, which tells nothing.
+- ``Host`` must be a name of the service (:mod:`chargeback.api.hosts`), except for ``/health``, which has no data of
+tenants.
 - A request that may change something must come from the service's own pages, from an origin listed in
-  ``api.cors_origins``, or from a program that is no browser. Browsers say where a page comes from in
+  ``api.cors_origins``, or from a program that is not a browser. Browsers send the origin of a page in
   ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (Fetch standard); a page cannot change either.
 """
 
@@ -22,7 +23,7 @@ from chargeback.api.problems import foreign_origin, unknown_host
 
 log = logging.getLogger(__name__)
 
-#: Asked by probes under whatever name or address they know.
+#: Requested by probes under any name or address.
 _ANY_HOST = frozenset({"/health"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _OWN_SITE = frozenset({"same-origin", "none"})
@@ -30,7 +31,7 @@ _MAX_LOGGED_NAMES = 100
 
 
 class RequestGuard:
-    """Middleware that answers 421 for a foreign ``Host``, and 403 for a foreign page that wants to change something.
+    """Middleware that returns 421 for an unknown ``Host``, and 403 for changes sent by pages of other origins.
 
     ``origins`` are the origins of other sites that may use the API; ``*`` means all of them.
     """
@@ -42,7 +43,7 @@ class RequestGuard:
         self._logged: set[str] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve or refuse one request."""
+        """Serve or reject one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -55,7 +56,7 @@ class RequestGuard:
             await self._app(scope, receive, send)
 
     def _foreign_host(self, scope: Scope, headers: Headers) -> str | None:
-        """Return the ``Host`` of the request if it is not answered. No browser leaves it out."""
+        """Return the ``Host`` of the request if it is not allowed. Every browser sends one."""
         sent = headers.getlist("host")
         if scope["path"] in _ANY_HOST or not sent or (len(sent) == 1 and self._hosts.allow(sent[0])):
             return None
@@ -77,6 +78,6 @@ class RequestGuard:
 
 
 def _host_of(origin: str) -> str:
-    """Return host and port of an origin, as a ``Host`` header has them; an opaque origin (``null``) has none."""
+    """Return host and port of an origin, as in a ``Host`` header; None for an opaque origin (``null``)."""
     scheme, _, host = origin.lower().partition("://")
     return host if scheme in {"http", "https"} and host else "null"

@@ -1,4 +1,4 @@
-"""Answer HEAD wherever GET is answered: the same status and headers, and no body."""
+"""Support HEAD wherever GET is supported, with the same status and headers and no body."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class HeadAsGet:
-    """Middleware that lets the application see a GET where the client sent HEAD.
+    """Middleware that passes HEAD requests to the application as GET.
 
-    The server leaves out the body, because it still sees HEAD. The OpenAPI document names only GET.
+    The server omits the body, because it still sees HEAD. The OpenAPI document contains only GET.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,8 +1,8 @@
-"""The host names under which the service answers.
+"""The host names under which the service accepts requests.
 
-A name that anyone may register can be made to resolve to any address, the loopback included: a web page can then read
-what the service answers to that name, because the browser takes both for one site (DNS rebinding). So requests are
-answered only for names that cannot be used that way and for those that the configuration lists.
+Anyone can register a name and make it resolve to any address, including the loopback. A web page could then read the
+responses of the service, because the browser treats both as one site (DNS rebinding). Requests are therefore accepted
+only for names that cannot be used that way and for those in the configuration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AllowedHosts:
         self._names = entries
 
     def allow(self, host: str) -> bool:
-        """Return whether a request whose ``Host`` header is ``host`` is answered."""
+        """Return whether a request whose ``Host`` header is ``host`` is accepted."""
         name = host_name(host)
         if name is None:
             return False
@@ -46,7 +46,7 @@ class AllowedHosts:
 
 
 def needs_names(listens_on: str, names: Iterable[str]) -> bool:
-    """Return whether a service that listens on ``listens_on`` should be told its own names.
+    """Return whether a service that listens on ``listens_on`` needs configured names.
 
     >>> needs_names("127.0.0.1", []), needs_names("0.0.0.0", []), needs_names("0.0.0.0", ["costs.example.com"])
     (False, True, False)

@@ -1,7 +1,7 @@
-"""The outermost edge of a request: its time, its size, and what becomes of it when the client goes.
+"""The limits of a request: time, size, and cancellation when the client disconnects.
 
-A request has ``limit`` seconds until the first byte of its answer; then it is answered 504 and what it was asking is
-interrupted. The answer itself may take as long as the client keeps accepting it.
+A request has ``limit`` seconds until the first byte of its response; after that the response is 504 and its queries are
+cancelled. Sending the response may take as long as the client keeps accepting it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from chargeback.api.problems import error_response, timed_out, too_large, unexpe
 from chargeback.errors import ChargebackError
 from chargeback.store.queries.cancellation import CancellationToken
 
-#: Where the rest of the application finds the request's :class:`CancellationToken` in the scope.
+#: The key of the request's :class:`CancellationToken` in the scope.
 CANCELLATION = "chargeback.cancellation"
 
-#: Some fifty thousand tags.
+#: Enough for about fifty thousand tags.
 MAX_BODY_BYTES = 8 * 2**20
 
-# Answered from memory: no thread, no limit, no queue.
+# Served from memory: no thread, no limit, no queue.
 _UNLIMITED_PATHS = frozenset({"/health"})
 
 
@@ -39,7 +39,7 @@ class _Stalled(Exception):
 
 @dataclass
 class _Exchange:
-    """One request and its answer: what was read, and how far the answer is."""
+    """One request and its response: what was read, and how much was sent."""
 
     receive: Receive
     send: Send
@@ -67,7 +67,7 @@ class _Exchange:
                 return
 
     async def replay(self) -> Message:
-        """The body for the application; after it, nothing until the client goes."""
+        """Pass the body to the application, then wait until the client disconnects."""
         if not self.delivered:
             self.delivered = True
             return {"type": "http.request", "body": self.body, "more_body": False}
@@ -75,7 +75,7 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def forward(self, message: Message) -> None:
-        """Send a part of the answer; a client that accepts nothing for the length of the limit has stalled."""
+        """Send a part of the response; a client that accepts nothing within the limit has stalled."""
         self.started = True
         try:
             async with asyncio.timeout(self.limit):
@@ -91,7 +91,7 @@ class _Exchange:
 
 
 class RequestLimits:
-    """Middleware that gives each request its :class:`CancellationToken` and holds it to its limits."""
+    """Middleware that gives each request a :class:`CancellationToken` and enforces its limits."""
 
     def __init__(self, app: ASGIApp, limit: float) -> None:
         self._app = app
@@ -137,8 +137,8 @@ class RequestLimits:
                 serving.cancel()
 
     async def _application(self, scope: Scope, exchange: _Exchange) -> None:
-        """The application, and its failures. An answer that fails in its middle is left incomplete: the server then
-        aborts the connection, so that nobody takes a short file for a whole one."""
+        """Run the application and handle its failures. A response that fails midway remains incomplete: the server then
+        aborts the connection, so that an incomplete file is not mistaken for a complete one."""
         try:
             await self._app(scope, exchange.replay, exchange.forward)
         except _Stalled:

@@ -1,7 +1,7 @@
 """`GET /metrics`: the service's own metrics, as OpenMetrics text.
 
-Three kinds come together: requests of this process; runs of this process, where it runs any; and the state of every
-tenant, read from its control database when somebody asks. The last is the same whichever process is asked.
+There are three kinds: requests of this process; runs of this process, if any; and the state of every tenant, read from
+its control database on request. The last kind is the same in every process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RequestMetrics:
         )
 
     def watch(self, executor: RequestExecutor) -> None:
-        """Show how much work waits for a thread."""
+        """Export how much work waits for a thread."""
         waiting = Gauge(
             "chargeback_http_work_waiting",
             "Work of requests waiting for a thread.",
@@ -98,9 +98,9 @@ class MetricsMiddleware:
 
 
 def route_of(scope: Scope, prefix: str) -> str:
-    """The route that a request took, as it is written in the documentation; never what a client made up.
+    """Return the route of a request as documented, never text that was chosen by a client.
 
-    What a router below ``prefix`` puts in the scope may lack that prefix.
+    The path that a router below ``prefix`` puts in the scope may lack the prefix.
     """
     path = getattr(scope.get("route"), "path", None)
     if not path:
@@ -110,7 +110,7 @@ def route_of(scope: Scope, prefix: str) -> str:
 
 
 async def metrics(request: Request) -> Response:
-    """All metrics."""
+    """Return all metrics as text."""
     services: Services = request.app.state.services
     request_metrics: RequestMetrics = request.app.state.request_metrics
     executor: RequestExecutor = request.app.state.executor
@@ -143,7 +143,7 @@ class _CombinedRegistry:
 
 
 def _families(services: Services, healths: Sequence[TenantHealth | None]) -> Iterator[Metric]:
-    """The state of every tenant; one whose storage cannot be read only says so."""
+    """Return the state of every tenant; if a storage cannot be read, only this fact."""
     yield InfoMetricFamily("chargeback", "The service.", value={"version": services.version, "mode": services.mode})
     usable = GaugeMetricFamily(
         "chargeback_storage_usable", "Whether the control database of the tenant can be read.", labels=["tenant"]

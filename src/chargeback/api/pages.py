@@ -1,6 +1,6 @@
-"""Pages for people: `/` leads to the documentation, `/docs` shows it. Everything they load is served from here.
+"""Pages for people: `/` redirects to the documentation, `/docs` shows it. The service serves everything that they load.
 
-Addresses are relative, so that the pages work below a path of a proxy's choice.
+Addresses are relative, so that the pages work below any path of a proxy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from chargeback.api.responses import json_response
 from chargeback.api.services import Services
 
-#: What the pages may load: files of this service, and images that are part of the style sheet.
+#: What the pages may load: files of this service, and images embedded in the style sheet.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,14 +38,14 @@ _ASSETS: Final = {
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages, which are no part of the OpenAPI document."""
+    """Add the pages, which are not part of the OpenAPI document."""
     pages: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _index, "/docs": _docs, "/docs/{name}": _asset}
     for path, endpoint in pages.items():
         app.add_route(path, endpoint, methods=["GET"], include_in_schema=False)
 
 
 async def _index(request: Request) -> Response:
-    """Send a browser to the documentation, and tell a program where everything is."""
+    """Redirect a browser to the documentation; return the addresses of the service to other clients."""
     headers = {"Vary": "Accept"}
     if "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("docs", headers=headers)

@@ -1,7 +1,7 @@
-"""Query parameters and bodies: read, checked, and every problem of a request reported at once.
+"""Query parameters and bodies: parsing and validation that reports all mistakes in a request together.
 
-A model per endpoint says which parameters there are; the OpenAPI document is made from the same models. Cross-checks
-between parameters run on what was sent even when single parameters are wrong, so that nobody has to ask twice.
+A model per endpoint defines its parameters; the OpenAPI document is generated from the same models. Cross-checks
+between parameters run even if single parameters are invalid, so that one response reports all mistakes.
 """
 
 import re
@@ -33,14 +33,14 @@ JSON_TYPE = "application/json"
 
 TAG_PREFIX = "tag:"
 TAG_KEY = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$"
-#: The name of a parameter that filters by a tag, and of a group that sums by one.
+#: The name of a parameter that filters by a tag, and of a column that groups by one.
 TAG_PARAMETER = TAG_KEY.replace("^", f"^{TAG_PREFIX}")
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-# No fact is older or younger than that; beyond, arithmetic with zones overflows.
+# The range of all timestamps; beyond it, arithmetic with time zones overflows.
 _FIRST_DAY = date(1970, 1, 2)
 _LAST_DAY = date(2999, 12, 30)
-# What lies beside the zones on some machines: the machine's own zone, and copies that count leap seconds.
+# Entries besides the zones on some machines: the machine's own zone, and copies with leap seconds.
 _MACHINE_ZONES = re.compile(r"localtime|posixrules|(posix|right)/.*")
 
 
@@ -91,7 +91,7 @@ Zone = Annotated[
 MAX_ID_LENGTH = 512
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-#: The id of a resource, or of whatever the inventory has.
+#: The id of a resource, or of any entity of the inventory.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
@@ -104,13 +104,12 @@ class StrictModel(BaseModel):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
-        """What is wrong between fields at ``now``, judged by what was sent; fields that are wrong themselves are left
-        alone."""
+        """Check rules that span several fields, at ``now``; fields that are invalid themselves are ignored."""
         return []
 
 
 class DateRangeParameters(StrictModel):
-    """A range of days in a time zone; without an end it ends on the day on which the request was read."""
+    """A range of days in a time zone; the default end is the day of the request."""
 
     start_date: Day | None = Field(
         default=None, description="First day, inclusive. Default: `lookback_days` of the tenant before the end."
@@ -120,28 +119,28 @@ class DateRangeParameters(StrictModel):
     _read_at: datetime = PrivateAttr(default_factory=utc_now)
 
     def model_post_init(self, context: Any) -> None:
-        """Keep the instant of the request, which is the context of the validation."""
+        """Store the time of the request, which is the context of the validation."""
         if isinstance(context, datetime):
             self._read_at = context
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone itself."""
+        """Return the time zone."""
         return zone_named(self.timezone)
 
     def days(self, lookback_days: int) -> tuple[date, date]:
-        """First and last day, with the defaults filled in."""
+        """Return the first and last day, with defaults."""
         end = min(max(self.end_date or _day_of(self._read_at, self.timezone), _FIRST_DAY), _LAST_DAY)
         start = self.start_date or max(end - timedelta(days=lookback_days), _FIRST_DAY)
         return min(max(start, _FIRST_DAY), _LAST_DAY), end
 
     def window(self, lookback_days: int) -> InstantRange:
-        """The instants of those days."""
+        """Return the start and end of these days as timestamps."""
         return instants(*self.days(lookback_days), self.zone)
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """The start must not be after the end."""
+        """Check that the start is not after the end."""
         start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date"))
         if start is None:
             return []
@@ -162,25 +161,25 @@ class CommonParameters(DateRangeParameters):
 
     @property
     def paging(self) -> Page:
-        """The page as offset and limit."""
+        """Return the page as offset and limit."""
         return Page((self.page - 1) * self.page_size, self.page_size)
 
 
 def tag_pair(raw: dict[str, Any]) -> list[InvalidParameter]:
-    """A tag's value means nothing without its key."""
+    """Check that a tag's value is sent together with its key."""
     if raw.get("tag_value") is not None and raw.get("tag_key") is None:
         return [InvalidParameter("tag_value", "requires tag_key")]
     return []
 
 
 def instant_if_valid(value: object) -> datetime | None:
-    """The instant that a sent text spells, or none."""
+    """Return the timestamp in a sent text, or None if it is invalid."""
     instant: datetime | None = _if_valid(_instant, value)
     return instant
 
 
 def is_tag_key(text: str) -> bool:
-    """Whether ``text`` can be the key of a tag."""
+    """Return whether ``text`` can be the key of a tag."""
     return re.fullmatch(TAG_KEY.strip("^$"), text) is not None
 
 
@@ -204,7 +203,7 @@ class NoParameters(StrictModel):
 
 
 def query(model: type[Q]) -> Any:
-    """The dependency that reads a GET's query parameters as ``model``."""
+    """Return the dependency that reads a GET's query parameters as ``model``."""
 
     async def _read(request: Request) -> Q:
         return read_query(model, request.query_params.multi_items(), _now(request))
@@ -213,10 +212,10 @@ def query(model: type[Q]) -> Any:
 
 
 def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -> Q:
-    """The parameters of a query string that is read at ``now``.
+    """Return the parameters of a query string, read at ``now``.
 
     Raises:
-        InvalidRequest: something is wrong with them.
+        InvalidRequest: a parameter is invalid.
     """
     raw, errors = _collect(model, sent)
     value = _validated(errors, lambda: model.model_validate(raw, context=now))
@@ -227,7 +226,7 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -
 
 
 def body(model: type[B], *, optional: bool = False) -> Any:
-    """The dependency that reads a JSON body as ``model``; ``optional`` bodies may be missing altogether."""
+    """Return the dependency that reads a JSON body as ``model``; ``optional`` bodies may be absent."""
 
     async def _read(request: Request) -> B:
         sent = SentBody(await request.body(), request.headers.get("content-type", ""))
@@ -237,7 +236,7 @@ def body(model: type[B], *, optional: bool = False) -> Any:
 
 
 def no_parameters() -> Any:
-    """The dependency of an endpoint that takes neither parameters nor a body."""
+    """Return the dependency of an endpoint that takes neither parameters nor a body."""
 
     async def _read(request: Request) -> None:
         _, errors = _collect(NoParameters, request.query_params.multi_items())
@@ -249,23 +248,23 @@ def no_parameters() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SentBody:
-    """The bytes of a body and the type that the client declared for them."""
+    """The bytes of a body and their declared content type."""
 
     content: bytes
     content_type: str
 
     @property
     def is_json(self) -> bool:
-        """Whether it is declared as JSON."""
+        """Return whether the content type is JSON."""
         return self.content_type.partition(";")[0].strip().lower() == JSON_TYPE
 
 
 def read_body(model: type[B], query: Sequence[tuple[str, str]], sent: SentBody, now: datetime, *, optional: bool) -> B:
-    """Read a JSON body at ``now``. It must be declared as JSON: a browser sends other types for any web page without
-    asking.
+    """Read a JSON body at ``now``. It must be declared as JSON: browsers send some other types for any web page without
+    a preflight request.
 
     Raises:
-        InvalidRequest: something is wrong with it, or there are query parameters.
+        InvalidRequest: it is invalid, or there are query parameters.
     """
     _, errors = _collect(NoParameters, query)
     if sent.content and not sent.is_json:

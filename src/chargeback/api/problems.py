@@ -1,7 +1,7 @@
-"""Every answer that is not a success: `application/problem+json` (RFC 9457).
+"""Error responses: `application/problem+json` (RFC 9457).
 
-Errors of the API know their status; errors of the store and the pipeline are given one here. What nobody foresaw is
-answered with an id, and the log has the rest under the same id.
+Errors of the API have a status; errors of the store and the pipeline are mapped to one here. The response to an
+unexpected error contains an id; the log has the details under the same id.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
-#: When a run that found no place may be asked for again.
+#: When to retry if no slot is free for a run.
 BUSY_RETRY_SECONDS = 30
 
 
@@ -51,14 +51,14 @@ class InvalidParameter:
 
 
 class ApiError(ChargebackError):
-    """A request that cannot be served; ``status`` and ``kind`` say how that is answered."""
+    """A request that cannot be served, with the ``status`` and ``kind`` of the response."""
 
     status = 500
     kind = "internal-error"
 
 
 class InvalidRequest(ApiError):
-    """Something in the request is wrong; ``errors`` names all of it."""
+    """The request is invalid; ``errors`` lists all mistakes."""
 
     status = 400
     kind = "invalid-request"
@@ -69,14 +69,14 @@ class InvalidRequest(ApiError):
 
 
 class NotFound(ApiError):
-    """What the path names does not exist."""
+    """The object in the path does not exist."""
 
     status = 404
     kind = "not-found"
 
 
 class Conflict(ApiError):
-    """The request contradicts what is already there."""
+    """The request conflicts with the current state."""
 
     status = 409
     kind = "conflict"
@@ -110,7 +110,7 @@ def problem(
     errors: Sequence[InvalidParameter] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The answer to a request that fails."""
+    """Return the response to a failed request."""
     body: dict[str, Any] = {
         "type": f"urn:chargeback:{kind}",
         "title": _TITLES.get(kind) or http.HTTPStatus(status).phrase,
@@ -123,17 +123,17 @@ def problem(
 
 
 def timed_out(seconds: float) -> Response:
-    """The answer to a request that took too long."""
+    """Return the response to a request that took too long."""
     return problem(504, "timeout", f"The request ran longer than {seconds:g} s; query fewer days, or add filters.")
 
 
 def too_large(limit: int) -> Response:
-    """The answer to a body beyond the limit."""
+    """Return the response to a body beyond the limit."""
     return problem(413, "body-too-large", f"The body is larger than {limit} bytes; send it in several requests.")
 
 
 def unknown_host(host: str) -> Response:
-    """Return the answer to a request for a host name that is not the service's."""
+    """Return the response to a request for an unknown host name."""
     return problem(
         421,
         "unknown-host",
@@ -143,7 +143,7 @@ def unknown_host(host: str) -> Response:
 
 
 def foreign_origin(origin: str | None) -> Response:
-    """Return the answer to a change that a web page of another site asked for."""
+    """Return the response to a change sent by a web page of another origin."""
     page = "another site" if origin is None else f"the origin {origin[:200]!r}"
     return problem(
         403,
@@ -160,7 +160,7 @@ def unexpected_error(error: Exception) -> Response:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every error of the application be answered as a problem."""
+    """Register the handlers that turn errors into problem responses."""
 
     async def _on_chargeback_error(_request: Request, error: Exception) -> Response:
         return error_response(error)
@@ -169,7 +169,7 @@ def add_handlers(app: FastAPI) -> None:
         return _http(request, error)
 
     async def _on_path_error(request: Request, _error: Exception) -> Response:
-        # The framework checks nothing but the parts of paths: queries and bodies are read by ourselves.
+        # The framework validates only path parameters: we parse queries and bodies ourselves.
         return problem(404, "not-found", f"Nothing found at {request.url.path[:300]}: a part of the path is malformed.")
 
     app.add_exception_handler(ChargebackError, _on_chargeback_error)
@@ -240,7 +240,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _methods_of(request: Request) -> list[str]:
-    """Every method of the path asked for; the framework itself names only those of the first route that fits."""
+    """Return all methods of the requested path; the framework lists only those of the first matching route."""
     methods: set[str] = set()
     for template, operations in request.app.openapi()["paths"].items():
         pattern = template.replace("{entity_id}", ".+")

@@ -1,4 +1,4 @@
-"""How answers are sent: JSON made in one go, and bytes made while they are sent."""
+"""Responses: JSON created at once, and bytes streamed while they are created."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from starlette.types import Receive, Scope, Send
 from chargeback.errors import ChargebackError
 from chargeback.service.executor import PieceStream, RequestContext
 
-# Small enough that a slow client is seen to accept something, large enough that a fast one is not held up.
+# Small enough that a slow client regularly accepts data, large enough that a fast one is not delayed.
 _PIECE_BYTES = 2**18
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """``value`` as JSON. Its shape is the endpoint's response model; checking millions of rows again would only cost
-    time, a test compares them."""
+    """Return ``value`` as JSON. Its shape is not validated against the endpoint's response model, to save time; a test
+    does this."""
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
@@ -40,9 +40,9 @@ def page_response(items: list[Any], total: int, *, page: int, page_size: int) ->
 
 
 class ByteStream(Response):
-    """An answer whose pieces are made while others are sent.
+    """A response whose pieces are created while others are sent.
 
-    The first piece is made before the answer begins, so that a request that fails is answered as such.
+    The first piece is created before the response starts, so that a failed request gets an error status.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class ByteStream(Response):
 
     @classmethod
     async def begin(cls, context: RequestContext, pieces: PieceStream[memoryview], **how: Any) -> ByteStream:
-        """Make the first pieces (a header, and the first rows) and the answer that will send them."""
+        """Create the first pieces (a header, and the first rows) and return the response that sends them."""
         first = [
             piece for piece in [await context.next_piece(pieces), await context.next_piece(pieces)] if piece is not None
         ]
         return cls(context, pieces, first, **how)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send everything; an error in the middle leaves the answer incomplete."""
+        """Send all pieces; an error midway leaves the response incomplete."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         following = asyncio.create_task(self._context.next_piece(self._pieces))
         try:

@@ -1,4 +1,4 @@
-"""What the API needs from the rest of the service."""
+"""The services that the API uses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from chargeback.service.tenant_view import TenantView
 
 @dataclass(frozen=True)
 class ApiLimits:
-    """How the API is served: its time limit in seconds, which web pages of other origins may use it, and the host
-    names that it answers for.
+    """The limits of the API: the request timeout in seconds, the allowed origins of web pages, and the host names of
+    the service.
 
-    ``query_memory`` (bytes) and ``query_threads`` bound the query engine; None leaves them to the machine.
+    ``query_memory`` (bytes) and ``query_threads`` limit the query engine; None means defaults of the machine.
     """
 
     request_timeout_seconds: float = 30
@@ -30,8 +30,8 @@ class ApiLimits:
 
 @dataclass(frozen=True)
 class Services:
-    """Everything behind the API. ``mode`` is ``api``, ``worker`` or ``both``; ``runs`` are the metrics of the runs of
-    this process, where it has any; ``clock`` tells the present."""
+    """The services behind the API. ``mode`` is ``api``, ``worker`` or ``both``; ``runs`` are the metrics of the runs of
+    this process, if any; ``clock`` returns the current time."""
 
     version: str
     mode: str

@@ -1,1 +1,1 @@
-"""Use cases below all fronts: the API and the command line call the same, none calls another front."""
+"""Use cases shared by the front ends: the API and the command line."""

@@ -1,8 +1,8 @@
-"""Runs the blocking work of requests: never on the event loop, and never longer than someone waits for it.
+"""Runs the blocking work of requests in threads, and cancels it when no client waits for it.
 
-Queries of the facts and of the control databases run in threads, so many for each tenant: one whose database or disk
-hangs costs no other anything. A request that is cancelled, because its time is up or its client has gone, interrupts
-its queries.
+Queries of the facts and of the control databases run in separate threads for each tenant, so a tenant whose database or
+disk hangs does not affect the others. When a request is cancelled, because of a timeout or a disconnected client, its
+queries are interrupted.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from chargeback.store.queries.tag_index import TagCache
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-#: So many queries share the processors and the memory. One that has waited for its turn for a while goes on all the
-#: same: the turns of others may be held by disks that hang.
+#: The number of queries that share processors and memory. A query that has waited for a slot for a while runs anyway,
+#: because slots may be blocked by disks that hang.
 _MAX_CONCURRENT_QUERIES = 8
 _MAX_SLOT_WAIT_SECONDS = 2.0
 _CANCEL_RETRY_SECONDS = 0.02
-#: How long each tenant may take to say how it is. Whoever asks for all of them is a probe, and waits for ten seconds.
+#: How long to wait for the state of each tenant. Clients that request all of them are probes, which wait for ten
+#: seconds.
 WATCH_SECONDS = 3.0
-#: Work that is no tenant's.
+#: Work that belongs to no tenant.
 _SERVICE = ""
 
 
 class PieceStream(Generic[T_co]):
-    """A tenant's stream, made piece by piece."""
+    """A tenant's stream, created piece by piece."""
 
     def __init__(self, tenant_name: str, generator: Generator[T_co, None, None]) -> None:
         self.tenant_name = tenant_name
@@ -47,7 +48,8 @@ class PieceStream(Generic[T_co]):
 
 
 class RequestExecutor:
-    """The query engine and the threads of one application. ``query_memory`` (bytes) and ``query_threads`` bound it."""
+    """The query engine and the threads of one application, limited by ``query_memory`` (bytes) and
+    ``query_threads``."""
 
     POOLS = ("questions", "control", "streams")
 
@@ -60,19 +62,19 @@ class RequestExecutor:
         self._abandoned: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
-        """Stop taking work; what is running was cancelled with its request."""
+        """Stop accepting work; running work was cancelled with its request."""
         for pools in self._pools.values():
             pools.close()
         self.engine.close()
 
     def waiting(self, pool: str) -> int:
-        """How much work waits for a thread of one of :attr:`POOLS`, for all tenants together."""
+        """Return how much work waits for a thread of one of :attr:`POOLS`, summed over all tenants."""
         with self._lock:
             found = list(self._pools.values())
         return sum(getattr(pools, pool).waiting for pools in found)
 
     def pools_of(self, tenant_name: str) -> TenantPools:
-        """The threads of a tenant."""
+        """Return the threads of a tenant."""
         with self._lock:
             if tenant_name not in self._pools:
                 self._pools[tenant_name] = TenantPools(tenant_name)
@@ -95,7 +97,7 @@ class RequestExecutor:
             raise
 
     async def _cancel(self, pools: TenantPools, token: CancellationToken, future: Future[Any]) -> None:
-        """Interrupt until the thread has noticed: an interrupt between two statements is lost."""
+        """Interrupt repeatedly until the thread ends: an interrupt between two statements has no effect."""
         loop = asyncio.get_running_loop()
         while not future.done():
             await loop.run_in_executor(pools.cancelling, token.cancel)
@@ -117,9 +119,9 @@ class RequestExecutor:
         check: Callable[[TenantView, CancellationToken], T],
         seconds: float | None = None,
     ) -> list[T | StorageError]:
-        """What ``check`` finds at each of the tenants, or why it found nothing there, all at the same time.
+        """Return the result of ``check`` for each tenant, or the error, all at the same time.
 
-        A tenant that hangs is given up after ``seconds`` (:data:`WATCH_SECONDS`) and costs the others nothing.
+        A tenant that hangs times out after ``seconds`` (:data:`WATCH_SECONDS`) and does not affect the others.
         """
         limit = WATCH_SECONDS if seconds is None else seconds
 
@@ -163,8 +165,7 @@ class RequestContext:
         return await self.run_blocking(tenant, _read)
 
     async def write_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
-        """Return the result of ``func``, which writes to the tenant's control database: all or nothing, and on the disk
-        before it returns."""
+        """Return the result of ``func``, which writes to the tenant's control database in one durable transaction."""
 
         def _write() -> T:
             with tenant.store.control.write(durable=True) as connection, interruptible(self.token, connection):
@@ -173,12 +174,12 @@ class RequestContext:
         return await self.run_blocking(tenant, _write)
 
     async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
-        """Return the result of other work that may block: a tenant's, or, with None, the service's own."""
+        """Return the result of other blocking work of a tenant or, with None, of the service."""
         pools = self._executor.pools_of(_SERVICE if tenant is None else tenant.tenant_name)
         return await self._executor.run(pools, pools.control, self.token, func)
 
     async def next_piece(self, pieces: PieceStream[T]) -> T | None:
-        """The next piece of a stream; None at its end."""
+        """Return the next piece of a stream, or None at its end."""
 
         def _next() -> T | None:
             return next(pieces.generator, None)
@@ -187,7 +188,7 @@ class RequestContext:
         return await self._executor.run(pools, pools.streams, self.token, _next)
 
     def finish(self, pieces: PieceStream[Any]) -> None:
-        """Give back what a stream holds, whether it came to its end or not."""
+        """Release the resources of a stream, whether it is complete or not."""
 
         def _close() -> None:
             with suppress(ValueError):  # it is still making a piece, and was cancelled: it will end by itself

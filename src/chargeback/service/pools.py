@@ -1,4 +1,4 @@
-"""Threads for blocking work, so many for each tenant: one whose storage hangs keeps its own threads busy, no others."""
+"""Threads for blocking work, separate for each tenant, so that a storage that hangs blocks only its own tenant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_STREAM_THREADS = 2
 
 
 class CountedPool(ThreadPoolExecutor):
-    """A pool that knows how much work waits for a thread."""
+    """A thread pool that counts the work waiting for a thread."""
 
     def __init__(self, size: int, name: str) -> None:
         super().__init__(size, name)
@@ -25,11 +25,11 @@ class CountedPool(ThreadPoolExecutor):
 
     @property
     def waiting(self) -> int:
-        """How much work waits."""
+        """Return how much work waits."""
         return self._waiting
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have something done by the next thread that is free."""
+        """Submit work to the next free thread."""
 
         def _work() -> T:
             self._count(-1)
@@ -54,13 +54,13 @@ class CountedPool(ThreadPoolExecutor):
 
 
 class TenantPools:
-    """The threads that work for one tenant.
+    """The threads of one tenant.
 
     Attributes:
-        questions: for questions to the facts.
+        questions: for queries of the facts.
         control: for the control database.
         streams: for the next piece of a stream.
-        watch: for what readiness, metrics and the list of tenants ask of every tenant.
+        watch: for the queries of readiness, metrics and the list of tenants.
         cancelling: for interrupting the work of the others.
     """
 
@@ -72,6 +72,6 @@ class TenantPools:
         self.cancelling = CountedPool(1, f"cancelling {name}")
 
     def close(self) -> None:
-        """Take no more work, and forget what waits."""
+        """Stop accepting work, and cancel what waits."""
         for pool in (self.questions, self.control, self.streams, self.watch, self.cancelling):
             pool.shutdown(wait=False, cancel_futures=True)

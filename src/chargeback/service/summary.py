@@ -1,4 +1,4 @@
-"""A tenant in summary: who spent what, on what, and that it is the bill to the last digit."""
+"""A tenant's summary: costs by identity and product type, compared with the bill to the last digit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from chargeback.store.tenant import open_store
 
 @dataclass(frozen=True)
 class Summary:
-    """What one tenant's stored days say. Amounts are exact; the largest come first. ``names`` has the display names of
-    identities by their ids."""
+    """The summary of one tenant's stored days. Amounts are exact, the largest first. ``names`` maps identity ids to
+    display names."""
 
     tenant: str
     currency: str
@@ -37,12 +37,12 @@ class Summary:
 
     @property
     def billed(self) -> Decimal:
-        """The bill of all calculated days."""
+        """Return the bill of all calculated days."""
         return total([day.billing for day in self.days])
 
     @property
     def charged(self) -> Decimal:
-        """What was charged for them."""
+        """Return the amount charged for them."""
         return total([day.chargebacks for day in self.days])
 
 

@@ -1,4 +1,4 @@
-"""A tenant as the fronts see it."""
+"""A tenant as seen by the front ends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PipelinePort(Protocol):
 
         Raises:
             LeaseHeld: a run is in progress.
-            EngineBusy: as many runs are under way as may be.
-            TenantSuspended: the tenant is not processed any more; the message says why.
+            EngineBusy: the maximum number of runs is in progress.
+            TenantSuspended: the tenant is suspended; the message has the reason.
             NoRunner: this process runs no pipelines.
             StorageError: the tenant's storage cannot be used.
         """
@@ -27,8 +27,8 @@ class PipelinePort(Protocol):
 
 @dataclass(frozen=True)
 class TenantView:
-    """One tenant as the fronts see it. ``pipeline`` is None where this process runs none (mode ``api``);
-    ``exposition`` is what Prometheus may scrape of it, if anything."""
+    """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
+    ``exposition`` is what Prometheus can scrape of it, if anything."""
 
     tenant_name: str
     tenant_id: str

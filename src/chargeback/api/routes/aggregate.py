@@ -1,4 +1,4 @@
-"""Sums of chargebacks, and what sums of other rows are answered with."""
+"""Sums of chargebacks, and the response of all aggregates."""
 
 from typing import Annotated
 

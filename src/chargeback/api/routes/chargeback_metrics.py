@@ -23,7 +23,7 @@ from chargeback.store.queries.reader import TenantReader
 
 log = logging.getLogger(__name__)
 
-#: A tenant that hangs must not keep the others back: a scrape waits for ten seconds.
+#: A tenant that hangs must not delay the others: a scrape waits for ten seconds.
 _TENANT_SECONDS = 8.0
 
 router = APIRouter(tags=["Metrics"])
@@ -67,7 +67,7 @@ async def scrape_chargebacks(request: Request, services: ServicesDep) -> Respons
 
 
 async def _families(tenant: TenantView, shown: Exposition | None, executor: RequestExecutor) -> Families | None:
-    """The samples of one tenant; none where its storage cannot be read in time."""
+    """Return the samples of one tenant, or None if its storage cannot be read in time."""
 
     def _read(reader: TenantReader) -> Families:
         with tenant.store.control.read() as connection:
@@ -77,7 +77,7 @@ async def _families(tenant: TenantView, shown: Exposition | None, executor: Requ
         return shown.last_day(newest, StoredSums(tenant.store, reader))
 
     try:
-        # A token of its own: one tenant's queries may be cancelled without the others'.
+        # A separate token, so that one tenant's queries can be cancelled without the others'.
         async with asyncio.timeout(_TENANT_SECONDS):
             return await executor.context_for(CancellationToken()).query_facts(tenant, _read)
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""`GET /api/v1/readiness`: what can be asked of the service now; remembered for two seconds."""
+"""`GET /api/v1/readiness`: the state of the service and its tenants; cached for two seconds."""
 
 import asyncio
 import logging
@@ -31,15 +31,15 @@ _REMEMBERED_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Condition:
-    """How a tenant is; ``state`` is None as long as its tables are not set up."""
+    """The condition of a tenant; ``state`` is None as long as its tables are not set up."""
 
     state: PipelineState | None
     has_data: bool
 
 
 class ReadinessCache:
-    """The last answer, what the log was told, and for which tenants the schema is known to be current: that does not
-    change any more."""
+    """The last response, the errors that were logged, and the tenants whose schema is known to be current, which does
+    not change."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -49,11 +49,11 @@ class ReadinessCache:
         self.errors: dict[str, str] = {}
 
     def is_fresh(self) -> bool:
-        """Whether the last answer may be given again."""
+        """Return whether the last response can be reused."""
         return time.monotonic() - self.made_at < _REMEMBERED_SECONDS
 
     def check(self, tenant: TenantView, token: CancellationToken) -> Condition:
-        """See how a tenant is.
+        """Return the condition of a tenant.
 
         Raises:
             StorageError: its storage cannot be used.
@@ -67,7 +67,7 @@ class ReadinessCache:
         return Condition(state, has_data=tenant.store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
 
     def log_change(self, tenant: str, error: str | None) -> None:
-        """Tell the log when the storage of a tenant cannot be used, and when it can again."""
+        """Log when the storage of a tenant becomes unavailable, and when it is available again."""
         if error is None:
             if self.errors.pop(tenant, None) is not None:
                 log.info("the storage of tenant %s can be used again", tenant)
@@ -105,7 +105,8 @@ async def _readiness(services: Services, executor: RequestExecutor, cache: Readi
 
 
 def overall(statuses: list[str]) -> str:
-    """The service's status from its tenants': ``error``, ``suspended``, ``initializing``, ``no_data`` or ``ready``.
+    """Return the service's status, from those of its tenants: ``error``, ``suspended``, ``initializing``, ``no_data``
+    or ``ready``.
 
     >>> overall(["ready", "no_data"]), overall(["ready", "suspended"]), overall(["suspended"])
     ('ready', 'ready', 'error')
@@ -120,7 +121,7 @@ def overall(statuses: list[str]) -> str:
 def _described(
     tenant: TenantView, found: Condition | StorageError, cache: ReadinessCache
 ) -> tuple[str, dict[str, Any]]:
-    """The status of a tenant, and its entry."""
+    """Return the status of a tenant, and its entry."""
     cache.log_change(tenant.tenant_name, found.message if isinstance(found, StorageError) else None)
     if isinstance(found, StorageError):
         entry = _entry(tenant, None, tables_ready=False, has_data=False)

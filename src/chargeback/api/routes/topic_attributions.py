@@ -1,4 +1,4 @@
-"""What each topic accounts for."""
+"""Topic attributions."""
 
 from typing import Annotated
 

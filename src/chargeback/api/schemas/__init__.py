@@ -1,1 +1,1 @@
-"""What requests and answers look like: the models that the OpenAPI document is made of."""
+"""The models of requests and responses, from which the OpenAPI document is generated."""

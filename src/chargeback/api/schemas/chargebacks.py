@@ -34,11 +34,11 @@ class ChargebackQuery(ChargebackFilters):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Dates, and the tag's value with its key."""
+        """Check the dates, and the tag's value with its key."""
         return super().cross_checks(raw, now) + tag_pair(raw)
 
     def tag_filters(self) -> tuple[TagFilter, ...]:
-        """The filter by one tag."""
+        """Return the filter by one tag."""
         if self.tag_key is None:
             return ()
         return (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)

@@ -1,4 +1,4 @@
-"""What queries of datasets have in common: which rows they select, and how an aggregate groups them."""
+"""Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
 
 from typing import Any, ClassVar, Literal
 
@@ -9,7 +9,7 @@ from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.selection import Selection, TagFilter
 
-#: Each tag to group by is a join: some hundred of them need more memory than the query engine has.
+#: Each tag to group by is a join; about a hundred joins need more memory than the query engine has.
 MAX_GROUPS = 20
 
 
@@ -33,11 +33,11 @@ class DatasetQuery(CommonParameters):
     dataset: ClassVar[Dataset]
 
     def tag_filters(self) -> tuple[TagFilter, ...]:
-        """The filters by tags."""
+        """Return the filters by tags."""
         return ()
 
     def selection(self, lookback_days: int) -> Selection:
-        """The rows that are meant."""
+        """Return the selection of rows."""
         return selection_of(self.dataset, self, lookback_days, self, self.tag_filters())
 
 
@@ -54,7 +54,7 @@ class AggregateParameters(DatasetQuery):
     @field_validator("group_by", check_fields=False)
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        """Every column is one of the list, or a tag; none twice."""
+        """Check that every column is one of the list or a tag, without duplicates."""
         columns = cls.dataset.groups
         for name in value:
             if name not in columns and not _is_tag(name):
@@ -62,7 +62,7 @@ class AggregateParameters(DatasetQuery):
         return list(dict.fromkeys(value))
 
     def tag_filters(self) -> tuple[TagFilter, ...]:
-        """The filters by tags: for each key the values, separated by commas."""
+        """Return the filters by tags: for each key the values, separated by commas."""
         tags: dict[str, list[str]] = getattr(self, "tags", {})
         return tuple(
             TagFilter(key, frozenset(part for value in values for part in value.split(",")))
@@ -71,7 +71,7 @@ class AggregateParameters(DatasetQuery):
 
     @property
     def grouping(self) -> Grouping:
-        """How rows are grouped."""
+        """Return how rows are grouped."""
         return Grouping(tuple(self.group_by), self.time_bucket, self.zone)
 
 

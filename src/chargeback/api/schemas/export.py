@@ -50,5 +50,5 @@ class ExportRequest(DateRangeParameters):
         return value
 
     def selection(self, lookback_days: int) -> Selection:
-        """The rows that are meant."""
+        """Return the selection of rows."""
         return selection_of(CHARGEBACKS, self, lookback_days, self.filters)

@@ -36,7 +36,7 @@ class InventoryQuery(CommonParameters):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Either an instant or a whole period; the tag's value with its key."""
+        """Check that there is either a time or a complete period, and the tag's value with its key."""
         errors = super().cross_checks(raw, now) + tag_pair(raw)
         half = [name for name in ("period_start", "period_end") if raw.get(name) is not None]
         if raw.get("active_at") is not None and half:
@@ -50,7 +50,7 @@ class InventoryQuery(CommonParameters):
 
     @property
     def period(self) -> tuple[datetime, datetime] | None:
-        """The time asked about; an instant is a period without length."""
+        """Return the requested period; a point in time is a period without length."""
         if self.active_at is not None:
             return self.active_at, self.active_at
         if self.period_start is not None and self.period_end is not None:

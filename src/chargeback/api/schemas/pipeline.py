@@ -24,7 +24,7 @@ class RunBody(StrictModel):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
-        """The start must not be after the end."""
+        """Check that the start is not after the end."""
         start, end = raw.get("start_date"), raw.get("end_date")
         if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
             return [InvalidParameter("start_date", f"should not be after the end, {end}")]

@@ -16,7 +16,7 @@ EntityType = Literal["resource", "identity"]
 KEY = "A letter or digit, then at most 62 letters, digits or `_.:-`; unique per entity."
 VALUE = "Any text of 1 to 255 characters."
 
-#: Who did it; only a note, for the service does not know its users.
+#: Who created it; informational, because the service has no users.
 Author = Annotated[Text, Field(description="Who created the tag.", examples=["alice"])]
 
 
@@ -56,7 +56,7 @@ class BulkItem(StrictModel):
     tag_value: Text
 
     def write(self) -> TagWrite:
-        """The tag as the store knows it."""
+        """Return the tag as a write to the store."""
         return TagWrite(self.entity_type, self.entity_id, self.tag_key, self.tag_value)
 
 
@@ -88,7 +88,7 @@ class BulkByFilter(DateRangeParameters):
     )
 
     def selection(self, lookback_days: int) -> Selection:
-        """The chargebacks that match."""
+        """Return the selection of matching chargebacks."""
         return selection_of(CHARGEBACKS, self, lookback_days, self)
 
 

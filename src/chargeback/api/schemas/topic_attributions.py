@@ -42,7 +42,7 @@ class TopicExportRequest(DateRangeParameters):
     """Which days are exported; all fields have defaults."""
 
     def selection(self, lookback_days: int) -> Selection:
-        """The rows that are meant."""
+        """Return the selection of rows."""
         return Selection(self.window(lookback_days))
 
 
