@@ -15,6 +15,7 @@ from sqlalchemy import text
 from chargeback.errors import StorageError
 from chargeback.store.backup import back_up
 from chargeback.store.control.lease import LeaseOwner
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import scratch_database
@@ -74,6 +75,14 @@ def test_a_backup_that_nobody_disturbs(store: TenantStore, address: str, tmp_pat
     assert back_up_while(store, address, tmp_path / "backups", lambda: None) == []
     (made,) = (tmp_path / "backups").iterdir()
     assert (made / "backup.json").is_file()
+
+
+def test_partial_aggregates_are_left_out(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """They are a cache, and made again where they are missing."""
+    (store.facts.root / PARTIALS).mkdir()
+    made = back_up(store, address, tmp_path / "backups")
+    assert (made / "facts").is_dir()
+    assert not (made / "facts" / PARTIALS).exists()
 
 
 def test_a_backup_that_lost_its_lease_is_an_error(store: TenantStore, address: str, tmp_path: Path) -> None:

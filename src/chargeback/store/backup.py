@@ -24,6 +24,7 @@ from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import Lease, LeaseOwner, clear_holder
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
 
@@ -64,7 +65,7 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
             revision = str(store.control.revisions().stamped)
             _copy_control(make_url(connection_string), unfinished)
             if store.facts.root.is_dir():
-                shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*"))
+                shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*", PARTIALS))
             label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):

@@ -117,6 +117,12 @@ def check_file(file: DayFile, *, thorough: bool) -> None:
         raise damaged(file, trouble)
 
 
+def digest_in_name(path: str) -> str | None:
+    """Return the digest of a data file's content, as its name tells it; None of a file that was written elsewhere."""
+    named = _NAME.search(path)
+    return named and named[1]
+
+
 def damaged(file: DayFile, trouble: str) -> DamagedFacts:
     """The error about a file, which names its table and its place in it."""
     named = _PLACE.search(file.path)
@@ -146,8 +152,8 @@ def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
     """How a file differs from what was written."""
     if file.size and size != file.size:
         return f"has {size} bytes, {file.size} were written"
-    written = _NAME.search(file.path)
-    if written is not None and digest is not None and digest[:_DIGITS] != written[1]:
+    written = digest_in_name(file.path)
+    if written is not None and digest is not None and digest[:_DIGITS] != written:
         return "does not have the content that was written"
     return None
 

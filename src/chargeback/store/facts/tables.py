@@ -32,6 +32,7 @@ from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.files import DayFile, read_file, write_file
 from chargeback.store.facts.log import flush_log, has_log, newest_version
+from chargeback.store.facts.partial_files import PartialFiles
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -108,6 +109,7 @@ class FactTables:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.partials = PartialFiles(root)
         self._lock = threading.Lock()
         self._open: dict[str, DeltaTable] = {}
         self._snapshots: dict[str, Snapshot] = {}

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.calendar import Bucket, bucket
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.scan import SOURCE, Condition, Scan
+from chargeback.store.queries.partials import ROW_COUNT, Addends, add_up
+from chargeback.store.queries.scan import Condition, Scan
 from chargeback.store.queries.selection import UNTAGGED
 from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
 from chargeback.store.queries.tag_index import TagIndex
 
+_EVERYTHING: Final = Condition()
 TAG_PREFIX: Final = "tag:"
 MAX_BUCKETS: Final = 10_000
 
@@ -53,8 +57,12 @@ class Aggregate:
         return cls([], dict.fromkeys(dataset.amounts, "0.00") | {"total_rows": 0})
 
 
-def aggregate(cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, tags: TagIndex) -> Aggregate:
+def aggregate(
+    cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, tags: TagIndex, partials: PartialFiles | None
+) -> Aggregate:
     """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MAX_BUCKETS`.
+
+    They are added up from ``partials`` where these have what is asked for.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -69,13 +77,22 @@ def aggregate(cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, 
         return Aggregate.of_nothing(dataset)
     when = bucket(grouping.unit, grouping.zone, days)
     columns, joins = _dimensions(cursor, grouping.by, tags, dataset.tag_sources)
-    _group(cursor, scan.condition(), f"{when.keys}, {columns}, {named(dataset.sums)}", joins)
-    over_all = {name: f"sum({name})" for name in dataset.sums} | {"row_count": "sum(row_count)", "buckets": "count(*)"}
-    buckets, total_rows, *amounts = cursor.rows(
-        f"SELECT buckets, row_count::BIGINT, {_texts(dataset.amounts)} FROM (SELECT {named(over_all)} FROM grouped)"
-    )[0]
-    if buckets == 0:
+    keys = f"{when.keys}, {columns}"
+
+    def _sum(source: Addends) -> tuple[Any, ...]:
+        newest = _enough_days(source, scan, grouping)
+        if newest is not None:
+            _group(cursor, source, keys, joins, Condition(("date >= $newest",), {"newest": newest}))
+            if _count(cursor, "WHERE bucket > $newest", {"newest": newest}) > MAX_BUCKETS:
+                return _totals(cursor, dataset, source)
+        _group(cursor, source, keys, joins)
+        sums = {name: f"sum({name})" for name in (*dataset.sums, ROW_COUNT)}
+        return _totals(cursor, dataset, Addends("grouped", _EVERYTHING, sums))
+
+    total_rows, *amounts = add_up(cursor, partials, dataset, scan, f"{keys} {joins}", _sum)
+    if not total_rows:
         return Aggregate.of_nothing(dataset)
+    buckets = _count(cursor)
     truncated = buckets > MAX_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
     totals = dict(zip(dataset.amounts, amounts, strict=True)) | {"total_rows": total_rows}
@@ -91,11 +108,35 @@ def _texts(amounts: Mapping[str, str]) -> str:
     return ", ".join(decimal_text(sql) for sql in amounts.values())
 
 
-def _group(cursor: Cursor, condition: Condition, columns: str, joins: str) -> None:
-    """Sums everything into the cursor's own table ``grouped``."""
+def _enough_days(source: Addends, scan: Scan, grouping: Grouping) -> date | None:
+    """Return a UTC day since which there may be more than enough buckets, where those of all days would be too many and
+    a day's rows are little more than its buckets; else None. In other zones, days after that one are complete, too."""
+    days = sorted({file.day for file in scan.files if file.day is not None})
+    if not source.are_partial or source.rows <= MAX_BUCKETS or grouping.unit != "day":
+        return None
+    enough = MAX_BUCKETS * len(days) // source.rows + 3
+    return days[-enough] if enough <= len(days) // 2 else None
+
+
+def _count(cursor: Cursor, where: str = "", parameters: Mapping[str, object] | None = None) -> int:
+    return int(cursor.rows(f"SELECT count(*) FROM grouped {where}", parameters)[0][0])
+
+
+def _totals(cursor: Cursor, dataset: Dataset, source: Addends) -> tuple[Any, ...]:
+    """The number of rows and the amounts of everything; no number where there is nothing."""
+    return cursor.rows(
+        f"""SELECT {ROW_COUNT}::BIGINT, {_texts(dataset.amounts)}
+            FROM (SELECT {named(source.sums)} FROM {source.relation} WHERE {source.condition.sql})""",
+        source.condition.parameters,
+    )[0]
+
+
+def _group(cursor: Cursor, source: Addends, keys: str, joins: str, also: Condition = _EVERYTHING) -> None:
+    """Sums everything, or what matches ``also``, into the cursor's own table ``grouped``."""
+    condition = source.condition & also
     cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE grouped AS SELECT {columns}, count(*) AS row_count
-            FROM {SOURCE} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
+        f"""CREATE OR REPLACE TEMP TABLE grouped AS SELECT {keys}, {named(source.sums)}
+            FROM {source.relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
         condition.parameters,
     )
 

@@ -98,7 +98,10 @@ class Dataset:
         filters: columns that a selection may narrow to one value.
         groups: columns that an aggregate may group by, beside ``tag:<key>``.
         ids: columns that have more values the larger the organisation is.
-        sums: the sums of a group, as SQL over its rows; ``total`` is one of them.
+        sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
+            some rows is that of its values over parts of them.
+        partials: sets of columns by which the sums of each file are kept, see
+            :mod:`~chargeback.store.queries.partials`; those with the fewest rows come first.
         amounts: what is shown of the sums, as SQL over them.
         tag_sources: SQL for the id by which a row has the tags of an identity or of a resource; on the same key the
             tag of the first one wins.
@@ -113,6 +116,7 @@ class Dataset:
     groups: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     sums: Mapping[str, str] = field(default_factory=dict)
+    partials: tuple[tuple[str, ...], ...] = ()
     amounts: Mapping[str, str] = field(default_factory=dict)
     tag_sources: Mapping[str, str] = field(default_factory=dict)
     shows_tags: bool = False
@@ -235,6 +239,15 @@ CHARGEBACKS: Final = Dataset(
         "total": "sum(amount)",
         "used": f"sum(CASE WHEN cost_type = '{USAGE_COST}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
     },
+    # By all columns at once a daily bill has as many sums as rows.
+    partials=(
+        (
+            *("resource_id", "environment_id", "product_category", "product_type"),
+            *("cost_type", "allocation_method", "allocation_detail"),
+        ),
+        ("identity_id",),
+        ("identity_id", "resource_id", "environment_id"),
+    ),
     amounts={"total_amount": "total", "usage_amount": "used", "shared_amount": "(total - used)"},
     # The identity is the one that pays.
     tag_sources={IDENTITY: "identity_id", RESOURCE: "resource_id"},
@@ -305,6 +318,10 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
     ),
     ids=("topic_name", "cluster_resource_id", "env_id"),
     sums={"total": "sum(amount)"},
+    partials=(
+        ("env_id", "cluster_resource_id", "product_category", "product_type", "attribution_method"),
+        ("env_id", "cluster_resource_id", "topic_name"),
+    ),
     amounts={"total_amount": "total"},
     tag_sources={RESOURCE: TOPIC_RESOURCE_SQL},
 )

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import duckdb
 import pyarrow as pa
@@ -93,6 +93,12 @@ class QueryEngine:
         # A file never changes once it is part of a table.
         self._connection.execute("SET GLOBAL parquet_metadata_cache = true")
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def cursor(self, token: CancellationToken) -> Iterator[Cursor]:

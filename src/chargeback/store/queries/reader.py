@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
@@ -14,10 +14,13 @@ from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import csv_chunks
 from chargeback.store.queries.paging import Page, read_page
+from chargeback.store.queries.partials import Addends, add_up
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.tenant import TenantStore
+
+T = TypeVar("T")
 
 
 class TenantReader:
@@ -62,7 +65,13 @@ class TenantReader:
 
     def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
         """Return the sums of the selected rows by columns, tags and time."""
-        return aggregate(self.cursor, dataset, self.scan(dataset, selection), grouping, self.tags)
+        scan = self.scan(dataset, selection)
+        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._tables.partials)
+
+    def add_up(self, dataset: Dataset, selection: Selection, sql: str, query: Callable[[Addends], T]) -> T:
+        """Return what ``query`` makes of the selected rows or, where these answer it, of their partial aggregates, see
+        :func:`~chargeback.store.queries.partials.add_up`."""
+        return add_up(self.cursor, self._tables.partials, dataset, self.scan(dataset, selection), sql, query)
 
     def export_csv(
         self, dataset: Dataset, selection: Selection, columns: Sequence[str] = (), *, per: str | None = None

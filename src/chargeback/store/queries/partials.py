@@ -1,0 +1,199 @@
+"""Partial aggregates: an aggregate adds up kept sums of the files instead of their rows, where both say the same.
+
+For each set of columns that a dataset declares, the sums of its files by these columns and by timestamp are kept.
+Because the timestamp is kept, they answer for every window, zone and unit of time; because they are exact sums of the
+same rows, adding them up gives what adding up the rows gives, to the last digit. A query uses them if it names no other
+column of the table, and if every file that it reads has them; else it reads the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from chargeback.errors import StorageError
+from chargeback.model.days import DayRange
+from chargeback.store.facts.files import DayFile, read_file
+from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
+from chargeback.store.facts.tables import SCHEMAS
+from chargeback.store.queries.datasets import DATASETS, Dataset
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.scan import SOURCE, Condition, Scan
+
+T = TypeVar("T")
+
+#: The number of rows of a group, beside the sums of its dataset.
+ROW_COUNT: Final = "row_count"
+
+_ALWAYS: Final = ("date", "timestamp")
+_PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
+_BATCH: Final = 2**17
+# A query makes what it misses only as far as it is hardly slower for it: runs make them, this is for what was lost.
+_MAX_ROWS_AT_ONCE: Final = 250_000
+
+
+@dataclass(frozen=True)
+class Addends:
+    """What an aggregate adds up: rows, or partial aggregates of them.
+
+    ``relation`` is SQL after FROM, ``condition`` what its rows must match, and ``sums`` are the sums of a group by
+    their names, the number of rows among them, as SQL over the relation. ``are_partial`` tells which they are; ``rows``
+    is how many partial aggregates there are at most.
+    """
+
+    relation: str
+    condition: Condition
+    sums: Mapping[str, str]
+    are_partial: bool = False
+    rows: int = 0
+
+
+def add_up(
+    cursor: Cursor,
+    partials: PartialFiles | None,
+    dataset: Dataset,
+    scan: Scan,
+    sql: str,
+    query: Callable[[Addends], T],
+) -> T:
+    """Return what ``query`` makes of the partial aggregates of a scan or, where these do not answer, of its rows.
+
+    ``sql`` is the text of the query: it names every column that it groups or filters by beside the scan's filter.
+    Without ``partials`` the rows are read.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    needed = _columns(dataset, f"{sql} {scan.condition().sql}")
+    columns = next((each for each in dataset.partials if needed <= {*_ALWAYS, *each}), None)
+    if partials is not None and columns is not None:
+        found = _Partials(cursor, partials, dataset, columns).addends(scan)
+        if found is not None:
+            # Others may delete a partial file at any time.
+            with suppress(StorageError):
+                return query(found)
+    return query(Addends(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"}))
+
+
+def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> None:
+    """Make and keep the partial aggregates that ``files`` lack; these are all that their weeks have.
+
+    A file that cannot be read, or whose sums are too large, has none: the query that reads its rows says so.
+
+    Raises:
+        QueryTimeout: the work was cancelled.
+    """
+    for week, of_week in by_week(files).items():
+        for columns in dataset.partials:
+            _Partials(cursor, partials, dataset, columns).ensure(of_week, DayRange(week, week + ONE_WEEK))
+
+
+def partial_kinds() -> dict[str, Collection[str]]:
+    """Return the names of the partial aggregates of this version, by table."""
+    return {each.table: {kind_of(each, columns) for columns in each.partials} for each in DATASETS}
+
+
+def kind_of(dataset: Dataset, columns: Sequence[str]) -> str:
+    """Return the name of the sums by some columns: another definition has another name."""
+    return f"{columns[0]}-{hashlib.sha256(_definition(dataset, columns).encode()).hexdigest()[:16]}"
+
+
+def _definition(dataset: Dataset, columns: Sequence[str]) -> str:
+    """SQL of a file's sums without its FROM."""
+    sums = ", ".join(f"{sql} AS {name}" for name, sql in {**dataset.sums, ROW_COUNT: "count(*)"}.items())
+    return f"SELECT timestamp, {', '.join(columns)}, {sums}"
+
+
+def _columns(dataset: Dataset, sql: str) -> set[str]:
+    """The columns of the table that a text of SQL names. A word that only looks like one is one too many: then the
+    rows are read."""
+    return set(SCHEMAS[dataset.table].names) & set(re.findall(r"\w+", sql))
+
+
+class _Partials:
+    """The sums of one dataset by one set of columns."""
+
+    def __init__(self, cursor: Cursor, files: PartialFiles, dataset: Dataset, columns: tuple[str, ...]) -> None:
+        self._cursor = cursor
+        self._files = files
+        self._dataset = dataset
+        self._definition = _definition(dataset, columns)
+        self._name = kind_of(dataset, columns)
+
+    def addends(self, scan: Scan) -> Addends | None:
+        """Return the partial aggregates of all files of a scan; None if some are missing and are not made now."""
+        days = scan.days()
+        if days is None:
+            return None
+        used = self.ensure(scan.files, days, max_rows=_MAX_ROWS_AT_ONCE)
+        if used is None:
+            return None
+        condition = scan.condition() & Condition(parameters={"files": [file.path for file in used]})
+        if any(day not in days for file in used for day in file.sources):
+            within: dict[str, object] = {"first_day": days.start, "end_day": days.end}
+            condition &= Condition(("date >= $first_day", "date < $end_day"), within)
+        sums = {name: f"sum({name})" for name in self._dataset.sums} | {ROW_COUNT: f"sum({ROW_COUNT})::BIGINT"}
+        return Addends(_PARTIAL_SOURCE, condition, sums, are_partial=True, rows=sum(file.rows for file in used))
+
+    def ensure(self, files: Sequence[DayFile], days: DayRange, max_rows: float = math.inf) -> list[PartialFile] | None:
+        """Return partial files that sum, of ``days``, exactly ``files``; those that are missing are made, the newest
+        first. None if that failed, or if they sum more than ``max_rows``."""
+        weeks = by_week(files)
+        kept = self._files.by_week(self._dataset.table, self._name, weeks)
+        used = []
+        for week, of_week in reversed(weeks.items()):
+            wanted = sources_of(of_week)
+            if wanted is None:
+                return None
+            found = next((each for each in kept.get(week, ()) if _within(each.sources, days) == wanted), None)
+            if found is None:
+                max_rows -= sum(file.rows for file in of_week)
+                if max_rows < 0 or not self._files.is_writable:
+                    return None
+                found = self._make(week, of_week, days, kept.get(week, []))
+                if found is None:
+                    return None
+            used.append(found)
+        return used
+
+    def _make(
+        self, week: date, files: Sequence[DayFile], days: DayRange, kept: Sequence[PartialFile]
+    ) -> PartialFile | None:
+        """Make the partial file of a week: of its ``files`` and, as they were kept, of days outside ``days``."""
+        wanted = sources_of(files) or {}
+        known = kept[0].sources.items() if kept else ()
+        reused = {day: digest for day, digest in known if day not in days or wanted.get(day) == digest}
+        with suppress(StorageError, OSError):
+            parts = [self._sum(file) for file in files if file.day not in reused]
+            if reused:
+                parts.append(self._kept_rows(kept[0], list(reused)))
+            rows = pa.concat_tables(parts).sort_by("date")
+            return self._files.write(self._dataset.table, self._name, week, rows, {**reused, **wanted})
+        return None
+
+    def _kept_rows(self, kept: PartialFile, days: Sequence[date]) -> pa.Table:
+        sql = f"SELECT * FROM {_PARTIAL_SOURCE} WHERE date IN (SELECT unnest($days::DATE[]))"
+        return self._table(sql, {"files": [kept.path], "days": days})
+
+    def _sum(self, file: DayFile) -> pa.Table:
+        """The sums of a data file, which is compared with its digest: sums of damaged rows would outlive the damage."""
+        needed = _columns(self._dataset, self._definition)
+        self._cursor.register("rows_of_file", read_file(file, sorted(needed)))
+        grouped = f"{self._definition} FROM rows_of_file GROUP BY ALL"
+        return self._table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
+
+    def _table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
+        return pa.Table.from_batches(self._cursor.batches(sql, parameters, size=_BATCH))
+
+
+def _within(sources: Mapping[date, str], days: DayRange) -> dict[date, str]:
+    return {day: digest for day, digest in sources.items() if day in days}

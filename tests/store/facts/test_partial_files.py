@@ -1,0 +1,112 @@
+"""Partial aggregates are found only for the data files they sum, and survive nothing that damages them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week, sources_of, week_of
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from tests.support.damage import DAMAGES
+from tests.support.facts import Share, days_from, new_facts, write_shares
+
+MONDAY = date(2026, 1, 5)
+ROWS = pa.table({"date": pa.array([MONDAY], pa.date32()), "total": [1]})
+KIND = "kind-1"
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> FactTables:
+    """Three days in two weeks."""
+    facts = new_facts(tmp_path / "facts")
+    write_shares(facts, [Share(day, "sa-1", "1") for day in days_from(MONDAY + timedelta(days=5), 3)])
+    return facts
+
+
+def _sources(facts: FactTables, week: date = MONDAY) -> dict[date, str]:
+    files = facts.snapshot(CHARGEBACKS_TABLE).files
+    return sources_of([file for file in files if file.day is not None and week_of(file.day) == week]) or {}
+
+
+def _keep(facts: FactTables, kind: str = KIND, rows: pa.Table = ROWS) -> Path:
+    kept = facts.partials.write(CHARGEBACKS_TABLE, kind, MONDAY, rows, _sources(facts))
+    assert kept is not None
+    return Path(kept.path)
+
+
+def _found(partials: PartialFiles, kind: str = KIND) -> list[str]:
+    return [file.path for file in partials.by_week(CHARGEBACKS_TABLE, kind, [MONDAY]).get(MONDAY, [])]
+
+
+def test_what_is_kept_is_found_with_what_it_sums(facts: FactTables) -> None:
+    """By week and kind, with the digests of its data files and its number of rows."""
+    path = _keep(facts)
+    (found,) = facts.partials.by_week(CHARGEBACKS_TABLE, KIND, [MONDAY])[MONDAY]
+    assert (found.path, found.sources, found.rows) == (str(path), _sources(facts), 1)
+    assert facts.partials.by_week(CHARGEBACKS_TABLE, KIND, [MONDAY + timedelta(days=7)]) == {}
+    assert _found(facts.partials, "kind-2") == []
+
+
+def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
+    """Of each kind and week there is one file, whoever wrote the one before."""
+    _keep(facts)
+    path = _keep(FactTables(facts.root), rows=pa.concat_tables([ROWS, ROWS]))
+    assert _found(facts.partials) == [str(path)]
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_one_is_missing_and_gone(facts: FactTables, damage: tuple[Callable[[Path], None], bool]) -> None:
+    """Its digest is in its name: whatever happened to it, also after it was found intact."""
+    path = _keep(facts)
+    assert _found(facts.partials) == [str(path)]
+    damage[0](path)
+    assert _found(facts.partials) == []
+    assert not path.exists()
+
+
+def test_what_cannot_be_written_is_not_kept_and_not_tried_again(tmp_path: Path) -> None:
+    """A place that refuses costs one attempt, no error."""
+    (tmp_path / PARTIALS).write_text("no folder")
+    partials = PartialFiles(tmp_path)
+    assert partials.write(CHARGEBACKS_TABLE, KIND, MONDAY, ROWS, {MONDAY: "0" * 32}) is None
+    assert not partials.is_writable
+    (tmp_path / PARTIALS).unlink()
+    assert partials.write(CHARGEBACKS_TABLE, KIND, MONDAY, ROWS, {MONDAY: "0" * 32}) is None
+    assert PartialFiles(tmp_path).write(CHARGEBACKS_TABLE, KIND, MONDAY, ROWS, {MONDAY: "0" * 32}) is not None
+
+
+def test_they_go_with_their_data_files(facts: FactTables) -> None:
+    """A replaced day's sums stay as long as its file is on the disk, unknown kinds and old unfinished files go."""
+    path, other = _keep(facts), _keep(facts, "kind-2")
+    unfinished = path.with_name("0.parquet#1")
+    unfinished.write_bytes(b"half")
+    kinds = {CHARGEBACKS_TABLE: {KIND}}
+    assert facts.partials.clean(kinds) == 1
+    assert (path.exists(), other.parent.exists(), unfinished.exists()) == (True, False, True)
+    saturday = facts.snapshot(CHARGEBACKS_TABLE).files[0]
+    write_shares(facts, [Share(MONDAY + timedelta(days=5), "sa-1", "2")])
+    assert facts.partials.clean(kinds) == 0
+    Path(saturday.path).unlink()
+    assert facts.partials.clean(kinds) == 1
+    assert not path.exists()
+
+
+def test_files_of_days_lie_in_weeks(facts: FactTables) -> None:
+    """Weeks begin on Monday; files without rows are left out."""
+    files = facts.snapshot(CHARGEBACKS_TABLE).files
+    assert by_week(files) == {MONDAY: list(files[:2]), MONDAY + timedelta(days=7): [files[2]]}
+    assert by_week([DayFile(MONDAY, "empty", 0)]) == {}
+
+
+def test_only_files_with_digests_have_sums(facts: FactTables) -> None:
+    """One file a day, under a name that tells its content: sums of others cannot be recognised again."""
+    files = facts.snapshot(CHARGEBACKS_TABLE).files
+    assert sources_of(files) == _sources(facts) | _sources(facts, MONDAY + timedelta(days=7))
+    assert sources_of([*files, files[0]]) is None
+    assert sources_of([DayFile(MONDAY, "part-0.parquet", 1)]) is None

@@ -1,0 +1,280 @@
+"""Partial aggregates answer exactly as the rows do, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chargeback.errors import SumTooLarge
+from chargeback.model.days import instants
+from chargeback.store.facts.partial_files import PARTIALS
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, FactTables
+from chargeback.store.queries import aggregate as aggregates
+from chargeback.store.queries import partials as module
+from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.partials import Addends, kind_of, make_partials, partial_kinds
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Ask, Read
+from tests.support.damage import DAMAGES, file_of, flip_a_bit
+from tests.support.facts import Share, days_from, new_facts, write_shares
+
+MONDAY = date(2026, 3, 23)
+UTC = ZoneInfo("UTC")
+DAYS = days_from(MONDAY, 12)
+EVERYTHING = Selection(instants(DAYS[0], DAYS[-1]))
+TAGS = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+
+
+def _make(ask: Ask, facts: FactTables) -> None:
+    ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
+
+
+def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Selection = EVERYTHING) -> bool:
+    def _ask(reader: TenantReader) -> bool:
+        return reader.add_up(CHARGEBACKS, selection, ", ".join(names), lambda source: source.are_partial)
+
+    answer: bool = read(_ask, TAGS, facts)
+    return answer
+
+
+def _files(facts: FactTables) -> list[Path]:
+    return sorted((facts.root / PARTIALS).rglob("*.parquet"))
+
+
+def _sums(read: Read, facts: FactTables, *by: str) -> Aggregate:
+    answer: Aggregate = read(
+        lambda reader: reader.aggregate(CHARGEBACKS, EVERYTHING, Grouping(by, "day", UTC)), TAGS, facts
+    )
+    return answer
+
+
+SHARES = st.lists(
+    st.builds(
+        Share,
+        day=st.sampled_from(DAYS),
+        identity=st.sampled_from(["sa-1", "sa-2", "UNALLOCATED"]),
+        amount=st.decimals(min_value=-(10**20), max_value=10**20, places=12).filter(bool).map(lambda d: f"{d:f}"),
+        resource=st.sampled_from(["lkc-1", "lkc-2"]),
+        product=st.sampled_from(["KAFKA_NUM_CKUS", "SUPPORT"]),
+        cost_type=st.sampled_from(["usage", "shared"]),
+        hour=st.sampled_from([0, 0, 7, 23]),
+        environment=st.sampled_from(["env-1", None]),
+        line=st.uuids().map(str),
+    ),
+    min_size=1,
+    max_size=30,
+)
+SELECTIONS = st.builds(
+    lambda first, count, zone, equal, tags: Selection(
+        instants(first, first + timedelta(days=count), ZoneInfo(zone)), equal, tags
+    ),
+    st.sampled_from(DAYS),
+    st.integers(0, 11),
+    st.sampled_from(["UTC", "UTC", "America/Denver"]),
+    st.sampled_from([{}, {}, {"identity_id": "sa-1"}, {"product_type": "SUPPORT"}, {"resource_id": "lkc-1"}]),
+    st.sampled_from([(), (), (TagFilter("team", frozenset(["operator", "UNTAGGED"])),)]),
+)
+GROUPINGS = st.builds(
+    Grouping,
+    st.lists(st.sampled_from([*CHARGEBACKS.groups, "tag:team"]), min_size=1, max_size=3, unique=True).map(tuple),
+    st.sampled_from(["hour", "day", "day", "week", "month"]),
+    st.sampled_from([ZoneInfo("UTC"), ZoneInfo("UTC"), ZoneInfo("Asia/Kathmandu")]),
+)
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    writes=st.lists(SHARES, min_size=1, max_size=3),
+    made_after=st.integers(0, 2),
+    questions=st.lists(st.tuples(SELECTIONS, GROUPINGS, st.sampled_from([3, 10_000])), min_size=3, max_size=6),
+)
+def test_partials_and_rows_answer_the_same(
+    ask: Ask,
+    tmp_path_factory: pytest.TempPathFactory,
+    writes: list[list[Share]],
+    made_after: int,
+    questions: list[tuple[Selection, Grouping, int]],
+) -> None:
+    """Of random bills, with days replaced before and after sums were made: every byte of every answer."""
+    facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
+    for number, shares in enumerate(writes):
+        write_shares(facts, shares)
+        if number == made_after:
+            _make(ask, facts)
+        for selection, grouping, limit in questions:
+
+            def _both(reader: TenantReader, selection: Selection = selection, grouping: Grouping = grouping) -> Any:
+                scan = reader.scan(CHARGEBACKS, selection)
+                rows = aggregate(reader.cursor, CHARGEBACKS, scan, grouping, reader.tags, None)
+                return rows, reader.aggregate(CHARGEBACKS, selection, grouping)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(aggregates, "MAX_BUCKETS", limit)
+                of_rows, of_partials = ask(lambda cursor: _both(TenantReader(cursor, facts, TAGS)))
+            assert of_partials == of_rows
+
+
+@pytest.mark.parametrize(
+    ("names", "selection", "expected"),
+    [
+        (("identity_id",), EVERYTHING, True),
+        (("resource_id", "product_type"), EVERYTHING, True),
+        (("identity_id", "environment_id"), EVERYTHING, True),
+        (("identity_id",), replace(EVERYTHING, equal={"resource_id": "lkc-1"}), True),
+        (("resource_id",), replace(EVERYTHING, tags=(TagFilter("team"),)), True),
+        (("date", "timestamp"), EVERYTHING, True),
+        (("identity_id", "product_type"), EVERYTHING, False),
+        (("identity_id",), replace(EVERYTHING, equal={"cost_type": "usage"}), False),
+        (("amount",), EVERYTHING, False),
+        (("line_id",), EVERYTHING, False),
+    ],
+)
+def test_partials_answer_only_by_their_columns(
+    read: Read, facts: FactTables, ask: Ask, names: tuple[str, ...], selection: Selection, expected: bool
+) -> None:
+    """Any other column that a query names, in its groups or its filters, makes it read the rows."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    _make(ask, facts)
+    assert _uses_partials(read, facts, *names, selection=selection) is expected
+
+
+def test_they_are_made_once_and_for_replaced_days_only(read: Read, facts: FactTables, ask: Ask) -> None:
+    """A file for each set of columns and week; a replaced day is summed again, the others of its week are kept: their
+    data files are not even read."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    _make(ask, facts)
+    first = _files(facts)
+    assert len(first) == 2 * len(CHARGEBACKS.partials)
+    for day in DAYS[2:]:
+        flip_a_bit(Path(file_of(facts, CHARGEBACKS_TABLE, day).path))
+    _make(ask, facts)
+    assert _files(facts) == first
+    write_shares(facts, [Share(DAYS[1], "sa-1", "2")])
+    _make(ask, facts)
+    assert len(_files(facts)) == len(first)
+    assert len(set(_files(facts)) & set(first)) == len(CHARGEBACKS.partials)
+    assert _sums(read, facts, "identity_id").totals["total_amount"] == "13.00"
+
+
+def test_a_query_makes_what_is_missing(read: Read, facts: FactTables) -> None:
+    """A first query finds none and makes those it needs; the next one uses them."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    expected = _sums(read, facts, "identity_id")
+    assert {path.parent.name for path in _files(facts)} == {kind_of(CHARGEBACKS, ("identity_id",))}
+    assert _uses_partials(read, facts, "identity_id")
+    assert _sums(read, facts, "identity_id") == expected
+
+
+def test_a_query_reads_the_rows_rather_than_sum_very_many(
+    read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing of many rows is left to the run; a part of it, the newest weeks, is made all the same."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 6)
+    assert not _uses_partials(read, facts, "identity_id")
+    assert [path.name[:10] for path in _files(facts)] == [str(MONDAY + timedelta(days=7))]
+
+
+def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactTables) -> None:
+    """A service that may only read answers as any other."""
+    write_shares(facts, [Share(day, "sa-1", "1.5") for day in DAYS])
+    (facts.root / PARTIALS).write_text("no folder")
+    assert not _uses_partials(read, facts, "identity_id")
+    assert _sums(read, facts, "identity_id").totals["total_amount"] == "18.00"
+    assert [path.name for path in facts.root.iterdir() if path.name.startswith(".")] == [PARTIALS]
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_partials_are_made_again(
+    read: Read, facts: FactTables, ask: Ask, damage: tuple[Callable[[Path], None], bool]
+) -> None:
+    """Nobody sees their sums: the answer is the same and their place is taken by new ones."""
+    write_shares(facts, [Share(day, f"sa-{n}", "1") for day in DAYS for n in range(3)])
+    _make(ask, facts)
+    expected, paths = _sums(read, facts, "identity_id"), _files(facts)
+    for path in paths:
+        damage[0](path)
+    assert _sums(read, facts, "identity_id") == expected
+    _make(ask, facts)
+    assert _files(facts) == paths
+
+
+def test_sums_are_never_made_of_damaged_rows(read: Read, facts: FactTables, ask: Ask) -> None:
+    """They would outlive the repair of the file, whose content has the same digest again."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    flip_a_bit(Path(file_of(facts, CHARGEBACKS_TABLE, DAYS[0]).path))
+    _make(ask, facts)
+    assert {path.name[:10] for path in _files(facts)} == {str(MONDAY + timedelta(days=7))}
+    assert not _uses_partials(read, facts, "identity_id")
+
+
+def test_partials_that_vanish_under_a_query_do_no_harm(read: Read, facts: FactTables, ask: Ask) -> None:
+    """The folder may be deleted at any time: the query is run again, over the rows."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    _make(ask, facts)
+    tried: list[bool] = []
+
+    def _sum(reader: TenantReader, source: Addends) -> int:
+        tried.append(source.are_partial)
+        for path in _files(facts):
+            path.unlink()
+        sql = f"SELECT {source.sums['row_count']} FROM {source.relation} WHERE {source.condition.sql}"
+        return int(reader.cursor.rows(sql, source.condition.parameters)[0][0])
+
+    count = read(lambda reader: reader.add_up(CHARGEBACKS, EVERYTHING, "", lambda source: _sum(reader, source)))
+    assert (count, tried) == (len(DAYS), [True, False])
+
+
+def test_a_day_that_became_empty_is_no_longer_summed(read: Read, facts: FactTables, ask: Ask) -> None:
+    """Also where it is the first of its week, and the sums of the week were made before."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    _make(ask, facts)
+    empty = file_of(facts, CHARGEBACKS_TABLE, DAYS[7])
+    facts.replace_day(CHARGEBACKS_TABLE, DAYS[7], SCHEMAS[CHARGEBACKS_TABLE].empty_table(), epoch=1)
+    assert empty not in facts.snapshot(CHARGEBACKS_TABLE).files
+    assert _sums(read, facts, "identity_id").totals["total_rows"] == len(DAYS) - 1
+
+
+def test_sums_that_are_too_large_are_left_to_the_query(read: Read, facts: FactTables, ask: Ask) -> None:
+    """There they are an error that says what is wrong."""
+    half = "50000000000000000000000000"
+    write_shares(facts, [Share(MONDAY, "sa-1", half, line=line) for line in ("a", "b")])
+    _make(ask, facts)
+    assert _files(facts) == []
+    with pytest.raises(SumTooLarge, match="an amount must be wrong"):
+        _sums(read, facts, "identity_id")
+
+
+def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, ask: Ask) -> None:
+    """Whoever wants to compare can ask for them."""
+    write_shares(facts, [Share(MONDAY, "sa-1", "1")])
+    _make(ask, facts)
+
+    def _relation(reader: TenantReader) -> str:
+        scan = reader.scan(CHARGEBACKS, EVERYTHING)
+        return module.add_up(reader.cursor, None, CHARGEBACKS, scan, "identity_id", lambda source: source.relation)
+
+    assert read(_relation) == SOURCE
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    """By table; another definition is another kind."""
+    kinds = partial_kinds()
+    assert len(kinds[CHARGEBACKS_TABLE]) == len(CHARGEBACKS.partials)
+    assert kinds[TOPICS_TABLE]
+    assert kind_of(CHARGEBACKS, ("identity_id",)) in kinds[CHARGEBACKS_TABLE]
+    assert (
+        kind_of(replace(CHARGEBACKS, sums={"total": "sum(amount)"}), ("identity_id",)) not in kinds[CHARGEBACKS_TABLE]
+    )
