@@ -20,6 +20,7 @@ from chargeback.logs import log_context
 from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored
+from chargeback.pipeline.partials import PartialsWriter
 from chargeback.pipeline.run_context import EVERYTHING, RunContext, describe_days
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import DayRecomputer, is_stored
@@ -35,6 +36,7 @@ from chargeback.store.facts.tables import (
     FactTables,
     read_day,
 )
+from chargeback.store.queries.datasets import CHARGEBACKS
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +159,7 @@ class _Calculation:
         self._identities = {identity.identity_id for identity in inventory.identities}
         self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
         self._dimensions = DimensionRegister(run.store.facts, epoch=run.lease.epoch)
+        self._partials = PartialsWriter(run.store.facts, CHARGEBACKS)
         self._warned: set[str] = set()
         self._unproven: list[date] = []
         self.fetcher = UsageFetcher(
@@ -170,6 +173,7 @@ class _Calculation:
     def close(self) -> None:
         """Give the engine's memory back, and name the days that could not be measured again."""
         self._recomputer.close()
+        self._partials.close()
         if self._unproven:
             why = "measured by an earlier version and not verified: the metrics source has less data now"
             log.warning("tenant %s: %s", self._run.tenant.name, describe_days(self._unproven, why))
@@ -272,6 +276,7 @@ class _Calculation:
             self._identities |= charged
         self._dimensions.register(calculated.dimensions)
         run.store.facts.replace_day(CHARGEBACKS_TABLE, day, rows, epoch=run.lease.epoch)
+        self._partials.day_written(day)
         run.record.dates_calculated += 1
         run.record.chargeback_rows_written += rows.num_rows
 

@@ -24,6 +24,7 @@ from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest
+from chargeback.pipeline.partials import PartialsWriter
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import billed_lines, is_stored
@@ -31,6 +32,7 @@ from chargeback.store.control import days as day_states
 from chargeback.store.control import topics as topic_store
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 
 log = logging.getLogger(__name__)
 
@@ -166,6 +168,7 @@ class _Overlay:
             self._clusters = topic_store.resource_ids(connection, plan.cluster_type)
         self._discovery = TopicDiscovery(run, plan, self._clusters)
         self._attributor = TopicAttributor(plan)
+        self._partials = PartialsWriter(run.store.facts, TOPIC_ATTRIBUTIONS)
         workers = run.tenant.settings.metrics_prefetch_workers
         self.fetcher = TopicFetcher(gatherer, self._clusters, run.store.facts, workers=workers)
 
@@ -174,6 +177,7 @@ class _Overlay:
 
     def close(self) -> None:
         self._attributor.close()
+        self._partials.close()
 
     def wanted(self, state: DayState) -> UsageRequest:
         """What is wanted of a day: one that is attributed already is only done again with what the metrics say now."""
@@ -266,6 +270,7 @@ class _Overlay:
         run, day = self._run, state.tracking_date
         if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
             run.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=run.lease.epoch)
+            self._partials.day_written(day)
         with run.lease.write() as connection:
             topic_store.finish_topics(
                 connection, day, fingerprint=state.gathered_fingerprint, rows=rows.num_rows, gathered=gathered

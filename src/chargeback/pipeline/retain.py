@@ -10,11 +10,13 @@ import logging
 from datetime import date, timedelta
 
 from chargeback.errors import LeaseLost, StorageError
+from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control.retention import delete_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, SCHEMAS
 from chargeback.store.facts.upkeep import CleanupStats, clean_table, record_upkeep, rewrite_dimensions, upkeep_is_due
+from chargeback.store.queries.partials import partial_kinds
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ def _upkeep(run: RunContext) -> None:
         run.check()
         removed += clean_table(facts, name, epoch=epoch)
         run.report(Stage.RETENTION, None, number, len(SCHEMAS))
+    facts.partials.clean(partial_kinds())
+    complete_partials(run)
     record_upkeep(facts.root, run.now())
     if removed:
         log.info(

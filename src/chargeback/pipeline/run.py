@@ -17,6 +17,7 @@ from chargeback.pipeline.calculate import calculate
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.overlay import overlay, queue_topics
+from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
@@ -101,6 +102,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             calculate(run, gatherer)
             run.check()
             overlay(run, gatherer)
+        complete_partials(run)
         run.check()
         emit(run)
         run.check()

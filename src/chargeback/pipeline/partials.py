@@ -1,0 +1,71 @@
+"""Partial aggregates are made by the run that writes the days, so that no query has to wait for them.
+
+They are a cache: whatever goes wrong here costs queries some time, and no run its outcome.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+
+from chargeback.errors import LeaseLost, StorageError
+from chargeback.model.days import DayRange
+from chargeback.pipeline.run_context import RunContext
+from chargeback.store.facts.partial_files import ONE_WEEK, by_week, week_of
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import DATASETS, Dataset
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.partials import make_partials
+
+log = logging.getLogger(__name__)
+
+
+class PartialsWriter:
+    """Makes the partial aggregates of a dataset while its days are written: of a week as soon as a day of another week
+    is written, and of the last one at the end."""
+
+    def __init__(self, facts: FactTables, dataset: Dataset) -> None:
+        self._facts = facts
+        self._dataset = dataset
+        self._week: date | None = None
+
+    def day_written(self, day: date) -> None:
+        """Note that a day was committed."""
+        if self._week != week_of(day):
+            self.close()
+        self._week = week_of(day)
+
+    def close(self) -> None:
+        """Make what is still to be made."""
+        week, self._week = self._week, None
+        if week is not None:
+            with _survived(), QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
+                files = self._facts.snapshot(self._dataset.table).within(DayRange(week, week + ONE_WEEK))
+                make_partials(cursor, self._facts.partials, self._dataset, files)
+
+
+def complete_partials(run: RunContext) -> None:
+    """Make the partial aggregates that are missing: after an upgrade, a restored backup, or damage.
+
+    Raises:
+        Stopped: the run was asked to stop.
+    """
+    facts = run.store.facts
+    with _survived(), QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
+        for dataset in DATASETS:
+            for files in by_week(facts.snapshot(dataset.table).files).values():
+                run.check()
+                make_partials(cursor, facts.partials, dataset, files)
+
+
+@contextmanager
+def _survived() -> Iterator[None]:
+    try:
+        yield
+    except LeaseLost:
+        raise
+    except (StorageError, OSError) as error:
+        log.warning("partial aggregates are not complete, queries read the rows instead: %s", error)

@@ -1,0 +1,113 @@
+"""A run makes the partial aggregates of what it writes, and no trouble with them is its own."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from chargeback.pipeline.partials import PartialsWriter
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.store.facts.partial_files import PARTIALS, week_of
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.facts.upkeep import STAMP
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.partials import partial_kinds
+from tests.support.clock import TODAY
+from tests.support.deployments import Deployment
+from tests.support.facts import Share, days_from, new_facts, write_shares
+
+
+def _files(facts: FactTables) -> set[Path]:
+    return set((facts.root / PARTIALS).rglob("*.parquet"))
+
+
+def _expected(facts: FactTables) -> set[tuple[str, str]]:
+    """Kind and week of every partial file that there should be."""
+    return {
+        (kind, str(week_of(day)))
+        for table, kinds in partial_kinds().items()
+        for day in facts.snapshot(table).days
+        for kind in kinds
+    }
+
+
+def _there(facts: FactTables) -> set[tuple[str, str]]:
+    return {(path.parent.name, path.name[:10]) for path in _files(facts)}
+
+
+def test_a_run_makes_them_of_all_that_it_writes(deployment: Deployment) -> None:
+    """Of every kind and week one file; a run that changes nothing changes none of them."""
+    assert deployment.run().outcome is RunOutcome.COMPLETED
+    facts = deployment.store.facts
+    made = _files(facts)
+    assert _there(facts) == _expected(facts)
+    assert len(made) == len(_expected(facts)) > 0
+    deployment.run()
+    assert _files(facts) == made
+
+
+def test_a_run_makes_what_is_missing(deployment: Deployment) -> None:
+    """After an upgrade, a restored backup or a lost folder, also of days that the run does not touch."""
+    deployment.run()
+    facts = deployment.store.facts
+    made = _files(facts)
+    shutil.rmtree(facts.root / PARTIALS)
+    assert deployment.run().dates_calculated == 0
+    assert _files(facts) == made
+
+
+def test_upkeep_removes_what_belongs_to_nothing(deployment: Deployment) -> None:
+    """Sums of other versions, and of data files that have left the disk, go once a day."""
+    deployment.run()
+    facts = deployment.store.facts
+    made = _files(facts)
+    old = next(iter(made)).parent.with_name("identity_id-0000000000000000") / "2026-01-05-0.parquet"
+    old.parent.mkdir()
+    old.write_bytes(b"of another version")
+    deployment.run()
+    assert old.exists()
+    (facts.root / STAMP).unlink()
+    deployment.run()
+    assert not old.parent.exists()
+    assert _files(facts) == made
+
+
+def test_a_run_does_without_them(deployment: Deployment) -> None:
+    """Where they cannot be written, the run ends as it would have."""
+    deployment.store.facts.root.mkdir(parents=True, exist_ok=True)
+    (deployment.store.facts.root / PARTIALS).write_text("no folder")
+    assert deployment.run().outcome is RunOutcome.COMPLETED
+    assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
+
+
+def test_a_week_is_made_when_another_begins(tmp_path: Path) -> None:
+    """While many days are written, each week is summed once."""
+    facts = new_facts(tmp_path / "facts")
+    monday = week_of(TODAY)
+    days = days_from(monday, 8)
+    write_shares(facts, [Share(day, "sa-1", "1") for day in days])
+    writer = PartialsWriter(facts, CHARGEBACKS)
+    for day in days[:7]:
+        writer.day_written(day)
+    assert _files(facts) == set()
+    writer.day_written(days[7])
+    assert {week for _, week in _there(facts)} == {str(monday)}
+    writer.close()
+    assert {week for _, week in _there(facts)} == {str(monday), str(monday + timedelta(days=7))}
+
+
+def test_a_table_that_cannot_be_read_costs_only_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is the run's other stages that say what is wrong with it."""
+    facts = new_facts(tmp_path / "facts")
+    write_shares(facts, [Share(TODAY, "sa-1", "1")])
+    writer = PartialsWriter(FactTables(facts.root), CHARGEBACKS)
+    writer.day_written(TODAY)
+    (log,) = (facts.root / CHARGEBACKS_TABLE / "_delta_log").glob("*0.json")
+    log.write_text("{")
+    with caplog.at_level(logging.WARNING):
+        writer.close()
+    assert "queries read the rows instead" in caplog.text
