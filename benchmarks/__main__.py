@@ -25,12 +25,13 @@ from benchmarks.reference.star import Star
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
 from benchmarks.shapes import LARGE, MIDDLE, USUAL
+from benchmarks.sums import sums
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
 
 _DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
-_PARTS: Final = ("calculate", "topics", "questions", "export", "clients", "busy", "limit", "backfill")
+_PARTS: Final = ("calculate", "topics", "questions", "sums", "export", "clients", "busy", "limit", "backfill")
 
 
 def main() -> int:
@@ -80,10 +81,13 @@ def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if wanted & {"questions", "export", "clients", "busy", "limit"}:
+    if wanted & {"questions", "sums", "export", "clients", "busy", "limit"}:
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
             yield Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
+        if "sums" in wanted:
+            for tenant in tenants:
+                yield from sums(tenant, scratch)
         yield from _start(tenants[0], scratch)
         with serving(tenants, scratch / "served") as service:
             yield from _served(service, tenants, wanted, data, scratch, quick=given.quick)

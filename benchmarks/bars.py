@@ -77,8 +77,8 @@ def _at_floor(keys: str, factor: float, margin: float = 0.0) -> _Rule:
     return _Rule(keys, factor, "floor", lambda figure, _: figure.floor, margin)
 
 
-def _at_reference(keys: str, factor: float) -> _Rule:
-    return _Rule(keys, factor, "reference", lambda figure, _: figure.reference)
+def _at_reference(keys: str, factor: float, margin: float = 0.0) -> _Rule:
+    return _Rule(keys, factor, "reference", lambda figure, _: figure.reference, margin)
 
 
 def _at_figure(keys: str, factor: float, of: str, other: Callable[[str], str]) -> _Rule:
@@ -108,6 +108,11 @@ _RULES: Final = (
         lambda key: f"{key.partition(' / ')[0]} / peak memory",
     ),
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
+    # Of the sums of a large tenant: a tenth of reading its rows, and what every answer costs. By identity and by tag
+    # there are more sums to add up, and ten thousand buckets to write.
+    _at_reference(r"sums, large / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
+    _at_reference(r"sums, middle / by (product_type|resource_id|environment_id) and .*", 0.25, margin=12),
+    _at_reference(r"sums, large / by (identity_id|tag:team) and .*", 0.5, margin=12),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")

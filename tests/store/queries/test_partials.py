@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -20,7 +22,9 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TAB
 from chargeback.store.queries import aggregate as aggregates
 from chargeback.store.queries import partials as module
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.partials import Addends, kind_of, make_partials, partial_kinds
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
@@ -278,3 +282,30 @@ def test_every_kind_has_a_name_of_its_own() -> None:
     assert (
         kind_of(replace(CHARGEBACKS, sums={"total": "sum(amount)"}), ("identity_id",)) not in kinds[CHARGEBACKS_TABLE]
     )
+
+
+def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables) -> None:
+    """Processes that make the same sums while days are replaced: every answer is that of the rows it was asked of."""
+    write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
+    done = threading.Event()
+
+    def _ask() -> int:
+        answers = 0
+        while not done.is_set() or not answers:
+            with engine.cursor(CancellationToken()) as cursor:
+                reader = TenantReader(cursor, FactTables(facts.root), TAGS)
+                grouping = Grouping(("identity_id",), "day", UTC)
+                of_rows = aggregate(cursor, CHARGEBACKS, reader.scan(CHARGEBACKS, EVERYTHING), grouping, TAGS, None)
+                assert reader.aggregate(CHARGEBACKS, EVERYTHING, grouping) == of_rows
+            answers += 1
+        return answers
+
+    with ThreadPoolExecutor(3) as pool:
+        asking = [pool.submit(_ask) for _ in range(3)]
+        try:
+            for number in range(8):
+                write_shares(facts, [Share(DAYS[number], "sa-2", str(number + 2))])
+        finally:
+            done.set()
+        assert all(each.result() for each in asking)
+    assert {path.suffix for path in (facts.root / PARTIALS).rglob("*-*.*")} == {".parquet"}

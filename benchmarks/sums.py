@@ -1,0 +1,141 @@
+"""Partial aggregates: what they cost, and what they save; beside them the same sums as a table.
+
+All figures are processor time of this process, which has the query engine in it: they compare work, not waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import pyarrow.parquet as pq
+
+from benchmarks.measure import Figure
+from benchmarks.reference.daily_sums import DailySums, days_of
+from benchmarks.tenants import Generated
+from chargeback.model.days import instants
+from chargeback.store.control import tags
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.partials import kind_of, make_partials
+from chargeback.store.queries.scan import Scan
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache, TagIndex
+
+_UTC: Final = ZoneInfo("UTC")
+_REPEATS: Final = 5
+_QUERIES: Final = (
+    *(("product_type", "day"), ("resource_id", "month"), ("environment_id", "day")),
+    *(("identity_id", "day"), ("identity_id", "month"), ("tag:team", "day")),
+)
+
+
+def sums(tenant: Generated, scratch: Path) -> Iterator[Figure]:
+    """Make them, ask with and without them, keep them as a table and ask that."""
+    facts, root = FactTables(tenant.facts), scratch / f"sums-{tenant.shape.name}"
+    partials = PartialFiles(root)
+    with QueryEngine(threads=2) as engine, engine.cursor(CancellationToken()) as cursor:
+        yield _made(cursor, partials, facts, tenant, root)
+        index = _tags(tenant)
+        for column, unit in _QUERIES:
+            yield _asked(engine, partials, facts, tenant, index, column, unit)
+        yield from _as_a_table(cursor, partials, facts, tenant, root)
+
+
+def _made(cursor: Cursor, partials: PartialFiles, facts: FactTables, tenant: Generated, root: Path) -> Figure:
+    files = facts.snapshot(CHARGEBACKS_TABLE).files
+    start = time.process_time()
+    for of_week in by_week(files).values():
+        make_partials(cursor, partials, CHARGEBACKS, of_week)
+    taken = (time.process_time() - start) * 1000
+    size = sum(path.stat().st_size for path in (root / PARTIALS).rglob("*.parquet"))
+    note = f"{size / sum(file.size for file in files):.0%} of the size of the rows"
+    return Figure(f"sums, {tenant.shape.name}", "make those of a day", taken / tenant.shape.days, "ms", note=note)
+
+
+def _tags(tenant: Generated) -> TagIndex:
+    database = ControlDatabase(f"sqlite:///{tenant.database}")
+    with database, database.read() as connection:
+        assert tags.revision(connection)
+        return TagCache().load(tenant.shape.name, connection)
+
+
+def _asked(
+    engine: QueryEngine,
+    partials: PartialFiles,
+    facts: FactTables,
+    tenant: Generated,
+    index: TagIndex,
+    column: str,
+    unit: str,
+) -> Figure:
+    """The time of an aggregate over everything, beside the same over the rows."""
+    selection = Selection(instants(tenant.shape.dates()[0], tenant.shape.last_day))
+    snapshot = facts.snapshot(CHARGEBACKS_TABLE)
+
+    def _ask(source: PartialFiles | None) -> Aggregate:
+        with engine.cursor(CancellationToken()) as cursor:
+            scan = Scan.of(snapshot, selection.window, selection.condition(CHARGEBACKS, index))
+            return aggregate(cursor, CHARGEBACKS, scan, Grouping((column,), unit, _UTC), index, source)
+
+    if _ask(partials) != _ask(None):
+        raise RuntimeError(f"the sums by {column} and {unit} are not those of the rows")
+    taken = _cpu(lambda: _ask(partials))
+    scanned = _cpu(lambda: _ask(None))
+    name = f"by {column} and {unit}, all"
+    return Figure(
+        f"sums, {tenant.shape.name}", name, taken, "ms", reference=scanned, note="the reference reads the rows"
+    )
+
+
+def _as_a_table(
+    cursor: Cursor, partials: PartialFiles, facts: FactTables, tenant: Generated, root: Path
+) -> Iterator[Figure]:
+    """The same sums committed day by day to a table, and one query of both, without an answer around it."""
+    group = f"sums as a table, {tenant.shape.name}"
+    weeks = by_week(facts.snapshot(CHARGEBACKS_TABLE).files)
+    committing = 0.0
+    for columns in CHARGEBACKS.partials:
+        table = DailySums(root / "-".join(columns))
+        files = [kept[0] for kept in partials.by_week(CHARGEBACKS_TABLE, kind_of(CHARGEBACKS, columns), weeks).values()]
+        for file in files:
+            for rows in days_of(file, pq.read_table(file.path, partitioning=None)):
+                start = time.process_time()
+                table.add(rows)
+                committing += time.process_time() - start
+        of_table = _cpu(partial(_run, cursor, columns[0], table.files))
+        paths = [file.path for file in files]
+        of_partials = _cpu(partial(_run, cursor, columns[0], paths.copy))
+        note = f"{of_partials:.0f} ms from partial aggregates"
+        yield Figure(group, f"sum by {columns[0]} and day, all, of {len(columns)} columns", of_table, "ms", note=note)
+    yield Figure(group, "commit those of a day", committing * 1000 / tenant.shape.days, "ms")
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    """The least processor time of some runs, in ms, after one that does not count."""
+    work()
+    taken = []
+    for _ in range(_REPEATS):
+        start = time.process_time()
+        work()
+        taken.append((time.process_time() - start) * 1000)
+    return min(taken)
+
+
+def _run(cursor: Cursor, column: str, files: Callable[[], list[str]]) -> None:
+    """Sum by a column and day."""
+    source = "read_parquet($files, hive_partitioning = true)"
+    cursor.run(
+        f"""CREATE OR REPLACE TEMP TABLE summed AS
+            SELECT date, {column}, sum(total), sum(used), sum(row_count) FROM {source} GROUP BY ALL""",
+        {"files": files()},
+    )
