@@ -18,7 +18,7 @@ from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.partials import lacks_partials, make_partials
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +54,17 @@ def complete_partials(run: RunContext) -> None:
         Stopped: the run was asked to stop.
     """
     facts = run.store.facts
-    with _survived(), QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
-        for dataset in DATASETS:
-            for files in by_week(facts.snapshot(dataset.table).files).values():
+    with _survived():
+        lacking = [
+            (dataset, files)
+            for dataset in DATASETS
+            for files in by_week(facts.snapshot(dataset.table).files).values()
+            if lacks_partials(facts.partials, dataset, files)
+        ]
+        if not lacking:
+            return
+        with QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
+            for dataset, files in lacking:
                 run.check()
                 make_partials(cursor, facts.partials, dataset, files)
 

@@ -25,7 +25,7 @@ from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.partials import Addends, kind_of, make_partials, partial_kinds
+from chargeback.store.queries.partials import Addends, kind_of, lacks_partials, make_partials, partial_kinds
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, TagFilter
@@ -166,7 +166,10 @@ def test_they_are_made_once_and_for_replaced_days_only(read: Read, facts: FactTa
     _make(ask, facts)
     assert _files(facts) == first
     write_shares(facts, [Share(DAYS[1], "sa-1", "2")])
+    files = facts.snapshot(CHARGEBACKS_TABLE).files[:7]
+    assert lacks_partials(facts.partials, CHARGEBACKS, files)
     _make(ask, facts)
+    assert not lacks_partials(facts.partials, CHARGEBACKS, files)
     assert len(_files(facts)) == len(first)
     assert len(set(_files(facts)) & set(first)) == len(CHARGEBACKS.partials)
     assert _sums(read, facts, "identity_id").totals["total_amount"] == "13.00"

@@ -97,6 +97,17 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
             _Partials(cursor, partials, dataset, columns).ensure(of_week, DayRange(week, week + ONE_WEEK))
 
 
+def lacks_partials(partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> bool:
+    """Return whether :func:`make_partials` would have something to make of ``files``, all that their weeks have."""
+    weeks = by_week(files)
+    for columns in dataset.partials:
+        kept = partials.by_week(dataset.table, kind_of(dataset, columns), weeks)
+        for week, of_week in weeks.items():
+            if _matching(kept.get(week, ()), of_week, DayRange(week, week + ONE_WEEK)) is None:
+                return True
+    return False
+
+
 def partial_kinds() -> dict[str, Collection[str]]:
     """Return the names of the partial aggregates of this version, by table."""
     return {each.table: {kind_of(each, columns) for columns in each.partials} for each in DATASETS}
@@ -151,10 +162,7 @@ class _Partials:
         kept = self._files.by_week(self._dataset.table, self._name, weeks)
         used = []
         for week, of_week in reversed(weeks.items()):
-            wanted = sources_of(of_week)
-            if wanted is None:
-                return None
-            found = next((each for each in kept.get(week, ()) if _within(each.sources, days) == wanted), None)
+            found = _matching(kept.get(week, ()), of_week, days)
             if found is None:
                 max_rows -= sum(file.rows for file in of_week)
                 if max_rows < 0 or not self._files.is_writable:
@@ -169,7 +177,9 @@ class _Partials:
         self, week: date, files: Sequence[DayFile], days: DayRange, kept: Sequence[PartialFile]
     ) -> PartialFile | None:
         """Make the partial file of a week: of its ``files`` and, as they were kept, of days outside ``days``."""
-        wanted = sources_of(files) or {}
+        wanted = sources_of(files)
+        if wanted is None:
+            return None
         known = kept[0].sources.items() if kept else ()
         reused = {day: digest for day, digest in known if day not in days or wanted.get(day) == digest}
         with suppress(StorageError, OSError):
@@ -195,5 +205,10 @@ class _Partials:
         return pa.Table.from_batches(self._cursor.batches(sql, parameters, size=_BATCH))
 
 
-def _within(sources: Mapping[date, str], days: DayRange) -> dict[date, str]:
-    return {day: digest for day, digest in sources.items() if day in days}
+def _matching(kept: Sequence[PartialFile], files: Sequence[DayFile], days: DayRange) -> PartialFile | None:
+    """Return the partial file that sums, of ``days``, exactly ``files``."""
+    wanted = sources_of(files)
+    for each in kept:
+        if {day: digest for day, digest in each.sources.items() if day in days} == wanted:
+            return each
+    return None
