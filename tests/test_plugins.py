@@ -1,4 +1,4 @@
-"""Calls into plugins: whatever they raise names them."""
+"""Loading plugins and calling them: whatever they raise says why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from chargeback.errors import AllocationError, ConfigurationError, PluginError, SourceRejected, Stopped
-from chargeback.plugins import calling, describe
+from chargeback.plugins import calling, describe, installed_plugins, loading
 
 
 class Unspeakable(Exception):
@@ -76,3 +76,31 @@ def test_after_a_wish_to_stop_everything_is_stopping() -> None:
     stop.set()
     with pytest.raises(Stopped), calling("plugin tiny", "open", stop=stop):
         raise RuntimeError("interrupted")
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ValueError("it has no name"), "it has no name"),
+        (KeyError("url"), "KeyError: 'url'"),
+        (SystemExit(3), "SystemExit: 3"),
+    ],
+)
+def test_why_a_plugin_cannot_be_loaded(error: BaseException, why: str) -> None:
+    """A declared error says it in its own words; any other is named."""
+    with pytest.raises(PluginError) as caught, loading(ValueError):
+        raise error
+    assert str(caught.value) == why
+
+
+def test_what_is_asked_to_end_ends() -> None:
+    """Ctrl-C while a plugin is loaded is nobody's mistake."""
+    with pytest.raises(KeyboardInterrupt), loading(ValueError):
+        raise KeyboardInterrupt
+
+
+def test_installed_plugins_are_in_order() -> None:
+    """By name; there are none of a group that nobody knows."""
+    names = [entry.name for entry in installed_plugins("chargeback.ecosystems")]
+    assert names == sorted(names) != []
+    assert installed_plugins("chargeback.nothing") == []

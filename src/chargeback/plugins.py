@@ -1,4 +1,4 @@
-"""Calls into plugins: other people's code, which may fail in any way.
+"""Plugins: other people's code, which may fail in any way, when it is loaded and whenever it is called.
 
 Whatever a plugin raises leaves :func:`calling` as an error of ours that names the plugin and the method. The traceback
 is logged at DEBUG, where its author finds it.
@@ -10,6 +10,7 @@ import logging
 import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -25,6 +26,27 @@ _MASK: Final = "***"
 
 #: What a plugin may raise on purpose; it reaches the caller as it is.
 _DECLARED: Final = (SourceError, ConfigurationError, Stopped)
+
+
+def installed_plugins(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group in a fixed order: by name, then by value."""
+    return sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
+
+
+@contextmanager
+def loading(declared: type[Exception]) -> Iterator[None]:
+    """Turn whatever is raised inside the ``with``, in which a plugin is loaded, into a PluginError that says why it
+    cannot be used. The words of a ``declared`` error are taken as they are.
+
+    Raises:
+        PluginError: the plugin cannot be used.
+    """
+    try:
+        yield
+    except declared as mistake:
+        raise PluginError(str(mistake)) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
+        raise PluginError(f"{type(error).__name__}: {error}") from None
 
 
 @contextmanager

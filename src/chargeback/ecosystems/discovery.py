@@ -12,14 +12,14 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.guarded import guarded
 from chargeback.ecosystems.validation.values import InvalidValue
-from chargeback.errors import ConfigProblem, ConfigurationError
+from chargeback.errors import ConfigProblem, ConfigurationError, PluginError
+from chargeback.plugins import installed_plugins, loading
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +64,14 @@ def load_ecosystems(plugins_path: str | None = None) -> Discovered:
     failures: dict[str, str] = {}
     origins: dict[str, str] = {}
     for label, origin, load in _candidates(plugins_path):
-        found = _load(load)
-        if isinstance(found, str):
-            logger.warning("plugin %s (%s) cannot be used: %s", label, origin, found)
-            failures[label] = f"{origin}: {found}"
-        elif found.name in origins:
+        try:
+            with loading(InvalidValue):
+                found = guarded(load())
+        except PluginError as error:
+            logger.warning("plugin %s (%s) cannot be used: %s", label, origin, error)
+            failures[label] = f"{origin}: {error}"
+            continue
+        if found.name in origins:
             failures[found.name] = f"two plugins have this name: {origins[found.name]} and {origin}"
             ecosystems.pop(found.name, None)
         else:
@@ -78,7 +81,7 @@ def load_ecosystems(plugins_path: str | None = None) -> Discovered:
 
 def _candidates(plugins_path: str | None) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     """Label, origin in words, and what loads the plugin's object."""
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in installed_plugins(GROUP):
         yield entry.name, f"entry point {entry.value}", entry.load
     if plugins_path is None:
         return
@@ -111,13 +114,3 @@ def _loader(stem: str, file: Path) -> Callable[[], Any]:
             raise
 
     return load
-
-
-def _load(load: Callable[[], Any]) -> Ecosystem | str:
-    """The plugin, guarded, or why it cannot be used. A plugin is other people's code: it may fail in any way."""
-    try:
-        return guarded(load())
-    except InvalidValue as mistake:
-        return str(mistake)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
-        return f"{type(error).__name__}: {error}"

@@ -10,12 +10,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.emitters.contract import EmitterType
 from chargeback.emitters.guarded import GuardedEmitterType
+from chargeback.errors import PluginError
+from chargeback.plugins import installed_plugins, loading
 
 log = logging.getLogger(__name__)
 
@@ -36,23 +37,16 @@ def discover_emitters() -> DiscoveredEmitters:
     types: dict[str, EmitterType] = {}
     failures: dict[str, str] = {}
     origins: dict[str, str] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        found = _load(entry)
-        if isinstance(found, str):
-            log.warning("emitter %s (entry point %s) cannot be used: %s", entry.name, entry.value, found)
-            failures[entry.name] = f"entry point {entry.value}: {found}"
-        elif origins.get(entry.name, entry.value) != entry.value:
+    for entry in installed_plugins(GROUP):
+        try:
+            with loading(InvalidValue):
+                found = GuardedEmitterType(entry.name, entry.load())
+        except PluginError as error:
+            log.warning("emitter %s (entry point %s) cannot be used: %s", entry.name, entry.value, error)
+            failures[entry.name] = f"entry point {entry.value}: {error}"
+            continue
+        if origins.get(entry.name, entry.value) != entry.value:
             failures[entry.name] = f"two emitters have this name: {origins[entry.name]} and {entry.value}"
         else:
             types[entry.name], origins[entry.name] = found, entry.value
     return DiscoveredEmitters({name: kind for name, kind in types.items() if name not in failures}, failures)
-
-
-def _load(entry: EntryPoint) -> EmitterType | str:
-    """The kind of emitter, guarded, or why it cannot be used: a plugin may fail in any way."""
-    try:
-        return GuardedEmitterType(entry.name, entry.load())
-    except InvalidValue as mistake:
-        return str(mistake)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
-        return f"{type(error).__name__}: {error}"

@@ -109,9 +109,14 @@ class _EmitStage:
 
     def run_emitter(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], facts: StoredFacts) -> None:
         """Let one emitter write its periods, in batches of the size that it declares."""
-        opened = self._opened(emitter)
-        if isinstance(opened, str):
-            self._record(emitter, due, f"it cannot start: {opened}")
+        context = emitter.context(self.run.tenant.name, self.run.tenant.settings)
+        try:
+            opened = emitter.kind.open(context, emitter.params, self.run.stop)
+        except Stopped:
+            raise
+        except ChargebackError as error:
+            self.run.check()
+            self._record(emitter, due, f"it cannot start: {error}")
             return
         size = opened.batch or len(due)
         try:
@@ -121,17 +126,6 @@ class _EmitStage:
                 self._record(emitter, some, self._attempt(opened, some, facts))
         finally:
             _close(opened, emitter.name)
-
-    def _opened(self, emitter: ConfiguredEmitter) -> Emitter | str:
-        """The emitter at work, or why it cannot work."""
-        context = emitter.context(self.run.tenant.name, self.run.tenant.settings)
-        try:
-            return emitter.kind.open(context, emitter.params, self.run.stop)
-        except Stopped:
-            raise
-        except ChargebackError as error:
-            self.run.check()
-            return str(error)
 
     def _attempt(self, emitter: Emitter, due: Sequence[DuePeriod], facts: StoredFacts) -> str | None:
         """Why the periods could not be written, if they could not."""
