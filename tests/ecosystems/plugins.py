@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from threading import Event
@@ -13,16 +13,20 @@ from typing import Any
 import pyarrow as pa
 
 from chargeback.allocation.policies import PolicyCatalogue, parse_policies
-from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, Gatherer, MeasuredUsage, TenantContext
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import DayRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
 from chargeback.model.topics import TopicPlan
 from chargeback.model.usage import USAGE
 
 POLICIES = {"THING": {"portions": [{"share": "1", "try": ["usage(requests)", "even(period)", "unallocated"]}]}}
 CATALOGUE = PolicyCatalogue(parse_policies(POLICIES, "policies"), aliases={})
+#: The days that tests ask for, and the one of them on which something is wrong.
+DAY = date(2026, 1, 2)
+DAYS = DayRange(DAY, DAY + timedelta(days=3))
+SECOND = DAY + ONE_DAY
 
 
 def line(of: date, **more: Any) -> BillingLine:
@@ -119,3 +123,13 @@ class Tiny:
 def context_for(folder: Path, today: date) -> TenantContext:
     """A tenant named it."""
     return TenantContext("it", "it", "USD", today, Event(), str(folder), is_awaited=True)
+
+
+def bill(gatherer: Gatherer) -> dict[date, GatheredDay]:
+    """The last that was said of every day."""
+    return {gathered.day: gathered for gathered in gatherer.billing(DAYS)}
+
+
+def one_wrong_line(**wrong: Any) -> Callable[[DayRange], Iterator[GatheredDay]]:
+    """Days of two lines each, the second of which is wrong on the second day."""
+    return lambda days: (GatheredDay(day, [line(day), line(day, **(wrong if day == SECOND else {}))]) for day in days)
