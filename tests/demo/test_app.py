@@ -125,14 +125,14 @@ def test_paging_faults_reach_the_lists(server: DemoServer, client: httpx.Client)
     assert second["metadata"]["next"]
 
 
-def test_the_query_endpoint_can_be_stopped(server: DemoServer) -> None:
-    """A stopped query endpoint resets connections; the provider's endpoints go on."""
+def test_the_query_endpoint_can_be_reset(server: DemoServer) -> None:
+    """It resets connections until the fault is removed; the provider's endpoints go on."""
     url = f"{server.prometheus_url}/api/v1/query?query=1"
-    server.stop_prometheus()
+    server.faults.add("/prometheus", Fault(kind="reset", times=None))
     with pytest.raises(httpx.TransportError):
         httpx.get(url)
     assert httpx.get(server.url + USERS, auth=(server.key, server.secret)).status_code == 200
-    server.start_prometheus()
+    server.faults.clear()
     assert httpx.get(url).status_code == 200
 
 

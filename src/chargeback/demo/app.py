@@ -100,8 +100,7 @@ class DemoApp:
         self.log.append((path, request.url.query))
         fault = self.faults.take(path)
         await self._sleep(self._options.latency + (fault.delay if fault and fault.kind != "slow_drip" else 0))
-        stopped = self.changes.prometheus_stopped and path.startswith(PROMETHEUS)
-        if stopped or (fault is not None and fault.kind == "reset"):
+        if fault is not None and fault.kind == "reset":
             _reset(scope)
             while (await receive())["type"] != "http.disconnect":
                 pass

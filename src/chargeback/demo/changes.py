@@ -22,7 +22,6 @@ class Changes:
         self._costs: dict[date, list[Json]] = {}
         self._texts: dict[date, list[str]] = {}
         self._hidden: set[str] = set()
-        self.prometheus_stopped = False
 
     @property
     def organisation(self) -> Organisation:

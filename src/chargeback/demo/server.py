@@ -117,14 +117,6 @@ class DemoServer:
         """Key and secret of a region's gateway."""
         return self._flink[self._region(region)]
 
-    def stop_prometheus(self) -> None:
-        """From now on connections to the query endpoint are reset without an answer."""
-        self.changes.prometheus_stopped = True
-
-    def start_prometheus(self) -> None:
-        """Let the query endpoint answer again."""
-        self.changes.prometheus_stopped = False
-
     def __enter__(self) -> DemoServer:
         """Serve; returns when requests are answered.
 
