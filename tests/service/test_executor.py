@@ -18,6 +18,16 @@ from tests.support.facts import tenant_store
 SLOW = "SELECT count(*) FROM range(100000000000) a(i) WHERE hash(i) % 7 = 8"
 
 
+async def _leave(task: asyncio.Task[object], ended: threading.Event) -> None:
+    """Call off a question that is at work, and wait until it has ended."""
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while not ended.is_set():
+        await asyncio.sleep(0.01)
+
+
 def test_a_cancelled_question_is_interrupted_until_it_has_ended(tmp_path: Path) -> None:
     """Cancelling the waiting task interrupts the thread that works for it."""
     ended = threading.Event()
@@ -33,12 +43,7 @@ def test_a_cancelled_question_is_interrupted_until_it_has_ended(tmp_path: Path) 
                 ended.set()
 
         task = asyncio.create_task(context.query_facts(tenant, _slow))
-        await asyncio.sleep(0.3)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        while not ended.is_set():
-            await asyncio.sleep(0.01)
+        await _leave(task, ended)
         executor.close()
 
     with tenant_store(tmp_path) as store:
@@ -95,12 +100,7 @@ def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path)
                     ended.set()
 
             task = asyncio.create_task(executor.context_for(CancellationToken()).read_control(tenant, _slow))
-            await asyncio.sleep(0.3)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            while not ended.is_set():
-                await asyncio.sleep(0.01)
+            await _leave(task, ended)
             executor.close()
 
         with tenant_store(tmp_path / kind, kind=kind) as store:
