@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psycopg
@@ -29,7 +26,7 @@ from chargeback.store.tenant import open_store
 from tests.drills.ledger import Ledger, RunOutcome, tries
 from tests.support.databases import PostgresServer, own_postgres_server
 from tests.support.deployments import Deployment
-from tests.support.installations import Installation
+from tests.support.installations import Installation, readiness, runs_ended, serving
 from tests.support.processes import command, eventually, free_port
 from tests.support.runs import recorded_runs
 
@@ -55,35 +52,35 @@ def test_a_server_that_hangs_beside_a_healthy_tenant(
     for number in range(tries):
         healthy = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(HANGS) as drill:
-            with _serving(_beside_one_on(postgres, healthy, number)) as api:
-                eventually(lambda: all(_runs(api, name) for name in ("acme", HANGING)), 240)
+            with serving(_beside_one_on(postgres, healthy, number)) as api:
+                eventually(lambda: all(runs_ended(api, name) for name in ("acme", HANGING)), 240)
                 postgres.pause()
                 try:
                     _the_healthy_one_is_served(api)
                 finally:
                     postgres.resume()
-                before = _runs(api, HANGING)
-                eventually(lambda: _readiness(api)["status"] == "ready")
-                eventually(lambda: _runs(api, HANGING) > before)  # noqa: B023
+                before = runs_ended(api, HANGING)
+                eventually(lambda: readiness(api)["status"] == "ready")
+                eventually(lambda: runs_ended(api, HANGING) > before)  # noqa: B023
             drill.compare(undisturbed, healthy.store)
         healthy.store.close()
 
 
 def _the_healthy_one_is_served(api: httpx.Client) -> None:
-    before = _runs(api, "acme")
+    before = runs_ended(api, "acme")
     with _pollers(api, f"/api/v1/tenants/{HANGING}/chargebacks", 30):
         for _ in range(3):
             assert _seconds(lambda: api.get("/api/v1/tenants/acme/chargebacks").raise_for_status()) < 10
             assert _seconds(lambda: api.get("/api/v1/tenants").raise_for_status()) < 15
             assert _seconds(lambda: api.get("/metrics").raise_for_status()) < 15
-            assert _seconds(lambda: _readiness(api)) < 15
-        eventually(lambda: _readiness(api)["status"] == "error")
-        told = {each["tenant_name"]: each for each in _readiness(api)["tenants"]}
+            assert _seconds(lambda: readiness(api)) < 15
+        eventually(lambda: readiness(api)["status"] == "error")
+        told = {each["tenant_name"]: each for each in readiness(api)["tenants"]}
         assert told["acme"]["storage_error"] is None
         assert told[HANGING]["storage_error"]
         assert told[HANGING]["permanent_failure"] is None
         assert f'chargeback_storage_usable{{tenant="{HANGING}"}} 0' in api.get("/metrics").text
-        eventually(lambda: _runs(api, "acme") >= before + 2)
+        eventually(lambda: runs_ended(api, "acme") >= before + 2)
 
 
 def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -> Path:
@@ -102,33 +99,6 @@ def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -
     file = folder / "both.yaml"
     file.write_text(yaml.safe_dump(document, sort_keys=False))
     return file
-
-
-@contextmanager
-def _serving(config: Path) -> Iterator[httpx.Client]:
-    port = yaml.safe_load(config.read_text())["api"]["port"]
-    with config.with_name("log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "chargeback", "serve", "--config", str(config)], stdout=log, stderr=log
-        )
-    try:
-        # Without connections that are kept: the server may close one at the moment when it is used again.
-        unkept = httpx.Limits(max_keepalive_connections=0)
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, limits=unkept) as client:
-            eventually(lambda: _answers(client))
-            yield client
-        process.terminate()
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(api: httpx.Client) -> bool:
-    try:
-        return api.get("/health").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 @contextmanager
@@ -154,18 +124,6 @@ def _seconds(ask: Callable[[], object]) -> float:
     began = time.monotonic()
     ask()
     return time.monotonic() - began
-
-
-def _readiness(api: httpx.Client) -> dict[str, Any]:
-    found: dict[str, Any] = api.get("/api/v1/readiness").raise_for_status().json()
-    return found
-
-
-def _runs(api: httpx.Client, tenant: str) -> int:
-    """How many runs of a tenant have ended."""
-    lines = api.get("/metrics").raise_for_status().text.splitlines()
-    ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
-    return round(sum(float(line.split()[1]) for line in ended))
 
 
 @tries(1, 3)

@@ -4,8 +4,7 @@ and watched as ever, and the service says what is the matter with whom."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE
 from tests.drills.cases import cases
 from tests.drills.ledger import Ledger, RunOutcome
 from tests.support.deployments import Deployment
-from tests.support.processes import command, eventually, free_port
+from tests.support.installations import readiness, runs_ended, serving
+from tests.support.processes import eventually, free_port
 
 FAULT = "another tenant of the process is broken"
 BROKEN = "broken"
@@ -85,8 +85,8 @@ def test_a_broken_neighbour(
     for number in range(tries):
         healthy = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(FAULT) as drill:
-            with _serving(_beside_a_broken_one(healthy, case)) as api:
-                eventually(lambda: _runs_ended(api, "acme") == 1)
+            with serving(_beside_a_broken_one(healthy, case)) as api:
+                eventually(lambda: runs_ended(api, "acme") == 1)
                 _the_healthy_one_answers(api, undisturbed)
                 _the_truth_is_told(api, case)
                 _a_trigger_is_accepted(api)
@@ -99,12 +99,12 @@ def test_broken_while_it_is_served(server: DemoServer, tmp_path: Path, undisturb
     healthy = Deployment.within(server, tmp_path / "both")
     folder = healthy.config_file.parent
     with ledger.drill(FAULT) as drill:
-        with _serving(_beside_a_broken_one(healthy, None)) as api:
-            eventually(lambda: [_runs_ended(api, name) for name in ("acme", BROKEN)] == [1, 1])
+        with serving(_beside_a_broken_one(healthy, None)) as api:
+            eventually(lambda: [runs_ended(api, name) for name in ("acme", BROKEN)] == [1, 1])
             for file in folder.glob("broken.db*"):
                 file.write_bytes(b"this is no database " * 1000)
             shutil.rmtree(folder / "broken.facts")
-            eventually(lambda: _readiness(api)["status"] == "error")
+            eventually(lambda: readiness(api)["status"] == "error")
             _the_healthy_one_answers(api, undisturbed)
             _the_truth_is_told(api, OFTEN[0])
             _a_trigger_is_accepted(api)
@@ -129,41 +129,6 @@ def _beside_a_broken_one(healthy: Deployment, case: Case | None) -> Path:
     return file
 
 
-@contextmanager
-def _serving(config: Path) -> Iterator[httpx.Client]:
-    """The service as a process, and a client of it; SIGTERM ends it well."""
-    port = yaml.safe_load(config.read_text())["api"]["port"]
-    process = command(config, "serve", "--mode", "both")
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            eventually(lambda: _answers(client))
-            yield client
-        process.terminate()
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(api: httpx.Client) -> bool:
-    try:
-        return api.get("/health").status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-def _readiness(api: httpx.Client) -> dict[str, Any]:
-    found: dict[str, Any] = api.get("/api/v1/readiness").raise_for_status().json()
-    return found
-
-
-def _runs_ended(api: httpx.Client, tenant: str) -> int:
-    """How many runs of a tenant the service's own metrics have seen end."""
-    lines = api.get("/metrics").raise_for_status().text.splitlines()
-    ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
-    return round(sum(float(line.split()[1]) for line in ended))
-
-
 def _the_healthy_one_answers(api: httpx.Client, undisturbed: RunOutcome) -> None:
     rows = undisturbed.rows.num_rows
     listed = api.get("/api/v1/tenants/acme/chargebacks", params={"page_size": 10}).raise_for_status().json()
@@ -178,14 +143,14 @@ def _the_healthy_one_answers(api: httpx.Client, undisturbed: RunOutcome) -> None
 
 def _the_truth_is_told(api: httpx.Client, case: Case) -> None:
     if case.tables_ready:
-        eventually(lambda: _runs_ended(api, BROKEN) == 1)
+        eventually(lambda: runs_ended(api, BROKEN) == 1)
         result = api.get(f"/api/v1/tenants/{BROKEN}/pipeline/status").raise_for_status().json()["last_result"]
         assert "HTTP 401" in result["errors"][0]
         assert WRONG_SECRET not in str(result)
         eventually(lambda: _told_of(api, BROKEN)["last_run_status"] == "failed")
     assert api.get("/health").json()["status"] == "ok"
     healthy, broken = (_told_of(api, name) for name in ("acme", BROKEN))
-    assert _readiness(api)["status"] == case.status
+    assert readiness(api)["status"] == case.status
     assert (healthy["tables_ready"], healthy["has_data"], healthy["last_run_status"]) == (True, True, "completed")
     assert (broken["tables_ready"], broken["has_data"]) == (case.tables_ready, False)
     refused = api.get(f"/api/v1/tenants/{BROKEN}/chargebacks")
@@ -196,14 +161,14 @@ def _the_truth_is_told(api: httpx.Client, case: Case) -> None:
 
 def _told_of(api: httpx.Client, tenant: str) -> dict[str, Any]:
     """What readiness says of one tenant."""
-    (found,) = [each for each in _readiness(api)["tenants"] if each["tenant_name"] == tenant]
+    (found,) = [each for each in readiness(api)["tenants"] if each["tenant_name"] == tenant]
     assert isinstance(found, dict)
     return found
 
 
 def _a_trigger_is_accepted(api: httpx.Client) -> None:
-    before = _runs_ended(api, "acme")
+    before = runs_ended(api, "acme")
     api.post("/api/v1/tenants/acme/pipeline/run").raise_for_status()
-    eventually(lambda: _runs_ended(api, "acme") == before + 1)
+    eventually(lambda: runs_ended(api, "acme") == before + 1)
     result = api.get("/api/v1/tenants/acme/pipeline/status").raise_for_status().json()["last_result"]
     assert (result["errors"], result["dates_calculated"]) == ([], 0)

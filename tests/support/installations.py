@@ -1,4 +1,5 @@
-"""A tenant that is only ever worked on by processes of its own, as in production: they are started, heard and asked."""
+"""Tenants that are only ever worked on by processes of their own, as in production: these are started, heard and
+asked."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
+import yaml
 
 from chargeback.demo.config import ServerInfo, demo_configuration
 from tests.support.processes import eventually, free_port
@@ -128,6 +131,40 @@ class Installation:
         finally:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def serving(config: Path) -> Iterator[httpx.Client]:
+    """A service over a configuration of several tenants, and a client of it; told to stop at the end, it does."""
+    address = f"http://127.0.0.1:{yaml.safe_load(config.read_text())['api']['port']}"
+    with config.with_name("log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chargeback", "serve", "--config", str(config)], stdout=log, stderr=log
+        )
+    try:
+        # Without connections that are kept: the server may close one at the moment when it is used again.
+        unkept = httpx.Limits(max_keepalive_connections=0)
+        with httpx.Client(base_url=address, timeout=120, limits=unkept) as client:
+            eventually(lambda: _answers(address))
+            yield client
+        process.terminate()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def readiness(api: httpx.Client) -> dict[str, Any]:
+    """What a service says of itself and of its tenants."""
+    found: dict[str, Any] = api.get("/api/v1/readiness").raise_for_status().json()
+    return found
+
+
+def runs_ended(api: httpx.Client, tenant: str) -> int:
+    """How many runs of a tenant the service's own metrics have seen end."""
+    lines = api.get("/metrics").raise_for_status().text.splitlines()
+    ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
+    return round(sum(float(line.split()[1]) for line in ended))
 
 
 def _answers(address: str) -> bool:
