@@ -254,16 +254,10 @@ class FactTables:
         The error of a commit does not say whether it is in the table: its answer may be what failed. So the table is
         read again: a commit whose file is there went in, and is not made twice.
         """
-        how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
-        retrying = Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_delay(_COMMIT_TIMEOUT_SECONDS),
-            wait=wait_random_exponential(multiplier=0.02, max=1),
-            reraise=True,
-        )
+        how = commit_properties(epoch)
         before: int | None = None
         with self._lock, translate_delta_errors(name):
-            for attempt in retrying:
+            for attempt in commit_attempts():
                 with attempt:
                     table = self._existing(name)
                     before = table.version() if before is None else before
@@ -284,6 +278,21 @@ class FactTables:
         if table is None:
             raise StorageError(f"the table {name} does not exist in {self.root}")
         return table
+
+
+def commit_properties(epoch: int) -> CommitProperties:
+    """Return what every commit carries: the epoch of the lease under which it is made."""
+    return CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
+
+
+def commit_attempts() -> Retrying:
+    """Return attempts at a commit: as many as fit into half a minute while other writers are in the way."""
+    return Retrying(
+        retry=retry_if_exception_type(CommitFailedError),
+        stop=stop_after_delay(_COMMIT_TIMEOUT_SECONDS),
+        wait=wait_random_exponential(multiplier=0.02, max=1),
+        reraise=True,
+    )
 
 
 def _has_file(table: DeltaTable, path: str) -> bool:

@@ -18,9 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from deltalake import DeltaTable
 
 from chargeback.errors import DamagedFacts
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
@@ -31,8 +29,9 @@ from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DAY_TABLES,
     DIMENSIONS_TABLE,
-    LEASE,
     FactTables,
+    commit_attempts,
+    commit_properties,
     translate_delta_errors,
 )
 
@@ -45,7 +44,6 @@ MAX_DIMENSION_FILES: Final = 32
 STAMP: Final = ".upkeep"
 
 _PARTITION = "date="
-_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +102,14 @@ def _vacuum(root: Path, epoch: int) -> int:
     The whole folder is compared with the table (a *full* vacuum): what was removed so long ago that the log has
     forgotten it would otherwise stay for ever.
     """
-    retrying = Retrying(
-        retry=retry_if_exception_type(CommitFailedError),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(multiplier=0.05, max=2),
-        reraise=True,
-    )
-    how = CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
     there: list[str] = []
-    for attempt in retrying:
+    for attempt in commit_attempts():
         with attempt:
             table = DeltaTable(str(root))
             there = [path for path in table.vacuum(dry_run=True, full=True) if (root / path).exists()]
             # A vacuum is two commits, also where every file that it names is gone already.
             if there:
-                table.vacuum(dry_run=False, full=True, commit_properties=how)
+                table.vacuum(dry_run=False, full=True, commit_properties=commit_properties(epoch))
     return len(there)
 
 
