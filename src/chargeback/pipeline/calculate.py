@@ -1,7 +1,7 @@
-"""Calculate: every day that is gathered and not calculated, oldest first. One bad day is its own error.
+"""Calculate every day that is gathered, but not calculated, oldest first. An error affects only its own day.
 
-Days that were calculated from incomplete evidence are calculated again by themselves as soon as what was missing can be
-had; until then they stay as they are.
+Days that were calculated from incomplete evidence are recalculated automatically once the missing evidence is
+available; until then they do not change.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class _Task:
     """A day to calculate.
 
     Attributes:
-        is_requested: somebody wants it calculated again.
-        is_covered: its stored evidence, if any, was taken for all that is billed.
-        is_listed: what could not be listed when it was calculated can be listed now.
-        is_outdated: its evidence was taken by the rules of an earlier version.
+        is_requested: the run's request recalculates it.
+        is_covered: its stored evidence, if any, covers all billed resources.
+        is_listed: types that could not be listed when it was calculated can be listed now.
+        is_outdated: its evidence was stored by an earlier version.
     """
 
     state: DayState
@@ -64,27 +64,27 @@ class _Task:
 
     @property
     def is_optional(self) -> bool:
-        """Whether the day is calculated already, and only worth doing again if it can be done better."""
+        """Return whether the day is already calculated, and only recalculated if the evidence is more complete."""
         return not (self.state.is_due or self.is_requested)
 
     @property
     def has_evidence(self) -> bool:
-        """Whether what is stored is enough to calculate the day from."""
+        """Return whether the stored evidence is sufficient to calculate the day."""
         return self.state.has_evidence and self.is_covered
 
     @property
     def use_stored(self) -> bool:
-        """Whether the metrics source need not be asked."""
+        """Return whether stored usage is sufficient, without a query of the metrics source."""
         return self.has_evidence and not (self.is_requested or self.is_outdated)
 
     @property
     def use_stored_members(self) -> bool:
-        """Whether who belonged to what is stored as completely as it can be told."""
+        """Return whether the stored members are as complete as the inventory allows."""
         return self.use_stored and not self.state.missing_listings
 
 
 def calculate(run: RunContext, gatherer: Gatherer) -> None:
-    """Calculate what is due, or what the request names, and what can be done better than it was."""
+    """Calculate the days that are due or requested, and those whose evidence is more complete now."""
     tasks = _tasks(run)
     run.record.dates_pending = sum(not task.is_optional for task in tasks)
     if not tasks:
@@ -127,13 +127,14 @@ def _may_improve(run: RunContext, task: _Task) -> bool:
 
 
 def _can_be_listed(run: RunContext, state: DayState) -> bool:
-    """Whether nothing that could not be listed when the day was calculated is still missing."""
+    """Return whether all types that could not be listed when the day was calculated can be listed now."""
     unlisted, missing = run.record.unlisted, state.missing_listings
     return bool(missing) and EVERYTHING not in unlisted and unlisted.keys().isdisjoint(missing)
 
 
 def _is_covered(facts: FactTables, state: DayState) -> bool:
-    """Whether the day was measured for every resource that is billed now: one that was charged before was."""
+    """Return whether the day was measured for every billed resource; resources that were charged before were
+    measured."""
     if not state.has_evidence or state.gathered_fingerprint == state.calculated_fingerprint:
         return True
     try:
@@ -171,7 +172,7 @@ class _Calculation:
         )
 
     def close(self) -> None:
-        """Give the engine's memory back, and name the days that could not be measured again."""
+        """Release the engine's memory, and log the days that could not be measured again."""
         self._recomputer.close()
         self._partials.close()
         if self._unproven:
@@ -198,8 +199,8 @@ class _Calculation:
             self._record_error(task.day, str(error))
 
     def _without_metrics(self, task: _Task, usage: DayUsage) -> None:
-        """The metrics did not answer: what is stored is used, if it is enough. A day without waits for some runs and
-        then goes on with what there is."""
+        """Handle unavailable metrics: use the stored usage if it is sufficient. Otherwise wait for some runs, then
+        calculate the day without metrics."""
         stored = usage.stored if usage.stored is not None else USAGE.empty_table()
         if task.has_evidence and usage.stored is not None:
             if task.is_requested:
@@ -218,7 +219,7 @@ class _Calculation:
             )
 
     def _wait(self, task: _Task, usage: DayUsage, stored: pa.Table) -> None:
-        """One more run in which the metrics did not answer; the last one ends with a day that is marked."""
+        """Count a run in which the metrics were unavailable; after the last attempt, calculate the day and mark it."""
         attempts = task.state.failed_attempts + 1
         if attempts < self._run.tenant.settings.allocation_retry_limit:
             self._record_error(task.day, f"metrics unavailable: {usage.error}", failed_attempts=attempts)
@@ -232,7 +233,7 @@ class _Calculation:
             day_states.save_day(connection, day, error=error, **changes)
 
     def _calculate(self, task: _Task, usage: DayUsage, measured: pa.Table, lacks: Mapping[str, str | None]) -> None:
-        """Calculate a day from ``measured``; ``lacks`` is what the day now has to do without, or has got."""
+        """Calculate a day from ``measured``; ``lacks`` is the evidence that is missing now, or no longer missing."""
         run, day = self._run, task.day
         facts, epoch = run.store.facts, run.lease.epoch
         use_stored = task.use_stored_members and not usage.is_new
@@ -256,7 +257,7 @@ class _Calculation:
         self._record(task, calculated.rows.num_rows, lacks, is_fetched=usage.is_fetched)
 
     def _missing_listings(self, task: _Task) -> dict[str, str | None]:
-        """What could not be listed in this run: whose something was may have been guessed."""
+        """Return the types that could not be listed in this run: their owners may be outdated."""
         missing: dict[str, str | None] = {listing(kind): None for kind in task.state.missing_listings}
         for kind, reason in self._run.record.unlisted.items():
             missing[listing(kind)] = reason
@@ -266,7 +267,7 @@ class _Calculation:
         return missing
 
     def _write(self, day: date, calculated: CalculatedDay) -> None:
-        """The rows of a day. Whom they charge is in the inventory before anybody can see them."""
+        """Write the rows of a day, after adding the charged identities to the inventory."""
         run, rows = self._run, calculated.rows
         charged = set(rows["identity_id"].unique().to_pylist()) - self._identities
         if charged:

@@ -1,9 +1,9 @@
-"""A run as a child process: it can be stopped at its time limit, and gives its memory back.
+"""A run as a child process: it can be stopped at its timeout, and releases its memory.
 
 The parent takes the lease, starts the child and receives its progress and its result over a pipe; over the same pipe it
-can ask the child to stop. The child depends on its parent for nothing else: it keeps its own time limit, and a parent
-that reads nothing does not hold it up. A child whose parent is gone ends at once: whatever it was doing is crash-safe,
-and nobody else may be kept from going on.
+can ask the child to stop. The child does not depend on its parent otherwise: it enforces its own timeout, and is not
+blocked by a parent that does not read. A child whose parent is gone exits immediately: all its work is crash-safe, and
+other processes must be able to continue.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from chargeback.store.tenant import open_store
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-#: How long a run that was asked to stop may take to reach a safe place.
+#: How long a run that was told to stop may take to reach a safe point.
 _GRACE_SECONDS = 7
-#: How long a child that is done waits for a parent that does not read its result. The run is recorded by then.
+#: How long a finished child waits for a parent that does not read its result. The run is already recorded.
 _DELIVERY_SECONDS = 60
-#: How long a run that has to be ended by force may take to record that.
+#: How long a run may take to record its end before it is killed.
 _LAST_OUTPUT_SECONDS = 3
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
 
 class ChildProcesses:
-    """Executes each run in a child process of its own."""
+    """Executes each run in its own child process."""
 
     def start(self, assignment: Assignment) -> RunningChild:
         """Start the process of a run.
 
         Raises:
-            OSError: the system has no room for it.
+            OSError: the system cannot start a process.
         """
         return RunningChild(assignment)
 
@@ -71,7 +71,7 @@ class RunningChild:
         self._stop_deadline: float | None = None
 
     def stop(self, reason: StopReason = STOPPED) -> None:
-        """Ask the child to end at the next safe place; it is killed if it has not after a few seconds."""
+        """Ask the child to stop at the next safe point; kill it after a few seconds."""
         if self._stop_reason is None:
             self._stop_reason = reason
             self._stop_deadline = time.monotonic() + _GRACE_SECONDS
@@ -79,7 +79,7 @@ class RunningChild:
                 self._pipe.send(reason)
 
     def wait(self, listener: Callable[[Progress], None]) -> RunResult:
-        """Wait for the end of the child. Never raises for what happens to it."""
+        """Wait for the end of the child. Never raises for a failure of the child."""
         seconds = self._tenant.settings.tenant_execution_timeout_seconds
         limit = time.monotonic() + seconds if seconds else None
         result = None
@@ -111,10 +111,9 @@ class RunningChild:
 
 
 class Messenger:
-    """Sends progress and the result to the parent from a thread of its own.
+    """Sends progress and the result to the parent from a separate thread.
 
-    A parent that reads nothing, because it is paused, never holds up the run: of the progress that cannot be sent only
-    the newest is kept.
+    A parent that does not read, because it is paused, never blocks the run: only the newest unsent progress is kept.
     """
 
     def __init__(self, pipe: Connection) -> None:
@@ -126,13 +125,13 @@ class Messenger:
         self._thread.start()
 
     def show(self, progress: Progress) -> None:
-        """Send this soon, unless there is something newer by then; returns at once."""
+        """Send this soon, unless newer progress replaces it; return immediately."""
         with self._changed:
             self._progress = progress
             self._changed.notify()
 
     def finish(self, result: RunResult, seconds: float) -> None:
-        """Send the last progress and the result; wait no longer than this until the parent has taken them."""
+        """Send the last progress and the result; wait at most this long for the parent to read them."""
         with self._changed:
             self._result = result
             self._changed.notify()
@@ -153,7 +152,7 @@ class Messenger:
 
 def _main(assignment: Assignment, pipe: Connection) -> None:
     """Run the child process."""
-    # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM asks this process alone.
+    # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM is for this process only.
     stop = StopSignal()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.ask(STOPPED))
@@ -163,7 +162,7 @@ def _main(assignment: Assignment, pipe: Connection) -> None:
     threading.Thread(target=_follow_parent, args=(pipe, stop), name="parent", daemon=True).start()
     threading.Thread(target=_enforce_time_limit, args=(assignment, stop), name="time limit", daemon=True).start()
     messenger = Messenger(pipe)
-    # A database server that is started again is back before anybody else may take the lease.
+    # A database server that restarts is available again before another process can take the lease.
     store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
     try:
         lease = resume(store.control, LeaseOwner.this_process(), assignment.epoch)
@@ -192,8 +191,8 @@ def _timed_out(tenant: Tenant) -> StopReason:
 
 
 def _enforce_time_limit(assignment: Assignment, stop: StopSignal) -> None:
-    """Stop the run at its time limit, and end the process when it does not come to a safe place soon: the parent may
-    be paused, and others wait for the lease."""
+    """Stop the run at its timeout, and exit if it does not reach a safe point soon: the parent may be paused, and other
+    processes wait for the lease."""
     tenant = assignment.tenant
     if not (seconds := tenant.settings.tenant_execution_timeout_seconds):
         return

@@ -1,9 +1,9 @@
-"""Topic discovery: which topics there are, and from when to when, told from what the metrics name day by day.
+"""Topic discovery: which topics existed when, derived from the metrics of each day.
 
-Nobody lists topics; the metrics name those that there are. A topic that is named on a day existed on it. One that the
-newest day names no more, although it names others of the cluster, is deleted as of that day; one that the oldest day
-does not name yet was created after it. A topic that was there when its cluster was first seen may always have been.
-A day on which nothing of a cluster is named tells nothing about it. Days may be seen in any order, and again.
+There is no list of topics; they are found in the metrics. A topic that is found on a day existed on it. A topic that is
+missing on the newest day, although others of its cluster are found, is deleted as of that day; a topic that is missing
+on the oldest day was created after it. A topic that is found on the first day of its cluster may have existed before. A
+day without any topic of a cluster has no information about it. Days may be processed in any order, and repeatedly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOTHING: Final[Mapping[str, Lifetime]] = {}
 
 
 class TopicRegistry:
-    """The topics known so far, and when they existed."""
+    """The known topics, and when they existed."""
 
     def __init__(self, lifetimes: TopicLifetimes, seen_ranges: SeenRanges) -> None:
         self._lifetimes = lifetimes
@@ -41,9 +41,9 @@ class TopicRegistry:
         self.changed: TopicLifetimes = {}
 
     def observe(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
-        """Learn from one day's metrics: ``seen`` maps each cluster to the topics named on it.
+        """Update from one day's metrics: ``seen`` maps each cluster to the topics found on it.
 
-        ``new`` and ``changed`` gather what is to be saved.
+        ``new`` and ``changed`` collect the topics to save.
         """
         for cluster, topics in seen.items():
             if topics:
@@ -85,7 +85,7 @@ class TopicRegistry:
         among.setdefault(cluster, {})[topic] = lifetime
 
     def alive_on(self, day: date) -> dict[str, set[str]]:
-        """Cluster → the topics that existed on that day."""
+        """Return the topics of each cluster that existed on that day."""
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         return {
             cluster: {
@@ -98,7 +98,7 @@ class TopicRegistry:
 
 
 class TopicDiscovery:
-    """Discovers topics for one run: completes each day's evidence, and keeps the inventory."""
+    """Discovers topics for one run: completes each day's evidence and updates the inventory."""
 
     def __init__(self, run: RunContext, plan: TopicPlan, clusters: Collection[str]) -> None:
         self._run = run
@@ -111,9 +111,9 @@ class TopicDiscovery:
         self._touched: set[str] = set()
 
     def complete(self, day: date, measured: pa.Table) -> pa.Table:
-        """The evidence of a day: what was measured of the tenant's clusters, and which other topics existed.
+        """Return the evidence of a day: the measurements of the tenant's clusters, and which other topics existed.
 
-        New topics, and those that were gone or created meanwhile, are written to the inventory.
+        New, deleted and recreated topics are written to the inventory.
         """
         known = pc.is_in(measured["resource_id"], value_set=self._clusters)
         measured = measured.filter(known)
@@ -128,7 +128,7 @@ class TopicDiscovery:
         return pa.concat_tables([measured, pa.Table.from_pylist(rows, schema=USAGE)])
 
     def finish(self) -> None:
-        """Note in the inventory until when the topics of the run's clusters were seen."""
+        """Store in the inventory until when the topics of the run's clusters were seen."""
         with self._run.lease.write() as connection:
             topic_store.touch_topics(connection, self._plan.topic_type, sorted(self._touched))
 

@@ -1,7 +1,7 @@
-"""Emit: what is calculated is handed to the tenant's emitters, each with a state of its own for every date.
+"""Emit calculated days through the tenant's emitters, with a state for each emitter and date.
 
-A period (a day, a week, a month) is due when its facts or the emitter's settings are not those that were emitted last,
-or when it failed then. What goes wrong is that emitter's and that period's error: nothing else is held up by it.
+A period (a day, a week, a month) is due if its facts or the emitter's settings have changed since it was emitted, or if
+it failed. An error affects only its emitter and period.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 
 def emit(run: RunContext) -> None:
-    """Let every emitter write what is due; none stops another.
+    """Let every emitter write what is due; a failure does not affect other emitters.
 
     Raises:
-        Stopped: the run was told to stop; what is not written is due in the next one.
-        LeaseLost: somebody else has taken over.
+        Stopped: the run was told to stop; the rest is due in the next run.
+        LeaseLost: another process has taken over.
         StorageError: the tenant's storage cannot be used.
     """
     if not run.tenant.emitters:
@@ -62,7 +62,7 @@ class _EmitStage:
 
     @classmethod
     def of(cls, run: RunContext) -> _EmitStage:
-        """The facts as they are now; nobody else changes them during the run."""
+        """Return the current facts; no other process changes them during the run."""
         files: dict[date, str] = defaultdict(str)
         for file in run.store.facts.snapshot(CHARGEBACKS_TABLE).files:
             if file.day is not None and file.rows:
@@ -74,17 +74,17 @@ class _EmitStage:
         return cls(run, calculated, dict(files))
 
     def oldest(self, emitter: ConfiguredEmitter) -> date:
-        """The first day within the emitter's lookback."""
+        """Return the first day within the emitter's lookback."""
         lookback = emitter.settings.lookback_days
         return date.min if lookback is None else self.run.today - timedelta(days=lookback)
 
     def due_of(self, emitter: ConfiguredEmitter) -> list[DuePeriod]:
-        """What an emitter is to write, oldest first; what it leaves out is recorded."""
+        """Return the periods that an emitter has to write, oldest first; record the skipped ones."""
         run, settings = self.run, emitter.settings
         schedule = EmitterSchedule(
             name=emitter.name,
             aggregation=settings.aggregation,
-            # Secrets are masked in it.
+            # Secrets are masked in the text.
             settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
             oldest=self.oldest(emitter),
             kept_from=run.today - timedelta(days=run.tenant.settings.retention_days),
@@ -100,7 +100,7 @@ class _EmitStage:
         return [due for due in planned.due if any(run.covers(day) for day in due.period.days)]
 
     def _newest_only(self, emitter: ConfiguredEmitter) -> bool:
-        """Whether the emitter wants the newest period alone; not where it cannot tell."""
+        """Return whether the emitter writes only the newest period; False if its plugin fails."""
         try:
             return emitter.kind.wants_newest_only(emitter.params)
         except PluginError as error:
@@ -128,7 +128,7 @@ class _EmitStage:
             _close(opened, emitter.name)
 
     def _attempt(self, emitter: Emitter, due: Sequence[DuePeriod], facts: StoredFacts) -> str | None:
-        """Why the periods could not be written, if they could not."""
+        """Write the periods; return the error, or None."""
         try:
             emitter.emit([each.period for each in due], facts)
         except (Stopped, LeaseLost):
@@ -139,7 +139,7 @@ class _EmitStage:
         return None
 
     def _record(self, emitter: ConfiguredEmitter, due: Sequence[DuePeriod], error: str | None) -> None:
-        """Remember what became of some periods."""
+        """Record the result of some periods."""
         first, last = due[0].period.start, due[-1].period.start
         if error is not None:
             when = f"{first}" if first == last else f"{first} to {last}"

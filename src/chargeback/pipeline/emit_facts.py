@@ -1,4 +1,4 @@
-"""What emitters are told of a tenant: its facts and its inventory, as far as they may look back."""
+"""A tenant's facts and inventory for its emitters, within their lookback."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sums_of(batches: Iterator[pa.RecordBatch], by: Sequence[str]) -> Iterator[Su
 
 
 class StoredSums:
-    """Sums and inventory of one tenant, through one reader; what a single scrape needs."""
+    """Sums and inventory of one tenant, through one reader, for a scrape."""
 
     def __init__(self, store: TenantStore, reader: TenantReader) -> None:
         self._store = store
@@ -67,8 +67,8 @@ class StoredSums:
 class StoredFacts:
     """The facts of one tenant, for its emitters; see :class:`chargeback.emitters.contract.Facts`.
 
-    ``check`` raises when the run is to end; queries that run then are interrupted through ``token``. ``days`` are those
-    that the present emitter may see. Tags are those at the beginning of the stage.
+    ``check`` raises when the run must end; running queries are then cancelled through ``token``. ``days`` are those
+    that the current emitter may read. Tags are those at the start of the stage.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class StoredFacts:
             self._tags = TagCache().load(store.tenant_name, connection)
 
     def rows(self, period: Period) -> Iterator[pa.RecordBatch]:
-        """The rows of a period as they are stored."""
+        """Return the rows of a period as stored."""
         return self._query(lambda reader: stored_rows(reader, CHARGEBACKS, period.days))
 
     def csv(self, period: Period) -> Iterator[memoryview]:
-        """The rows of a period as CSV."""
+        """Return the rows of a period as CSV."""
         return self._query(lambda reader: self._csv(reader, period))
 
     def _csv(self, reader: TenantReader, period: Period) -> Iterator[memoryview]:
@@ -109,7 +109,7 @@ class StoredFacts:
         return found
 
     def check(self) -> None:
-        """Go on only if nobody asked the run to end."""
+        """Raise if the run was told to stop."""
         self._check()
 
     def _query(self, query: Callable[[TenantReader], Iterator[_T]]) -> Iterator[_T]:
@@ -124,7 +124,7 @@ class StoredFacts:
 
 @contextmanager
 def facts_for(run: RunContext) -> Iterator[StoredFacts]:
-    """Open the facts for the emitters of one run; their queries are interrupted when the run is asked to end."""
+    """Open the facts for the emitters of one run; their queries are cancelled when the run is told to stop."""
     token, ended = CancellationToken(), threading.Event()
 
     def _watch() -> None:

@@ -1,4 +1,4 @@
-"""What of a tenant's days an emitter has to write, and what it leaves out. No input or output here."""
+"""Which of a tenant's days an emitter has to write, and which it skips. No I/O here."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class EmissionPlan:
 def plan(
     schedule: EmitterSchedule, calculated: Sequence[date], files: Mapping[date, str], known: Mapping[date, Emission]
 ) -> EmissionPlan:
-    """Compare what there is (the ``calculated`` days, ascending, and the files of each day) with what is ``known`` to
-    be emitted."""
+    """Compare the ``calculated`` days (ascending, with the files of each day) with the ``known`` emissions."""
     last_days = {Period.containing(day, schedule.aggregation): day for day in calculated}
     newest = max(last_days, default=None)
     due: list[DuePeriod] = []
@@ -79,8 +78,8 @@ def _skip_reason(schedule: EmitterSchedule, last_day: date, *, is_newest: bool) 
 
 
 def version_of(settings: str, period: Period, files: Mapping[date, str]) -> str:
-    """A text that stands for the content of a period: it changes when a day of it is calculated (again), and when the
-    emitter is configured otherwise. Every calculation of a day writes a file of a new name."""
+    """Return a text that identifies the content of a period: it changes when one of its days is calculated, and when
+    the emitter's settings change. Every calculation of a day writes a file with a new name."""
     return _digest([settings, *(f"{day}={files[day]}" for day in period.days if day in files)])
 
 

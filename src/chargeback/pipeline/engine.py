@@ -1,4 +1,4 @@
-"""The engine: when tenants are run. Periodically, on demand, or once; the supervisor has the runs done."""
+"""The engine: decides when tenants are run: periodically, on request, or once. The supervisor executes the runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 
-#: How long to wait before a database that could not be used is tried again: longer and longer, in seconds.
+#: How long to wait before retrying an unavailable database: increasing delays, in seconds.
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
-#: How long :meth:`Engine.stop` waits for what is under way, in seconds; runs are killed before that.
+#: How long :meth:`Engine.stop` waits for runs in progress, in seconds; runs are killed before that.
 _STOP_SECONDS = 8.0
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 
@@ -37,12 +37,11 @@ _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 class Engine:
     """Runs the tenants of a configuration, as many at the same time as ``features.max_parallel_tenants`` allows.
 
-    ``listener`` is called with the progress of every run, in the thread that waits for it. ``clock`` tells the time to
-    the engine and to every run; it has to survive pickling, because a run may be a process. Safe for use by several
-    threads.
+    ``listener`` is called with the progress of every run, in the thread that waits for it. ``clock`` is the clock of
+    the engine and of every run; it must be picklable, because a run may be a process. Safe for use by several threads.
 
     Attributes:
-        failure: why the service cannot go on: a tenant's database is of a newer version, found at start.
+        failure: why the service must exit: at the start, a tenant's database has a newer schema.
     """
 
     def __init__(
@@ -79,14 +78,14 @@ class Engine:
 
     @property
     def registry(self) -> CollectorRegistry:
-        """The metrics of the runs of this process."""
+        """Return the metrics of the runs of this process."""
         return self._supervisor.run_metrics.registry
 
     def start(self, on_failure: Callable[[], None] = lambda: None) -> None:
-        """Prepare every tenant, and run it now and then periodically where the configuration says so; returns at once.
+        """Prepare every tenant, and run it periodically if configured; return immediately.
 
-        Each tenant is prepared as soon as its database answers: its schema is brought to this version and its
-        suspension is cleared. ``on_failure`` is called when the service cannot go on; :attr:`failure` says why.
+        Each tenant is prepared as soon as its database responds: its schema is migrated and its suspension is cleared.
+        ``on_failure`` is called when the service must exit; :attr:`failure` has the reason.
         """
         self._is_worker = True
         self._on_failure = on_failure
@@ -94,7 +93,7 @@ class Engine:
             self._schedule.start(self._stores)
 
     def stop(self) -> None:
-        """Stop every run at its next safe place, and wait for their end."""
+        """Stop every run at its next safe point, and wait for their end."""
         self._stopping.set()
         self._schedule.stop()
         self._places.close()
@@ -109,12 +108,12 @@ class Engine:
             store.close()
 
     def trigger(self, tenant_name: str, request: RunRequest) -> None:
-        """Start a run; returns when the lease is taken and the run is under way.
+        """Start a run; return when the lease is taken and the run has started.
 
         Raises:
             TenantSuspended: the tenant is suspended.
             LeaseHeld: a run is in progress.
-            EngineBusy: as many runs are under way as may be.
+            EngineBusy: the maximum number of runs is in progress.
             NoRunner: the engine is stopping.
             StorageError: the tenant's storage cannot be used.
         """
@@ -171,13 +170,13 @@ class Engine:
                 self._triggered.discard(threading.current_thread())
 
     def _open(self, name: str) -> None:
-        """Bring the storage to this version's schema, as this tenant's; a worker also clears an earlier suspension."""
+        """Migrate the storage to this version's schema and record its owner; a worker also clears a suspension."""
         self._stores[name].prepare()
         if self._is_worker:
             self._suspensions.clear_at_start(name)
 
     def _take_turn(self, name: str) -> NextTurn | None:
-        """Prepare the tenant, and run it unless there is a reason not to; return when to look at it again."""
+        """Prepare the tenant, and run it unless there is a reason not to; return its next turn."""
         try:
             self._open(name)
             turn = self._reason_to_wait(name)
@@ -197,7 +196,7 @@ class Engine:
             self._tried.add(name)
 
     def _refresh(self, name: str) -> NextTurn | None:
-        """Run the tenant when there is a place, unless another process does so already."""
+        """Run the tenant when a slot is free, unless another process already does."""
         if not self._places.take():
             return None
         began = time.monotonic()
@@ -206,7 +205,7 @@ class Engine:
             self._last_news.pop(name, None)
             result = self._supervisor.run(name, lease, RunRequest())
         except LeaseHeld:
-            # Should that process die, its work is taken up when its lease has expired.
+            # If that process dies, its work is continued when its lease has expired.
             return self._news(name, EXPIRY.total_seconds(), "a run is in progress")
         finally:
             self._places.give_back()
@@ -222,7 +221,7 @@ class Engine:
         return NextTurn(seconds, f"the last run {how}; refresh_interval is {interval}")
 
     def _reason_to_wait(self, name: str) -> NextTurn | None:
-        """Return the turn to wait for when the tenant is suspended or was run just now, else None."""
+        """Return the next turn if the tenant is suspended or was run recently, else None."""
         if reason := self._suspensions.reason(name):
             return self._news(name, self._configuration.features.refresh_interval, f"it is suspended: {reason}")
         gap = timedelta(seconds=self._configuration.tenants[name].plugin_settings.min_refresh_gap_seconds)
@@ -230,7 +229,7 @@ class Engine:
             started = runs.start_of_last_completed(connection)
         if started is None:
             return None
-        # A start far ahead was written under a clock that has been put back since: no one waits until then.
+        # A start in the future was recorded with a clock that has been set back since: do not wait for it.
         left = (gap - abs(self._clock() - started)).total_seconds()
         if left <= 0:
             return None
@@ -239,7 +238,7 @@ class Engine:
         return self._news(name, left, why)
 
     def _after_storage_error(self, name: str, error: StorageError) -> NextTurn:
-        """Try again, later and later; never give up: a database that is away comes back."""
+        """Retry with increasing delays, without limit."""
         attempts = self._attempts[name] = self._attempts.get(name, 0) + 1
         seconds = min(_FIRST_RETRY_SECONDS * 2.0 ** min(attempts - 1, 10), _MAX_RETRY_SECONDS)
         if self._news(name, seconds, str(error)).is_news:
@@ -252,7 +251,7 @@ class Engine:
             log.info("tenant %s: its storage can be used again", name)
 
     def _news(self, name: str, seconds: float, why: str) -> NextTurn:
-        """Return a turn that is logged unless the same was the last that was said of the tenant."""
+        """Return a turn that is logged unless the last message about the tenant was the same."""
         is_news = self._last_news.get(name) != why
         self._last_news[name] = why
         return NextTurn(seconds, why, is_news=is_news)

@@ -1,9 +1,8 @@
-"""Evidence: usage and members of a day, fetched or kept. Nothing poorer ever replaces something richer.
+"""Evidence: usage and members of a day, fetched or stored. Less complete data never replaces more complete data.
 
-Usage is fetched ahead of the calculation by a few threads. When the metrics source turns out to be unreachable it is
-not asked again in the same run. What a day was once calculated from is kept and used again. Where it is fetched anew,
-each resource keeps, measure by measure, the richer of both answers; a smaller one is only taken by a request that
-says so.
+Usage is fetched ahead of the calculation by a few threads. If the metrics source is unreachable, it is not queried
+again in the same run. The usage from which a day was calculated is stored and reused. If it is fetched again, the more
+complete response is kept for each measure of each resource; a smaller one is accepted only on request.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from chargeback.store.facts.tables import ORDER, USAGE_TABLE, FactTables, read_d
 
 log = logging.getLogger(__name__)
 
-#: What one source answers twice may differ in the last digits of a double; that is not less.
+#: Two responses of one source may differ in the last digits of a double; this does not count as less.
 _NOISE: Final = 1e-9
 _KEYS: Final = ["measure", "resource_id", "subject"]
 
@@ -51,11 +50,11 @@ class DayUsage:
     """The usage of a day, or why there is none.
 
     Attributes:
-        table: what is known of the day after the source was asked, or stored evidence that is enough.
-        is_new: it is not stored yet as it is.
-        is_fetched: the source was asked, and has answered.
-        stored: what is stored of the day; none where that is lost.
-        poorer: the measures of which the source has less than is stored.
+        table: the usage of the day after the query, or sufficient stored evidence.
+        is_new: it differs from the stored usage.
+        is_fetched: the source was queried successfully.
+        stored: the stored usage of the day; None if it is lost.
+        poorer: the measures for which the source has less than is stored.
         error: why there is no ``table``.
     """
 
@@ -68,7 +67,8 @@ class DayUsage:
 
 
 class UsageFetcher:
-    """Fetches usage ahead, in the order in which the days will be asked for. ``resolve`` tells whose kept usage is."""
+    """Prefetches usage, in the order in which the days will be requested. ``resolve`` finds the owners of stored
+    usage."""
 
     table_name = USAGE_TABLE
 
@@ -90,7 +90,7 @@ class UsageFetcher:
 
     @contextmanager
     def fetching(self, wanted: Sequence[UsageRequest]) -> Iterator[Iterator[DayUsage]]:
-        """The usage of each of these days."""
+        """Yield the usage of each of these days."""
         abandoned = Event()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="usage") as pool:
             try:
@@ -122,7 +122,7 @@ class UsageFetcher:
         try:
             measured = self._measure(day)
         except SourceError as error:
-            # An incomplete answer tells nothing of other days.
+            # An incomplete response has no information about other days.
             if isinstance(error, SourceUnavailable) and not isinstance(error, SourcePartial):
                 self._unreachable = error
             return DayUsage(None, stored=stored, error=error)
@@ -141,11 +141,11 @@ class UsageFetcher:
         return self._gatherer.usage(day, self._inventory)
 
     def _comparable(self, stored: pa.Table) -> pa.Table:
-        """Of what is stored, what the source can be asked for."""
+        """Return the part of the stored usage that the source can return."""
         return stored
 
     def _poorer(self, day: date, stored: pa.Table, merged: pa.Table, fetched: pa.Table) -> tuple[str, ...]:
-        """The measures of ``stored`` of which more is known than was fetched."""
+        """Return the measures for which ``stored`` has more than was fetched."""
         if merged is fetched or stored.num_rows == 0 or stored.equals(fetched):
             return ()
         known, now = (_sums(self._resolve(day, usage)) for usage in (merged, fetched))
@@ -167,8 +167,8 @@ def load_stored(facts: FactTables, name: str, day: date) -> pa.Table | None:
 
 
 def richer_of(stored: pa.Table, fetched: pa.Table) -> pa.Table:
-    """For each measure of each resource, what was fetched if it is all that was stored and more, else what was stored;
-    ``stored`` itself where nothing is to be gained."""
+    """Return for each measure of each resource the fetched usage if it is at least as complete as the stored one, else
+    the stored one; return ``stored`` itself if nothing changes."""
     if stored.num_rows == 0:
         return fetched if fetched.num_rows else stored
     gained = _groups_with_less(fetched, stored) - _groups_with_less(stored, fetched)
@@ -188,7 +188,7 @@ def _groups_with_less(table: pa.Table, other: pa.Table) -> set[str]:
 
 
 def _groups(usage: pa.Table) -> pa.ChunkedArray:
-    """Of each row, measure and resource in one text."""
+    """Return measure and resource of each row as one string."""
     return pc.binary_join_element_wise(usage["measure"], usage["resource_id"], "\x1f")
 
 

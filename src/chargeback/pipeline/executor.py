@@ -1,4 +1,4 @@
-"""What does a run: the protocol between the supervisor, who holds the lease, and whatever executes the run."""
+"""The protocol between the supervisor, which holds the lease, and the executor of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chargeback.pipeline.run_messages import STOPPED, Progress, RunRequest, RunR
 @dataclass(frozen=True)
 class Assignment:
     """What an executor needs to know: the tenant, the request, the epoch of the lease that was taken for it, and the
-    clock that the run asks for the time; all of it can be sent to another process."""
+    clock of the run. All of it is picklable."""
 
     tenant: Tenant
     request: RunRequest
@@ -26,21 +26,21 @@ class Assignment:
 
 
 class Execution(Protocol):
-    """A run that was started."""
+    """A started run."""
 
     def stop(self, reason: StopReason = STOPPED) -> None:
-        """Ask the run to end at its next safe place; it is ended by force if it has not after a few seconds."""
+        """Ask the run to stop at its next safe point; kill it after a few seconds."""
 
     def wait(self, listener: Callable[[Progress], None]) -> RunResult:
-        """Wait for the end of the run, passing on its progress. Never raises for what happens to the run."""
+        """Wait for the end of the run, passing on its progress. Never raises for a failure of the run."""
 
 
 class RunExecutor(Protocol):
-    """Starts runs, and holds each to the time limit of its tenant."""
+    """Starts runs, and enforces the timeout of each tenant."""
 
     def start(self, assignment: Assignment) -> Execution:
         """Start a run.
 
         Raises:
-            OSError: the system has no room for it.
+            OSError: the system cannot start a process.
         """

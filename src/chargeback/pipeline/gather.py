@@ -1,8 +1,8 @@
-"""Gather: the inventory, and every day's bill of the window.
+"""Gather the inventory, and the bill of every day of the window.
 
-A day is written only when its fingerprint differs from what is stored. An answer without lines does not erase a day
-that had some until the provider has said so in three runs. A bill that is made from measurements is measured once;
-where a part of the day was not seen it is measured again, and the richer measurement stays.
+A day is written only when its fingerprint differs from what is stored. A response without lines does not erase stored
+lines of a day until the provider has returned it in three runs. A bill constructed from metrics is measured once; if a
+part of the day is missing, it is measured again, and the more complete measurement is kept.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _EMPTY_ANSWERS_ACCEPTED = 3
 def gather(run: RunContext, gatherer: Gatherer) -> None:
     """Bring inventory and billing up to date.
 
-    Trouble of single days and of optional listings is recorded and survived; when the costs or a required listing
-    cannot be had, the gathering has failed: that counts towards suspension.
+    Errors of single days and of optional listings are recorded, and gathering continues. If costs or a required listing
+    cannot be fetched, gathering fails, which counts towards suspension.
     """
     run.enter(Stage.GATHERING, total=len(run.window))
     run.record.unlisted = {EVERYTHING: "it was not fetched in this run"}
@@ -59,7 +59,7 @@ def gather(run: RunContext, gatherer: Gatherer) -> None:
 
 
 def _gather_inventory(run: RunContext, gatherer: Gatherer) -> ListedInventory:
-    """Merge what is listed."""
+    """Merge the listed inventory."""
     listed = gatherer.inventory()
     run.check()
     run.record.unlisted = dict(listed.failures)
@@ -87,8 +87,8 @@ def _gather_billing(run: RunContext, gatherer: Gatherer, complete: frozenset[str
 
 
 def _must_gather(run: RunContext, state: DayState | None) -> bool:
-    """Return whether to fetch a day's bill: recent days in every run, old ones once in 24 hours. A bill that is made
-    from measurements is made once if the whole day was measured: the metrics source only forgets."""
+    """Return whether to fetch a day's bill: recent days in every run, old ones once in 24 hours. A bill constructed
+    from metrics is measured once if the whole day was measured, because metrics only expire."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
         return True
     if run.tenant.ecosystem.capabilities.constructs_costs:
@@ -112,7 +112,7 @@ def _gather_days(gatherer: Gatherer, days: list[date]) -> Iterator[GatheredDay]:
 
 
 class _BillingDayWriter:
-    """Store gathered days, one after the other. ``complete`` are the types that were just listed completely."""
+    """Stores gathered days, one after the other. ``complete`` are the types that were just listed completely."""
 
     def __init__(
         self, run: RunContext, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
@@ -153,7 +153,7 @@ class _BillingDayWriter:
         self._replace(state, gathered, seen, now)
 
     def _richer(self, gathered: GatheredDay) -> GatheredDay:
-        """A bill that was measured once more, of which nothing is less than before, unless the request accepts that."""
+        """Return the newly measured bill, with nothing less than before, unless the request accepts less."""
         run, day = self._run, gathered.day
         if run.recalculates(day) and run.request.accept_less:
             return gathered
@@ -191,7 +191,7 @@ class _BillingDayWriter:
                 failed_attempts=0,
                 billing_lines=len(gathered.lines),
                 error=None,
-                # What a bill was measured with was measured with it: usage is asked for once more, too.
+                # The usage of a measured bill was measured with it, so it is fetched again too.
                 **({"evidence_version": 0} if constructs else {}),
             )
             day_states.mark_incomplete(connection, day, {BILL: unmeasured_part(gathered.lines)})
@@ -199,8 +199,8 @@ class _BillingDayWriter:
             log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
 
     def _add_billed_resources(self, lines: Sequence[BillingLine], now: datetime, connection: Connection) -> None:
-        """A row in the inventory for every billed resource that no listing has ever named; it is gone already where
-        its type was just listed completely."""
+        """Add every billed resource that was never listed to the inventory, as deleted if its type was just listed
+        completely."""
         new = {
             line.resource_id: Resource(
                 line.resource_id,
@@ -227,8 +227,8 @@ class _BillingDayWriter:
             day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=empty_answers)
 
     def _reject_day(self, day: date, problem: str, *, is_again: bool) -> None:
-        """Record that a day's answer cannot be used; what was stored before stays. What this run itself has stored of
-        the day is not calculated either. If a stored bill cannot be measured again, that alone is no error."""
+        """Record that a day's response is invalid; data from before the run is kept, and data that this run has stored
+        for the day is not calculated. If a stored bill cannot be measured again, this is not an error."""
         if is_again and day not in self._replaced and not self._run.recalculates(day):
             log.info("tenant %s: %s is not measured again: %s", self._run.tenant.name, day, problem)
             with self._run.lease.write() as connection:

@@ -1,8 +1,8 @@
-"""The topic overlay: of every queued day, the clusters' cost is attributed to their topics.
+"""The topic overlay: attributes the cost of clusters to their topics, for every queued day.
 
 Days are queued before they are calculated, and stay queued until they are attributed; days that were calculated while
-the overlay was off are queued by a recalculation only. The newest day comes first, so that topics are known by the
-time days come that the metrics have forgotten.
+the overlay was off are queued by a recalculation only. The newest day is processed first, so that topics are known
+before days whose metrics have expired.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 def topic_plan(tenant: Tenant) -> TopicPlan | None:
-    """What the overlay does for a tenant; none where it is disabled or its settings are wrong."""
+    """Return the topic plan of a tenant, or None if the overlay is disabled or its settings are invalid."""
     ecosystem = tenant.ecosystem
     if tenant.topic_status is not TopicStatus.ENABLED or not isinstance(ecosystem, TopicEcosystem):
         return None
@@ -46,11 +46,11 @@ def topic_plan(tenant: Tenant) -> TopicPlan | None:
 
 
 def queue_topics(run: RunContext) -> None:
-    """Queue the days that are about to be calculated, before they are.
+    """Queue the days that are about to be calculated.
 
     A day is queued when its bill is new or has changed since it was attributed, or when the request recalculates it. A
-    day that was attributed without its metrics is looked at again in every run, once its chargeback has metrics. While
-    the overlay is off, only days that it has attributed before are queued: their rows are of an old bill.
+    day that was attributed without its metrics is tried again in every run, once its chargeback has metrics. While the
+    overlay is off, only days that were attributed before are queued, because their rows belong to an old bill.
     """
     plan = topic_plan(run.tenant)
     with run.store.control.read() as connection:
@@ -83,14 +83,14 @@ def _may_improve(state: DayState) -> bool:
 
 
 def _should_attribute(state: DayState) -> bool:
-    """A queued day; one that counts as calculated only once its chargeback has metrics."""
+    """Return whether to attribute a queued day; a calculated one only once its chargeback has metrics."""
     if not (state.topic_due and state.billing_gathered and state.resources_gathered):
         return False
     return not state.topic_attribution_calculated or (state.chargeback_calculated and METRICS not in state.incomplete)
 
 
 def overlay(run: RunContext, gatherer: Gatherer) -> None:
-    """Attribute what is queued, and remove what is past its retention."""
+    """Attribute queued days, and delete days past their retention."""
     plan = topic_plan(run.tenant)
     if plan is None:
         return
@@ -127,7 +127,7 @@ def overlay(run: RunContext, gatherer: Gatherer) -> None:
 
 
 def _retain(run: RunContext, oldest: date) -> None:
-    """Empty the days of which no topic rows are kept any more."""
+    """Delete the topic rows of days past their retention."""
     facts = run.store.facts
     kept = {day for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE) for day in facts.snapshot(table).days}
     expired = sorted(day for day in kept if day < oldest)
@@ -141,7 +141,7 @@ def _retain(run: RunContext, oldest: date) -> None:
 
 
 class TopicFetcher(UsageFetcher):
-    """Fetches topic measures of the tenant's clusters ahead; kept ones are read."""
+    """Prefetches topic metrics of the tenant's clusters; reads stored ones."""
 
     table_name = TOPIC_USAGE_TABLE
 
@@ -180,7 +180,7 @@ class _Overlay:
         self._partials.close()
 
     def wanted(self, state: DayState) -> UsageRequest:
-        """What is wanted of a day: one that is attributed already is only done again with what the metrics say now."""
+        """Return the usage request of a day; an attributed day is only attributed again with new metrics."""
         request = self._run.request
         is_enough = self._has_evidence(state) and not state.topic_attribution_calculated
         return UsageRequest(
@@ -188,7 +188,7 @@ class _Overlay:
         )
 
     def _has_evidence(self, state: DayState) -> bool:
-        """Whether measurements are stored, and were taken for every cluster that is billed now."""
+        """Return whether measurements are stored and cover every billed cluster."""
         if not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete:
             return False
         if state.topic_fingerprint == state.gathered_fingerprint:
@@ -234,8 +234,8 @@ class _Overlay:
         self._write(state, rows, gathered=True, lacks=None)
 
     def _without_metrics(self, state: DayState, usage: DayUsage) -> None:
-        """The topic metrics did not answer: what is stored is used, if it is enough. A day without waits for some runs
-        and then goes on with what there is, or with rows that say that it failed."""
+        """Handle unavailable topic metrics: use the stored measurements if they are sufficient. Otherwise wait for some
+        runs, then attribute with what is stored, or write rows marked as failed."""
         run, day = self._run, state.tracking_date
         if state.topic_attribution_calculated:
             return
@@ -266,7 +266,7 @@ class _Overlay:
                 day_states.save_day(connection, state.tracking_date, topic_attribution_calculated=False)
 
     def _write(self, state: DayState, rows: pa.Table, *, gathered: bool, lacks: str | None) -> None:
-        """The rows of a day; ``lacks`` says why it has to do without its topics' metrics, if so."""
+        """Write the rows of a day; ``lacks`` says why its topic metrics are missing, if they are."""
         run, day = self._run, state.tracking_date
         if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
             run.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=run.lease.epoch)

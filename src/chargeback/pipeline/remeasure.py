@@ -1,7 +1,7 @@
-"""Bills that are made from measurements, measured once more: the richer measurement of each product type is kept.
+"""Bills constructed from metrics and measured again: the more complete measurement of each product type is kept.
 
-A measurement is poorer than another when it has seen less of the day, or as much and found a smaller quantity: the
-metrics source has forgotten, or does not have everything at the moment. The rate is not measured: another one is taken.
+A measurement is less complete than another if it covers less of the day, or as much with a smaller quantity, because
+metrics have expired or are temporarily unavailable. The rate is not measured: a changed rate is accepted.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from chargeback.model.billing import BillingLine, coverage_of
 from chargeback.model.money import canonical
 from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
 
-#: What one source answers twice may differ in the last digits of a double; that is not less.
+#: Two responses of one source may differ in the last digits of a double; this does not count as less.
 _NOISE: Final = 1 - Decimal("1e-9")
 _FIELDS: Final = tuple(field.name for field in fields(BillingLine) if field.name not in {"day", "resource_type"})
 
 
 @dataclass(frozen=True, slots=True)
 class Remeasured:
-    """A bill of which nothing is poorer than what was stored, and the product types that the new measurement has less
-    of, each in a few words."""
+    """A bill that is at least as complete as the stored one, and descriptions of the product types for which the new
+    measurement has less."""
 
     lines: Sequence[BillingLine]
     poorer: Sequence[str] = ()
 
 
 def richer_bill(facts: FactTables, day: date, measured: Sequence[BillingLine]) -> Remeasured:
-    """The measured lines, with those that are stored in the place of poorer ones."""
+    """Return the measured lines, with less complete ones replaced by the stored lines."""
     stored, new = _by_type(_stored(facts, day)), _by_type(measured)
     kept = {name for name in stored.keys() & new.keys() if _is_less(new[name], stored[name])}
     if not kept:

@@ -1,9 +1,8 @@
-"""Repair: what a disk has lost is had again, from what is kept.
+"""Rebuild damaged tables from stored evidence.
 
-Before anything else, a run compares the files of the facts with what was recorded of them: whether they are there, in
-their size and with their rows; and once a day, or when days are to be recalculated, whether they still have the content
-that was written. Each loss is named among the run's errors. A bill is gathered again; chargebacks and topics are made
-again from the kept evidence. What was calculated from lost evidence stays as it is: nothing is guessed behind its back.
+A run first compares the fact files with their records: existence, size and row count; once a day, or before a
+recalculation, also the digest of their content. Each loss is reported among the run's errors. A lost bill is gathered
+again; chargebacks and topics are rebuilt from stored evidence. Results whose evidence is lost are kept unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from chargeback.store.facts.tables import (
 )
 from chargeback.store.facts.upkeep import rebuild_dimensions, upkeep_is_due
 
-#: Table → UTC day → what is wrong with it.
+#: Table → UTC day → the damage.
 Losses = Mapping[str, Mapping[date, str]]
 
 _REMEDIES: Final = {
@@ -45,11 +44,11 @@ _EVIDENCE: Final = "the results calculated from it are kept; a recalculation of 
 
 
 def repair(run: RunContext) -> None:
-    """Let everything that is lost be had again by the stages that follow.
+    """Find lost data and schedule it to be rebuilt by the following stages.
 
     Raises:
-        StorageError: the facts are gone altogether, or cannot be read.
-        LeaseLost: somebody else has taken over.
+        StorageError: the facts are missing completely, or cannot be read.
+        LeaseLost: another process has taken over.
         Stopped: the run was told to stop.
     """
     _repair_logs(run)
@@ -66,8 +65,8 @@ def repair(run: RunContext) -> None:
 
 
 def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
-    """Schedule damaged tables: bills are gathered again if their day is still in the window, results are calculated
-    again."""
+    """Schedule damaged tables: bills are gathered again if their day is still in the window, results are
+    recalculated."""
     with run.lease.write() as connection:
         for day in losses.get(BILLING_TABLE, ()):
             if day in run.window:
@@ -77,7 +76,7 @@ def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
 
 
 def _repair_logs(run: RunContext) -> None:
-    """Repair table logs whose last commit was cut off by a power failure."""
+    """Repair table logs whose last commit was truncated by a power failure."""
     for name in SCHEMAS:
         with translate_delta_errors(name):
             for trouble in repair_log(run.store.facts.root / name):
@@ -85,7 +84,7 @@ def _repair_logs(run: RunContext) -> None:
 
 
 def _check_disk_is_mounted(run: RunContext) -> None:
-    """Check that tables which were there before have not disappeared; only new ones may be created."""
+    """Check that no existing table has disappeared; only new tables may be created."""
     facts = run.store.facts
     if facts.exist():
         return
@@ -108,7 +107,7 @@ def _losses(run: RunContext) -> Losses:
 
 
 def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
-    """Days whose rows are not as many as were recorded when they were written."""
+    """Return the days whose row count differs from the recorded one."""
     rows: dict[str, dict[date, int]] = {}
     for name in _REMEDIES:
         counts = rows[name] = defaultdict(int)
@@ -148,7 +147,7 @@ def _remedy(run: RunContext, name: str, day: date) -> str:
 
 
 def _repair_dimensions(run: RunContext) -> None:
-    """The register only repeats what the days have."""
+    """Rebuild the table of dimensions from the days if it is damaged."""
     try:
         for file in run.store.facts.snapshot(DIMENSIONS_TABLE).files:
             with translate_delta_errors(DIMENSIONS_TABLE):

@@ -1,7 +1,7 @@
-"""Retain: days past the tenant's retention are forgotten, and what nobody can need any more leaves the disk.
+"""Retention: deletes days past the tenant's retention, and maintains the tables.
 
-A day goes in this order: its state, then its facts, one commit a table. A crash in between leaves rows that no state
-knows; the next run removes them. The upkeep of the tables follows at most once a day.
+A day is deleted in this order: its state, then its facts, one commit per table. A crash in between leaves rows without
+state, which the next run deletes. The tables are maintained at most once a day.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ log = logging.getLogger(__name__)
 
 
 def oldest_kept(today: date, retention_days: int) -> date:
-    """The oldest UTC day that is kept."""
+    """Return the oldest UTC day that is kept."""
     return today - timedelta(days=retention_days)
 
 
 def retain(run: RunContext) -> None:
-    """Forget what is past retention, and see to the tables where that is due.
+    """Delete days past retention, and maintain the tables if this is due.
 
-    A run that could not gather removes nothing. Trouble with the storage is recorded and survived: the next run tries
-    again.
+    A run that could not gather deletes nothing. Storage errors are recorded, and the next run tries again.
 
     Raises:
-        LeaseLost: somebody else has taken over.
+        LeaseLost: another process has taken over.
         Stopped: the run was told to stop.
     """
     if run.record.gathering_error is not None:

@@ -1,4 +1,4 @@
-"""One run of one tenant, from the lease to the record: the conductor of the stages."""
+"""One run of one tenant: executes the stages and records the result."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def run_tenant(
     listener: Callable[[Progress], None],
     clock: Clock = utc_now,
 ) -> RunResult:
-    """Do the run and record it; the lease is released at the end. Never raises for what a run can survive: where its
-    end cannot be recorded, that is its failure.
+    """Execute the run, record it, and release the lease. Errors of the run are recorded, not raised; if its end cannot
+    be recorded, the run fails.
 
-    The run asks ``clock`` for the time; its ``today`` is the day on which it begins, also when it ends on another.
+    The run uses ``clock``; its ``today`` is the day on which it starts, even if it ends on another.
 
     Raises:
-        LeaseLost: somebody else has taken over; nothing more was written.
+        LeaseLost: another process has taken over; nothing more was written.
     """
     run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
     with lease.heartbeat(run.is_moving):
@@ -125,7 +125,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
 
 
 def _count_failure(run: RunContext, connection: Connection) -> None:
-    """One more consecutive failure to gather; at the threshold the tenant is suspended."""
+    """Count a consecutive gather failure; suspend the tenant at the threshold."""
     failures = runs.count_gather_failure(connection)
     if failures >= run.tenant.settings.gather_failure_threshold:
         reason = (
@@ -142,6 +142,6 @@ def _result(run: RunContext, outcome: RunOutcome) -> RunResult:
 
 
 def _bounded(errors: list[str]) -> tuple[str, ...]:
-    """The first errors of a run, and how many more the log has: months of trouble must not fill the database."""
+    """Return the first errors of a run, and how many more are in the log, to limit the size of the record."""
     more = len(errors) - _MAX_ERRORS
     return (*errors[:_MAX_ERRORS], f"and {more} more, which are in the log") if more > 0 else tuple(errors)

@@ -1,4 +1,4 @@
-"""One run at work: the tenant, its storage, its lease, and the means to stop, to report and to collect errors."""
+"""The context of a run: tenant, storage, lease, and the means to stop, report progress and collect errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
-#: A run without any progress for so long hangs: its lease is renewed no more, so that others may take over. No wait for
-#: a provider, and no single step of a calculation, takes as long.
+#: A run without progress for this long hangs: its lease is no longer renewed, so that others can take over. No wait for
+#: a provider, and no single step of a calculation, takes that long.
 STALL_SECONDS = 1800
 
 
-#: Among what could not be listed: no listing was had at all.
+#: Among the types that could not be listed: no listing was fetched at all.
 EVERYTHING: Final = "the inventory"
 
 
@@ -41,7 +41,7 @@ class RunRecord(RunCounts):
     days_of_errors: dict[str, list[date]] = field(default_factory=dict)
 
     def described_errors(self) -> list[str]:
-        """Each error once, in the order of its first appearance, with the days that it is about."""
+        """Return each error once, in the order of its first occurrence, with the days it concerns."""
         return [
             describe_days(self.days_of_errors[each], each) if each in self.days_of_errors else each
             for each in self.errors
@@ -57,12 +57,12 @@ class StageClock:
         self._since = 0.0
 
     def enter(self, stage: Stage) -> None:
-        """From now on the run is in this stage, which may be the one that it is in already."""
+        """Set the current stage, which may be the same as before."""
         self._spent = self.read()
         self._stage, self._since = stage, time.monotonic()
 
     def read(self) -> dict[Stage, float]:
-        """Seconds by stage, the present one included."""
+        """Return seconds by stage, including the current one."""
         if self._stage is None:
             return {}
         before = self._spent.get(self._stage, 0.0)
@@ -70,7 +70,7 @@ class StageClock:
 
 
 class ProgressWatch:
-    """When a run last made progress: reached a safe place, began a stage, ended a day, or had an answer."""
+    """When a run last made progress: reached a safe point, started a stage, finished a day, or received a response."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -78,7 +78,7 @@ class ProgressWatch:
         self._seen_at = time.monotonic()
 
     def step(self) -> None:
-        """Note progress."""
+        """Record progress."""
         self._steps += 1
 
     def is_recent(self, seconds: float) -> bool:
@@ -93,7 +93,7 @@ class ProgressWatch:
 class RunContext:
     """Everything that the stages of one run share.
 
-    ``today`` is the UTC day on which the run began, and stays so when midnight passes; ``now`` tells the present.
+    ``today`` is the UTC day on which the run started, even after midnight; ``now`` returns the current time.
     """
 
     tenant: Tenant
@@ -110,11 +110,11 @@ class RunContext:
     progress: ProgressWatch = field(default_factory=ProgressWatch)
 
     def check(self) -> None:
-        """A safe place to end.
+        """Stop here if the run must end: a safe point.
 
         Raises:
             Stopped: the run was told to stop.
-            LeaseLost: somebody else has taken over.
+            LeaseLost: another process has taken over.
         """
         self.progress.step()
         if self.lease.lost.is_set():
@@ -123,13 +123,13 @@ class RunContext:
             raise Stopped("the run was told to stop", tenant=self.tenant.name)
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
-        """Tell the listener, and whoever reads the control database, where the run is."""
+        """Report the stage to the listener and in the control database."""
         self.clock.enter(stage)
         self.lease.show(stage, day)
         self.report(stage, day, done, total)
 
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
-        """Tell the listener where the run is."""
+        """Report the progress to the listener."""
         self.progress.step()
         self.listener(Progress(self.tenant.name, stage, day, done, total, RunStats(**self.stats())))
 
@@ -143,7 +143,7 @@ class RunContext:
         }
 
     def is_moving(self) -> bool:
-        """Return whether the run made progress lately; one that hangs gives up its lease."""
+        """Return whether the run made progress recently; a run that hangs gives up its lease."""
         return self.progress.is_recent(STALL_SECONDS)
 
     def record_error(self, error: str, day: date | None = None) -> None:
@@ -175,8 +175,8 @@ class RunContext:
 
     @property
     def window(self) -> DayRange:
-        """The UTC days that are gathered: ``[today − lookback_days, today − cutoff_days)``, as far as the provider's
-        own memory and the tenant's retention go."""
+        """The UTC days that are gathered: ``[today − lookback_days, today − cutoff_days)``, limited by the provider's
+        history and the tenant's retention."""
         settings = self.tenant.settings
         history = self.tenant.ecosystem.capabilities.billing_history_days
         lookback = min(settings.lookback_days, settings.retention_days, history)
@@ -189,7 +189,7 @@ class RunContext:
         return (start is None or day >= start) and (end is None or day <= end)
 
     def recalculates(self, day: date) -> bool:
-        """Whether the request names a day that is to be calculated again."""
+        """Return whether the request recalculates a day."""
         return self.request.recalculate and self.covers(day)
 
 

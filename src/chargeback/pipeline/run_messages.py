@@ -1,4 +1,4 @@
-"""What a run asks, tells while it works, and answers. Plain records that pass between processes."""
+"""Messages of runs: request, progress and result. Plain records that are sent between processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """Where a run is; the API shows it as ``pipeline_stage``."""
+    """The stage of a run; the API shows it as ``pipeline_stage``."""
 
     GATHERING = "gathering"
     CALCULATING = "calculating"
@@ -20,7 +20,7 @@ class Stage(StrEnum):
 
 
 class RunOutcome(StrEnum):
-    """How a run ended, or that it is still under way; the API shows it as ``last_run_status``."""
+    """How a run ended, or that it is in progress; the API shows it as ``last_run_status``."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -32,18 +32,18 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """Why a run ends before its end, as it will be recorded."""
+    """Why a run was stopped, as recorded."""
 
     outcome: RunOutcome = RunOutcome.INTERRUPTED
     error: str = "the run was stopped before its end"
 
 
-#: Somebody asked the process to end.
+#: The process was told to stop.
 STOPPED = StopReason()
 
 
 class StopSignal(threading.Event):
-    """Asks a run to end at its next safe place; every wait ends with it."""
+    """Tells a run to stop at its next safe point; ends every wait."""
 
     reason = STOPPED
 
@@ -56,11 +56,11 @@ class StopSignal(threading.Event):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a run shall do: by default everything that is due.
+    """What a run has to do: by default everything that is due.
 
     ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
-    ``recalculate`` those days are calculated again although their inputs have not changed, with usage fetched anew, and
-    with ``accept_less`` also from answers that are less than what is stored.
+    ``recalculate``, usage is fetched again and these days are recalculated although their inputs have not changed; with
+    ``accept_less``, responses with less than is stored are accepted too.
     """
 
     start: date | None = None
@@ -71,7 +71,7 @@ class RunRequest:
 
 @dataclass(slots=True, kw_only=True)
 class RunCounts:
-    """What a run has done. The only place where its counters are listed: progress, result and metrics share them."""
+    """The counters of a run, shared by progress, result and metrics."""
 
     dates_gathered: int = 0
     dates_pending: int = 0
@@ -85,7 +85,7 @@ class RunStats(RunCounts):
     """The counters of a run, the time it spent and the requests it sent, for the metrics of the service.
 
     ``stage_seconds`` is the time spent in each stage; ``calls`` counts requests by source and HTTP status (``none``
-    where no answer came).
+    without a response).
     """
 
     stage_seconds: Mapping[Stage, float] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class RunStats(RunCounts):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: ``done`` of ``total`` days of its stage, and what it has done so far in all."""
+    """The progress of a run: ``done`` of ``total`` days of its stage, and its counters so far."""
 
     tenant: str
     stage: Stage
@@ -105,18 +105,18 @@ class Progress:
 
     @property
     def lines(self) -> int:
-        """How many billing lines were gathered."""
+        """Return how many billing lines were gathered."""
         return self.stats.lines
 
     @property
     def rows(self) -> int:
-        """How many chargeback rows were written."""
+        """Return how many chargeback rows were written."""
         return self.stats.chargeback_rows_written
 
 
 @dataclass(slots=True)
 class RunResult(RunStats):
-    """What a run did. ``errors`` are sentences; a run with errors is not lost, only partial."""
+    """The result of a run. ``errors`` are sentences; a run with errors is partial, not lost."""
 
     tenant: str
     outcome: RunOutcome

@@ -1,6 +1,6 @@
-"""The metrics of runs. A run is a child process: what it tells on its way is added up here, in its parent.
+"""The metrics of runs. A run is a child process; its parent sums up the reported counters here.
 
-The numbers grow while a run is under way, and what a run told before it was killed counts.
+The metrics are updated while a run is in progress, and include the progress of runs that were killed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RunMetrics:
             self._start_at_zero(tenant)
 
     def _start_at_zero(self, tenant: str) -> None:
-        """A first failure is an increase only of a counter that was there before."""
+        """Create all counters with zero, so that a first failure is an increase."""
         for outcome in RunOutcome:
             if outcome is not RunOutcome.RUNNING:
                 self._runs.labels(tenant, outcome)
@@ -81,7 +81,7 @@ class RunMetrics:
         self._durations.labels(tenant)
 
     def begin(self, tenant: str) -> None:
-        """A run of the tenant begins."""
+        """Record the start of a run."""
         with self._lock:
             self._last_stats[tenant] = RunStats()
             self._began[tenant] = time.monotonic()
@@ -91,7 +91,7 @@ class RunMetrics:
         self._add(progress.tenant, progress.stats)
 
     def end(self, result: RunResult) -> None:
-        """A run has ended; one that could tell nothing at its end counts with what was heard before."""
+        """Record the end of a run; without a final report, its last progress counts."""
         self._add(result.tenant, result)
         self._runs.labels(result.tenant, result.outcome).inc()
         with self._lock:
@@ -100,7 +100,7 @@ class RunMetrics:
             self._durations.labels(result.tenant).observe(time.monotonic() - began)
 
     def _add(self, tenant: str, now: RunStats) -> None:
-        """Add what is more than was heard before."""
+        """Add the increase since the last report."""
         with self._lock:
             before = self._last_stats.get(tenant, RunStats())
             self._last_stats[tenant] = now

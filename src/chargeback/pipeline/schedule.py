@@ -1,4 +1,4 @@
-"""The schedule: one thread for each tenant, so that none waits for another, and a word about when it runs next."""
+"""The schedule: one thread for each tenant, so that none waits for another."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from chargeback.model.days import Clock, render_instant, utc_now
 
 log = logging.getLogger(__name__)
 
-#: After an error that no one expected, in seconds.
+#: The delay after an unexpected error, in seconds.
 _AFTER_ERROR = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class NextTurn:
-    """When a tenant is looked at again, in seconds, and why then. ``is_news`` is False for a repetition, which is not
+    """When to check a tenant again, in seconds, and why. ``is_news`` is False for a repetition, which is not
     logged again."""
 
     seconds: float
@@ -28,7 +28,7 @@ class NextTurn:
 
 
 class Schedule:
-    """Calls ``take_turn`` for each tenant, again and again, in a thread of the tenant's own.
+    """Calls ``take_turn`` for each tenant repeatedly, in a separate thread for each tenant.
 
     ``take_turn`` returns when to call it next, or None for never.
     """
@@ -40,18 +40,18 @@ class Schedule:
         self._threads: list[threading.Thread] = []
 
     def start(self, names: Iterable[str]) -> None:
-        """Begin with every tenant now."""
+        """Start the threads of all tenants."""
         for name in names:
             thread = threading.Thread(target=self._repeat, args=(name,), name=f"schedule {name}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def stop(self) -> None:
-        """Begin no turn any more; returns at once."""
+        """Start no more turns; return immediately."""
         self._stopping.set()
 
     def join(self, seconds: float) -> None:
-        """Wait for the turns under way, but no longer than this."""
+        """Wait for turns in progress, at most this long."""
         deadline = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""How many runs may be under way at the same time."""
+"""The limit of concurrent runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class RunSlots:
-    """A fixed number of slots for runs; those that wait for one are counted. Thread-safe."""
+    """A fixed number of slots for runs, with a count of waiting runs. Thread-safe."""
 
     def __init__(self, size: int) -> None:
         self._free = size
@@ -16,11 +16,11 @@ class RunSlots:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
+        """Return how many runs wait for a slot."""
         return self._waiting
 
     def take(self) -> bool:
-        """Wait for a place and take it; return False, without one, once the places were closed."""
+        """Wait for a slot and take it; return False if the slots were closed."""
         with self._changed:
             self._waiting += 1
             try:
@@ -30,18 +30,18 @@ class RunSlots:
             return self._take()
 
     def try_take(self) -> bool:
-        """Take a place if one is free; return whether it was."""
+        """Take a slot if one is free; return whether it was."""
         with self._changed:
             return self._take()
 
     def give_back(self) -> None:
-        """Give a place back."""
+        """Release a slot."""
         with self._changed:
             self._free += 1
             self._changed.notify()
 
     def close(self) -> None:
-        """Give nobody a place any more; everyone who waits goes on without one."""
+        """Close the slots; all waiting calls return without one."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The supervisor: each run under the lease of its tenant, from taking the lease to recording how the run ended."""
+"""The supervisor: executes each run under the lease of its tenant and records how it ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Has runs done by an executor, one at a time for each tenant. Safe for use by several threads.
+    """Executes runs through an executor, one at a time for each tenant. Thread-safe.
 
     ``listener`` is called with the progress of every run, in the thread that waits for it.
     """
@@ -62,7 +62,7 @@ class Supervisor:
             raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
 
     def run(self, name: str, lease: Lease, request: RunRequest) -> RunResult:
-        """Have a run done under its lease, to its end; free the tenant, record and log what it did."""
+        """Execute a run under its lease, to its end; release the lease, record and log what it did."""
         with log_context(tenant=name, run=lease.epoch):
             self.run_metrics.begin(name)
             result = self._execute(name, lease, request)
@@ -76,7 +76,7 @@ class Supervisor:
             return result
 
     def stop(self) -> None:
-        """Ask every run, also those that are just being started, to end at its next safe place."""
+        """Tell every run, including those just being started, to stop at its next safe point."""
         with self._lock:
             self._stopping = True
             executions = list(self._executions)
@@ -109,7 +109,7 @@ class Supervisor:
         self._listener(progress)
 
     def _close(self, name: str, lease: Lease, result: RunResult) -> None:
-        """Record the end of a run that could not do so itself, and free the tenant."""
+        """Record the end of a run that could not do so itself, and release the lease."""
         try:
             with self._stores[name].control.write() as connection:
                 error = result.errors[0] if result.errors else ""

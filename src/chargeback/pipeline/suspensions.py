@@ -1,7 +1,7 @@
-"""Suspended tenants: too many gatherings in a row failed, and somebody must act before the tenant runs again.
+"""Suspended tenants: gathering failed too many times in a row, and an operator must act before the tenant runs again.
 
-The control database of the tenant is the only place where a suspension is kept: the engine, readiness, metrics and the
-status of the pipeline all read it there. A database that does not answer suspends nobody: it is asked again.
+A suspension is stored only in the control database of the tenant, where the engine, readiness, metrics and the status
+of the pipeline read it. A database that does not respond does not suspend a tenant; it is tried again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Suspensions:
         self._logged: set[str] = set()
 
     def clear_at_start(self, name: str) -> None:
-        """Make the tenant active again, the first time that this succeeds: a worker was started."""
+        """Make the tenant active again at the start of a worker, once per process."""
         with self._lock:
             if name in self._cleared:
                 return

@@ -1,1 +1,1 @@
-"""What follows from stored evidence, calculated again: this room reads a tenant's storage and never writes to it."""
+"""Calculation and verification from stored evidence. This package reads a tenant's storage and never writes to it."""

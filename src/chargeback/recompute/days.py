@@ -1,7 +1,6 @@
 """One day of a tenant from its evidence: the bill, the measurements, who belonged to what, and the policies.
 
-The pipeline stores what comes out. Whoever wants to know why a row is as it is, or what other policies would give,
-calls the same.
+The pipeline stores the result. Use the same calculation to explain a row or to try other policies.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
     """Return the bill of a day.
 
     Raises:
-        StorageError: it is lost, or not all of it is there.
+        StorageError: it is lost or incomplete.
     """
     billing = read_day(facts, BILLING_TABLE, state.tracking_date)
     if billing.num_rows != state.billing_lines:
@@ -33,7 +32,7 @@ def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
 
 
 def is_stored(facts: FactTables, name: str, day: date, rows: pa.Table) -> bool:
-    """Return whether a table has these very rows of a day already."""
+    """Return whether a table already has exactly these rows of a day."""
     try:
         return bool(read_day(facts, name, day).equals(rows.cast(SCHEMAS[name])))
     except DamagedFacts:
@@ -43,8 +42,8 @@ def is_stored(facts: FactTables, name: str, day: date, rows: pa.Table) -> bool:
 class DayRecomputer:
     """Calculates days of one tenant from evidence, one after the other. Writes nothing.
 
-    ``catalogue`` has the policies: the tenant's own, or those that are to be tried. ``inventory`` is everything that is
-    known, the deleted included. Only :meth:`resolve` may be called from several threads.
+    ``catalogue`` has the policies: the tenant's own, or others to try. ``inventory`` has all known entities, including
+    deleted ones. Only :meth:`resolve` may be called from several threads.
     """
 
     def __init__(
@@ -61,12 +60,12 @@ class DayRecomputer:
         self._calculator.close()
 
     def resolve(self, day: date, usage: pa.Table) -> pa.Table:
-        """Return kept usage with identities as its subjects, as far as the inventory tells whose it is."""
+        """Return stored usage with identities as its subjects, as far as the inventory has the owners."""
         ecosystem = self._ecosystem
         return ecosystem.resolve_usage(day, usage, self._inventory) if isinstance(ecosystem, UsageResolver) else usage
 
     def stored_evidence(self, state: DayState) -> Evidence:
-        """Return what a calculated day was calculated from.
+        """Return the evidence from which a day was calculated.
 
         Raises:
             StorageError: a part of it is lost.
@@ -77,8 +76,7 @@ class DayRecomputer:
     def evidence(
         self, state: DayState, usage: pa.Table, members: pa.Table | None, *, metrics_available: bool
     ) -> Evidence:
-        """Return a day's evidence: the stored bill, kept ``usage``, and ``members``, which the inventory tells where
-        they are not given.
+        """Return a day's evidence: the stored bill, ``usage``, and ``members``, by default taken from the inventory.
 
         Raises:
             StorageError: the bill is lost.

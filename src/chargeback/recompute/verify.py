@@ -1,4 +1,5 @@
-"""Verify: every day's bill against its chargebacks, and each cluster line against its topics, to the last digit."""
+"""Verification: compares every day's bill with its chargebacks, and each cluster line with its topics, to the last
+digit."""
 
 from __future__ import annotations
 
@@ -41,15 +42,15 @@ ATTRIBUTED = "attributed"
 NOT_ATTRIBUTED = "not attributed"
 DAMAGED = "damaged"
 
-# Arrow's sums stay in the type of what is summed, and go wrong without a word where they do not fit.
+# Arrow's sums keep the type of the summed values and overflow silently.
 _WIDE: Final = pa.decimal256(76, 12)
 
 
 @dataclass(frozen=True, slots=True)
 class DayCheck:
     """One day: what was billed, what was charged, and whether the day is ``calculated``, ``pending``,
-    ``past retention`` or ``damaged``; ``damage`` names the files of it and of its evidence that are lost,
-    ``incomplete`` what it had to do without."""
+    ``past retention`` or ``damaged``; ``damage`` names lost files of the day and its evidence, ``incomplete`` the
+    missing evidence."""
 
     day: date
     billing: Decimal
@@ -60,17 +61,17 @@ class DayCheck:
 
     @property
     def difference(self) -> Decimal:
-        """What was charged beyond the bill; anything but zero in a calculated day is a fault."""
+        """Return what was charged minus the bill; anything but zero in a calculated day is an error."""
         return total([self.chargebacks, self.billing.copy_negate()])
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the day is damaged, or calculated and does not add up."""
+        """Return whether the day is damaged, or calculated with a difference."""
         return self.state == DAMAGED or (self.state == CALCULATED and self.difference != 0)
 
 
 def verify(store: TenantStore, oldest: date | None = None) -> Iterator[DayCheck]:
-    """Every day that has been gathered, ascending; those before ``oldest`` are past retention.
+    """Return the check of every gathered day, ascending; days before ``oldest`` are past retention.
 
     Raises:
         StorageError: the tenant's storage cannot be read.
@@ -109,7 +110,7 @@ class _DayTables:
         self.damage: list[str] = []
 
     def at(self, name: str) -> None:
-        """Look whether what a table has of the day is what was written."""
+        """Check whether a table has the rows of the day as they were written."""
         for file in self._facts.snapshot(name).within(self._days):
             with translate_delta_errors(name), self._record_damage():
                 check_file(file, thorough=True)
@@ -122,7 +123,7 @@ class _DayTables:
         return pa.concat_tables(parts)
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Some columns of what a table has of the day, as far as it is not lost."""
+        """Return some columns of the table's rows of the day, as far as they are not lost."""
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
         parts = [schema.empty_table()]
         for file in self._facts.snapshot(name).within(self._days):
@@ -131,7 +132,7 @@ class _DayTables:
         return pa.concat_tables(parts)
 
     def total(self, name: str, column: str) -> Decimal:
-        """The exact sum of a column."""
+        """Return the exact sum of a column."""
         return total([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
 
     @contextmanager
@@ -169,13 +170,13 @@ class TopicCheck:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the day is damaged, or attributed and does not add up."""
+        """Return whether the day is damaged, or attributed with a difference."""
         differs = self.wrong_lines != 0 or self.lost_rows != 0
         return self.state == DAMAGED or (self.state == ATTRIBUTED and differs)
 
 
 def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[TopicCheck]:
-    """The topics of every day that has been gathered, ascending.
+    """Return the topic check of every gathered day, ascending.
 
     Raises:
         StorageError: the tenant's storage cannot be read.
