@@ -1,1 +1,1 @@
-"""What a person types. One command a file; heavy rooms are imported only when a command needs them."""
+"""The command line. One command per file; heavy packages are imported only when a command needs them."""

@@ -1,4 +1,4 @@
-"""``chargeback backup`` and ``chargeback restore``: a tenant's whole storage, out and back in."""
+"""``chargeback backup`` and ``chargeback restore``: copy a tenant's storage, and restore it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def backup(
         typer.Option("--wait", metavar="SECONDS", help="How long to wait for a run in progress.", min=0, max=604_800),
     ] = 900,
 ) -> None:
-    """Copy the storage of every tenant, each at one point in time; the service may go on."""
+    """Copy the storage of every tenant, as a consistent snapshot. The service can keep running."""
     from chargeback.config import load_configuration
 
     right = True
@@ -48,7 +48,7 @@ def backup(
 
 
 def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
-    """The new backup; a run in progress is waited for."""
+    """Return the new backup; wait for a run in progress."""
     from chargeback.store.backup import back_up
     from chargeback.store.tenant import open_store
 
@@ -73,7 +73,7 @@ def restore(
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant to restore.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Bring a tenant's storage back from a backup, into a place that is empty. The service must be stopped."""
+    """Restore a tenant's storage from a backup, into an empty storage. The service must be stopped."""
     from chargeback.config import load_configuration
     from chargeback.store.backup import restore as restore_backup
     from chargeback.store.tenant import open_store

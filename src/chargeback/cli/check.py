@@ -1,4 +1,4 @@
-"""``chargeback check``: is the configuration valid, and do its addresses and credentials work?"""
+"""``chargeback check``: validate the configuration, and test its addresses and credentials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check(
         bool, typer.Option("--online", help="Also test the credentials and addresses of every tenant.")
     ] = False,
 ) -> None:
-    """Check the configuration; with --online, also try what it names."""
+    """Check the configuration; with --online, also test its addresses and credentials."""
     from chargeback.cli.display import print_findings, print_tenants
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
@@ -41,7 +41,7 @@ def check(
 
 
 def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
-    """Whether what is stored already may be used for the tenant; only ``online`` a database server is asked."""
+    """Check that existing storage belongs to the tenant; a database server is contacted only with ``online``."""
     from chargeback.errors import SchemaError, StorageError
     from chargeback.store.tenant import check_storage
 
@@ -55,7 +55,7 @@ def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
 
 
 def _findings(tenant: Tenant) -> Iterator[Finding]:
-    """What the ecosystem tries for a tenant."""
+    """Return the findings of the ecosystem's check for a tenant."""
     from chargeback.config.configuration import state_dir
     from chargeback.ecosystems.contract import Finding, TenantContext
     from chargeback.errors import ChargebackError

@@ -1,7 +1,7 @@
 """Connections that end when the client does not send its request.
 
 uvicorn limits how long an idle connection is kept, but not how long a client may take to send the first line and the
-headers of a request. Whoever opens connections and never finishes a request would hold every file descriptor.
+headers of a request. A client that opens connections and never finishes a request could use all file descriptors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 #: How long the first line and the headers of a request may take, in seconds.
 HEADER_SECONDS = 10.0
 
-#: Connections at the same time; fewer where the process may not open twice as many files.
+#: The maximum number of connections; fewer if the process may not open twice as many files.
 _MAX_CONNECTIONS = 4096
 _MIN_CONNECTIONS = 16
 
 
 def connection_limit() -> int:
-    """Return how many connections are kept at the same time: half of the files that the process may open at most."""
+    """Return the maximum number of connections: at most half of the files that the process may open."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
     return max(_MIN_CONNECTIONS, min(allowed, _MAX_CONNECTIONS))
@@ -30,8 +30,8 @@ def connection_limit() -> int:
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP/1.1 with a time limit for headers, and a limit on the number of connections.
 
-    A connection beyond the limit takes the place of the one that has kept the service waiting longest for the rest of
-    a request, so that complete requests are answered whatever the others do.
+    A connection beyond the limit replaces the one that has waited longest for the rest of a request, so that complete
+    requests are always served.
     """
 
     header_seconds = HEADER_SECONDS
@@ -44,16 +44,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def awaits_headers(self) -> bool:
-        """Whether no request is under way on this connection."""
+        """Return whether no request is in progress on this connection."""
         return self.cycle is None or self.cycle.response_complete
 
     @property
     def awaits_client(self) -> bool:
-        """Whether the next step is the client's: headers, or the rest of a body."""
+        """Return whether the connection waits for the client: for headers, or the rest of a body."""
         return self.awaits_headers or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         if len(self.connections) >= self.most_connections:
             self._make_room()
         super().connection_made(transport)
@@ -61,7 +61,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._limit_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request. More of the same headers, or bytes that begin no request, win no time."""
+        """Read a part of a request. More of the same headers, or bytes that start no request, do not extend the
+        timeout."""
         super().data_received(data)
         if self.awaits_headers and not self.transport.is_closing():
             self._limit_headers()
@@ -78,7 +79,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer."""
+        """Cancel the timer."""
         self._stop_timer()
         super().connection_lost(exc)
 

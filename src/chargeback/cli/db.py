@@ -1,7 +1,7 @@
-"""``chargeback db``: the schema of the tenants' control databases, by hand.
+"""``chargeback db``: show or migrate the schema of the tenants' control databases.
 
-The service brings the schema to its own version by itself when it starts. These commands are for those who want to see
-or do it beforehand: a deployment with several replicas, or a database account that may not change tables.
+The service migrates the schema when it starts. Use these commands to do this separately: in a deployment with several
+replicas, or if the service's database account may not change tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 @app.command()
 def upgrade(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Bring the schema of every tenant's control database to this version's."""
+    """Migrate every tenant's control database to this version's schema."""
     from chargeback.store.tenant import open_store
 
     def _upgrade(each: Tenant) -> bool:
@@ -48,7 +48,7 @@ def upgrade(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) 
 
 @app.command()
 def current(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Show at which revision every tenant's control database is. Nothing is changed."""
+    """Show the revision of every tenant's control database. Nothing is changed."""
 
     def _show(each: Tenant) -> bool:
         found = _revisions(each)
@@ -61,7 +61,7 @@ def current(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) 
 
 @app.command()
 def check(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Fail unless every tenant's control database is at this version's revision. Nothing is changed."""
+    """Exit with 1 unless every tenant's control database has this version's schema. Nothing is changed."""
 
     def _check(each: Tenant) -> bool:
         found = _revisions(each)
@@ -76,7 +76,7 @@ def check(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) ->
 
 
 def _for_each(config: ConfigOption, names: TenantOption, work: Callable[[Tenant], bool]) -> None:
-    """Do the work for every chosen tenant, whatever becomes of the others; exit with 1 unless all went well."""
+    """Call the function for every selected tenant, even if others fail; exit with 1 unless all succeeded."""
     from chargeback.config import load_configuration
 
     right = True
@@ -91,7 +91,7 @@ def _for_each(config: ConfigOption, names: TenantOption, work: Callable[[Tenant]
 
 
 def _revisions(tenant: Tenant) -> Revisions:
-    """What the database is at; a SQLite file that is not there is not made only to be looked at."""
+    """Return the revision of the database, without creating a missing SQLite file."""
     from chargeback.store.control.database import Revisions, newest_revision
 
     file = tenant.storage.database_file

@@ -1,4 +1,4 @@
-"""``chargeback demo``: a generated organisation, its bill allocated and served, without any account anywhere."""
+"""``chargeback demo``: generate an organisation, allocate its bill and serve it, without any account."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chargeback.config import Configuration
     from chargeback.demo.config import ServerInfo
 
-#: How long the generated organisation may take to appear, in seconds.
+#: The timeout for generating the organisation, in seconds.
 START_SECONDS = 60
 
 _STOP_SECONDS = 4
@@ -31,7 +31,7 @@ _STOP_SECONDS = 4
 _BURST_BEFORE = timedelta(days=14)
 _HOST = "127.0.0.1"
 _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_bucket=month"
-# The bill has a product that no policy knows, as a real one may tomorrow; the note below says so instead of a warning.
+# The bill has a product without a policy, as a real bill may have; the note below explains this instead of a warning.
 _LOGGING = "logging: {level: WARNING, per_module_levels: {chargeback.pipeline.calculate: ERROR}}\n"
 _NOTE = (
     "Most identities have a tag `team`. CONTEXT_ENGINE_TABLES represents a product without a policy: its cost\n"
@@ -40,7 +40,7 @@ _NOTE = (
 
 
 class Size(StrEnum):
-    """How large the generated organisation is."""
+    """The size of the generated organisation."""
 
     SMALL = "small"
     USUAL = "usual"
@@ -70,8 +70,8 @@ def demo(
 ) -> None:
     """Generate an organisation, allocate its bill, show who spent what, and serve it.
 
-    Each combination of size, days and seed has a folder of its own below --data; the next time only what is new
-    there is calculated.
+    Each combination of size, days and seed has its own folder below --data; the next time, only new days are
+    calculated.
     """
     from chargeback.cli.demo_tags import tag_teams
     from chargeback.cli.http_server import listen
@@ -118,7 +118,7 @@ def demo(
 
 
 def _began(folder: Path, today: date) -> date:
-    """The day on which the demo in this folder was made; it is the same organisation every day after."""
+    """Return the day on which the demo in this folder was created; it is the same organisation on later days."""
     marker = folder / "began.json"
     try:
         return date.fromisoformat(json.loads(marker.read_text(encoding="utf-8"))["began"])
@@ -129,7 +129,7 @@ def _began(folder: Path, today: date) -> date:
 
 @contextmanager
 def _provider(size: Size, seed: int, days: int, began: date, today: date) -> Iterator[ServerInfo]:
-    """The organisation, served by a process of its own in the shapes of the provider's API."""
+    """Serve the organisation from a separate process, with the provider's API."""
     from chargeback.demo.config import ServerInfo
     from chargeback.errors import SourceUnavailable
 

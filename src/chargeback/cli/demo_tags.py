@@ -1,4 +1,4 @@
-"""Tags for the demo: which team each identity belongs to, as somebody would have set them through the API."""
+"""Tags for the demo: the team of each identity, as set through the API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAYERS: Final = frozenset({"identity_pool", "service_account", "user"})
 
 
 def tag_teams(tenant: Tenant, seed: int) -> None:
-    """Tag the identities of the demo with their teams, some left out; do nothing once the tenant's tags were written.
+    """Tag most identities of the demo with their teams; do nothing if the tenant already has tags.
 
     Raises:
         StorageError: the tenant's storage cannot be used.

@@ -1,4 +1,4 @@
-"""What a person sees: tables on standard output, problems on standard error."""
+"""Output: tables on standard output, problems on standard error."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ __all__ = [
     "print_tenants",
 ]
 
-#: As wide as a table may be where nobody looks at a terminal: a line must not be folded in a pipe.
+#: The width of a table that is not on a terminal: lines must not be folded in a pipe.
 PIPE_WIDTH = 200
 
 
 def console() -> Console:
-    """Standard output; as wide as the terminal, or wide enough not to fold lines in a pipe."""
+    """Return standard output; as wide as the terminal, or wide enough not to fold lines in a pipe."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> None:
-    """A table; the last ``numbers`` columns are numbers and stand on the right."""
+    """Print a table; the last ``numbers`` columns are numbers and right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         right = position >= len(columns) - numbers
@@ -59,7 +59,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def aligned(amounts: Sequence[Decimal]) -> list[str]:
-    """Amounts in plain notation, padded so that their points stand below each other.
+    """Return amounts in plain notation, padded to align their decimal points.
 
     >>> aligned([Decimal("1.5"), Decimal("-10.125")])
     ['  1.50 ', '-10.125']
@@ -71,14 +71,14 @@ def aligned(amounts: Sequence[Decimal]) -> list[str]:
 
 
 def money_table(title: str, name: str, amounts: Iterable[tuple[str, Decimal]], currency: str) -> None:
-    """What each of several things costs, every digit of it."""
+    """Print the exact cost of each item."""
     pairs = list(amounts)
     columns = ([label for label, _ in pairs], aligned([amount for _, amount in pairs]))
     print_table(title, (name, currency), zip(*columns, strict=True))
 
 
 def print_problems(problems: Sequence[ConfigProblem]) -> None:
-    """Everything that is wrong with a configuration, one clear line each, on standard error."""
+    """Print every mistake in a configuration as one line on standard error."""
     for problem in problems:
         typer.echo(f"error: {problem}", err=True)
     noun = "problem" if len(problems) == 1 else "problems"
@@ -86,7 +86,7 @@ def print_problems(problems: Sequence[ConfigProblem]) -> None:
 
 
 def print_tenants(tenants: Iterable[Tenant]) -> None:
-    """The tenants of a configuration; the topic overlay of some may have to be put right."""
+    """Print the tenants of a configuration, with errors of their topic overlay."""
     tenants = list(tenants)
     rows = [
         (
@@ -105,9 +105,9 @@ def print_tenants(tenants: Iterable[Tenant]) -> None:
 
 
 def print_findings(tenant: str, findings: Iterable[Finding]) -> bool:
-    """What was tried for a tenant and what was seen, and whether all of it works; a warning does.
+    """Print the findings for a tenant; return whether all are ok or warnings.
 
-    Each is a line as soon as it is known: somebody who does not answer keeps everybody waiting.
+    Each finding is printed immediately, because a server that does not respond delays the next ones.
     """
     typer.echo(f"tenant {tenant}")
     right = True
@@ -119,8 +119,7 @@ def print_findings(tenant: str, findings: Iterable[Finding]) -> bool:
 
 
 def print_results(results: Iterable[RunResult]) -> None:
-    """What each run did, and the errors of those that could not do everything. "Days due" are those that were to be
-    calculated when the run began."""
+    """Print the result of each run, and the errors. "Days due" are the days that were due when the run started."""
     results = list(results)
     rows = [
         (
@@ -145,7 +144,7 @@ def print_results(results: Iterable[RunResult]) -> None:
 
 
 def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
-    """Each day's bill beside what was charged for it, and whether every calculated day is right."""
+    """Print each day's bill and chargebacks; return whether every calculated day is correct."""
     from chargeback.recompute.verify import CALCULATED
 
     checks = list(days)
@@ -176,7 +175,7 @@ def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
 
 
 def _print_incomplete(tenant: str, checks: Iterable[DayCheck]) -> None:
-    """What days had to do without, the days of one reason in one line."""
+    """Print the missing evidence of days, with the days of one reason in one line."""
     of_reasons: dict[str, list[date]] = {}
     for check in checks:
         for missing in check.incomplete:
@@ -187,7 +186,7 @@ def _print_incomplete(tenant: str, checks: Iterable[DayCheck]) -> None:
 
 
 def print_damage(tenant: str, checks: Iterable[DayCheck | TopicCheck]) -> None:
-    """The files that damaged days have lost."""
+    """Print the files that damaged days have lost."""
     for check in checks:
         for damage in check.damage if check.is_wrong else ():
             typer.echo(f"error: tenant {tenant}: {check.day}: {damage}", err=True)

@@ -1,4 +1,4 @@
-"""uvicorn, with our logs, our socket and our way to stop."""
+"""uvicorn with our logging, socket and shutdown."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: How long requests under way may still take once the service was asked to stop, in seconds.
+#: How long requests in progress may take after the service was told to stop, in seconds.
 GRACE_SECONDS = 5
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on ``host`` and ``port``, taken before anything else is started.
+    """Return a socket that listens on ``host`` and ``port``, before anything else is started.
 
     Raises:
-        ListenError: something else listens there, or the address is not ours; the message says what to change.
+        ListenError: the port is in use, or the address is invalid; the message has a solution.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -45,9 +45,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class HttpServer(uvicorn.Server):
-    """Serves an application on a socket, until a signal or anything else asks the ``stopper`` for the end.
+    """Serves an application on a socket, until the ``stopper`` is told to stop.
 
-    The end may have been asked for before the server runs, while its start was prepared: then it ends at once.
+    If the stop was requested before the server runs, it exits immediately.
     """
 
     def __init__(self, app: FastAPI, stopper: ShutdownHandler) -> None:
@@ -67,18 +67,18 @@ class HttpServer(uvicorn.Server):
         self._stopper = stopper
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop what else runs, not only the serving."""
+        """Start to stop everything, not only the server."""
         self._stopper.on_signal(sig, frame)
         super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether to end; asked ten times a second."""
+        """Return whether to stop; called ten times a second."""
         return self._stopper.requested.is_set() or await super().on_tick(counter)
 
     def run_on(self, listening: socket.socket) -> None:
-        """Serve on this socket until the end is asked for."""
-        # What the application consists of stays to its end. Were it searched for garbage again and again, every request
-        # would wait for that: 50 to 100 ms at a time beside large answers.
+        """Serve on this socket until the server is told to stop."""
+        # The objects of the application live until its end. Scanning them in each garbage collection would delay
+        # requests by 50 to 100 ms during large responses.
         gc.collect()
         gc.freeze()
         host, port = listening.getsockname()[:2]

@@ -1,4 +1,4 @@
-"""``chargeback init``: a configuration to start from."""
+"""``chargeback init``: write an initial configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def init(
     path: Annotated[Path, typer.Option("--path", metavar="FILE", help="The path of the new file.")] = DEFAULT_CONFIG,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a commented configuration to start from."""
+    """Write a commented configuration file."""
     template = files("chargeback.config").joinpath("template.yaml").read_text(encoding="utf-8")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The command ``chargeback``.
 
-Exit codes: 0 all went well; 1 something could not be done (or not all of it); 2 the configuration or the command line
-is wrong; 130 stopped by Ctrl-C.
+Exit codes: 0 success; 1 failed or incomplete; 2 the configuration or the command line is invalid; 130 stopped by
+Ctrl-C.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def _options(
 
 
 def keep_files_private() -> None:
-    """Whatever this process and its children create is readable for its own user alone: bills are nobody else's."""
+    """Make all files that this process and its children create readable only by its own user."""
     os.umask(os.umask(_PRIVATE) | _PRIVATE)
 
 
 def main() -> None:
-    """Runs the command line and ends the process, whatever still waits for somebody who does not answer."""
+    """Run the command line and exit, even if threads still wait for a server that does not respond."""
     keep_files_private()
     code = _run()
     if _wait_for_threads():
@@ -91,7 +91,7 @@ def _wait_for_threads() -> bool:
 
 
 def _run() -> int:
-    """What was raised on purpose ends in one clear line instead of a traceback."""
+    """Run the command line; print expected errors as one line instead of a traceback."""
     try:
         app()
     except SystemExit as end:

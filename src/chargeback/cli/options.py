@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they name."""
+"""Options shared by several commands, and their values."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ DAY_FORMATS = ["%Y-%m-%d"]
 
 
 def to_day(moment: datetime | None) -> date | None:
-    """The day that an option named."""
+    """Return the day given in an option."""
     return moment.date() if moment else None
 
 
 def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) -> list[Tenant]:
-    """The tenants of these names, or all of them; each once, in the order of the file.
+    """Return the tenants with these names, or all; each once, in the order of the file.
 
     Raises:
         ConfigurationError: a name that the configuration does not have.

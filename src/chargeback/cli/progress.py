@@ -1,4 +1,4 @@
-"""How far runs are: bars on a terminal, plain lines in a pipe."""
+"""Progress of runs: bars on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chargeback.pipeline.run_messages import Progress, Stage
 #: On a narrower terminal there is no room for bars.
 BARS_WIDTH = 150
 
-#: In a pipe a tenant speaks at most this often, unless it enters another stage (seconds).
+#: In a pipe, the minimum seconds between two lines of a tenant within a stage.
 PLAIN_INTERVAL = 1.0
 
 
@@ -35,7 +35,7 @@ class _Pace:
     rows_then: int = 0
 
     def rows_per_second(self, event: Progress, now: float) -> float:
-        """The pace at this event; zero while nothing is calculated."""
+        """Return the pace at this event; zero while nothing is calculated."""
         if event.stage is not Stage.CALCULATING:
             return 0.0
         if self.began is None:
@@ -80,7 +80,7 @@ class ProgressDisplay:
 
 @dataclass(frozen=True)
 class _Narrow:
-    """A tenant's progress in one line: its name and days, and then as many counts as there is room for."""
+    """A tenant's progress in one line: its name, its days, and as many counts as fit."""
 
     task: Task
 
@@ -106,7 +106,7 @@ class _NarrowColumn(ProgressColumn):
 
 
 class _BarView:
-    """One bar a tenant, or a line without a bar on a narrow terminal."""
+    """One bar per tenant, or a line without a bar on a narrow terminal."""
 
     def __init__(self, target: Console) -> None:
         self._tasks: dict[str, TaskID] = {}
@@ -148,7 +148,7 @@ class _BarView:
 
 
 class _PlainView:
-    """Lines of text: the first and the last of every stage, and in between at most one a second and tenant."""
+    """Lines of text: the first and the last of every stage, and in between at most one per second and tenant."""
 
     def __init__(self, target: Console, clock: Callable[[], float]) -> None:
         self._target = target

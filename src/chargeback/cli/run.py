@@ -42,7 +42,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Gather and calculate what is due, once, and show how far it is."""
+    """Run the pipeline once: gather and calculate what is due, and show the progress."""
     from chargeback.cli.display import print_results
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
@@ -66,7 +66,7 @@ def run(
 
 
 def run_in_foreground(configuration: Configuration, names: Sequence[str], request: RunRequest) -> list[RunResult]:
-    """One run of each of these tenants, with its progress shown; SIGTERM and Ctrl-C end it at the next safe place.
+    """Run each of these tenants once and show the progress; SIGTERM and Ctrl-C stop at the next safe point.
 
     Raises:
         ChargebackError: the storage of a tenant cannot be used.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Mode(StrEnum):
-    """What the process does; only ``both`` lets the API start runs."""
+    """The mode of the process; only ``both`` lets the API start runs."""
 
     API = "api"
     WORKER = "worker"
@@ -42,10 +42,10 @@ def serve(
 
 
 def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
-    """Serves in this process until SIGTERM or SIGINT, then stops everything within about ten seconds.
+    """Serve in this process until SIGTERM or SIGINT, then stop everything within about ten seconds.
 
     Raises:
-        ListenError: the port cannot be had.
+        ListenError: the port cannot be used.
         SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen

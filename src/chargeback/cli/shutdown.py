@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: everything under way ends at its next safe place, once, and not after its time."""
+"""SIGTERM and Ctrl-C: stop everything at its next safe point, once, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _Handler = Callable[[int, FrameType | None], Any] | int | None
 
 _log = logging.getLogger(__name__)
 
-#: What stopping may take in all; the runs themselves are killed before that (seconds).
+#: The time limit for stopping, in seconds; runs are killed before that.
 STOP_SECONDS = 8.5
 
 
 class ShutdownHandler:
-    """Calls ``stop`` once, in a thread of its own, as soon as a signal or anything else asks for it.
+    """Calls ``stop`` once, in a separate thread, on a signal or a call of :meth:`request`.
 
-    A second signal, and every one after the end, does again what it did before :meth:`listen`.
+    A second signal, and every later one, has the effect that it had before :meth:`listen`.
 
     Attributes:
-        requested: set as soon as the end is asked for, in whichever way.
-        signalled: whether a signal asked for it.
+        requested: set as soon as a stop is requested.
+        signalled: whether a signal requested it.
     """
 
     def __init__(self, stop: Callable[[], None]) -> None:
@@ -36,21 +36,21 @@ class ShutdownHandler:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def listen(self) -> None:
-        """From now on SIGTERM and SIGINT ask for the end. Only for the main thread."""
+        """Handle SIGTERM and SIGINT from now on. Call this in the main thread."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._before[number] = signal.signal(number, self.on_signal)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """A signal handler."""
+        """Handle a signal."""
         if not self.requested.is_set():
             _log.info("stopping")
         self.signalled = True
         self.request()
 
     def request(self) -> None:
-        """Ask for the end; returns at once."""
-        # Whoever finds the end asked for may join the thread at once, so it has been started by then. The lock is
-        # reentrant because a signal handler interrupts the thread that may be in here.
+        """Request a stop; return immediately."""
+        # A caller that sees the request may join the thread immediately, so it must be started by then. The lock is
+        # reentrant because a signal handler may interrupt the thread that holds it.
         with self._lock:
             if self._has_begun:
                 return
@@ -60,7 +60,7 @@ class ShutdownHandler:
         self._restore_handlers()
 
     def finish(self) -> None:
-        """Ask for the end, and wait for it, but not for ever."""
+        """Request a stop, and wait for it with a timeout."""
         self.request()
         self._thread.join(STOP_SECONDS)
         self._restore_handlers()

@@ -1,4 +1,4 @@
-"""Standard error while something is drawn on it: what this process and its children write appears above the drawing."""
+"""Standard error with a live display: output of this process and its children appears above the display."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 from rich.console import Console
 
 _STDERR: Final = 2
-#: How long the lines that are still on their way may take at the end (seconds).
+#: How long to wait for remaining lines at the end, in seconds.
 _LAST_LINES_SECONDS: Final = 2.0
 
 
 @contextmanager
 def printed_above(console: Console) -> Iterator[None]:
-    """Print every line that is written to standard error, by this process or a child, through ``console``.
+    """Print every line that this process or a child writes to standard error through ``console``.
 
-    A child inherits the file descriptor, not the console: without this its log lines land in the middle of a bar. Only
-    for a console that writes to standard error; for any other nothing changes.
+    A child inherits the file descriptor, not the console: without this its log lines would appear in the middle of a
+    bar. No effect for a console that does not write to standard error.
     """
     try:
         is_stderr = console.file.fileno() == _STDERR

@@ -10,12 +10,12 @@ from chargeback.cli.display import aligned, money_table, print_table
 from chargeback.model.money import total
 from chargeback.service.summary import Summary
 
-#: How many identities and product types are shown; the rest is one line.
+#: How many identities and product types are shown; the others are summed in one line.
 SHOWN = 10
 
 
 def print_summary(summary: Summary) -> None:
-    """The largest identities and product types, and both totals, digit by digit."""
+    """Print the largest identities and product types, and both totals, with all digits."""
     if not summary.days:
         typer.echo(f"tenant {summary.tenant}: no day is calculated yet")
         return

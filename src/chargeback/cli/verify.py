@@ -1,4 +1,4 @@
-"""``chargeback verify``: does every day's allocation sum to its bill, and each cluster's cost to its topics?"""
+"""``chargeback verify``: check that every day's allocation sums to its bill, and its topics to the cost of clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Compare each day's chargebacks with its bill, and the topics of its clusters with their lines, digit by digit."""
+    """Compare each day's chargebacks with its bill, and its topic rows with the lines of clusters, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
     from chargeback.model.days import utc_today
@@ -45,7 +45,7 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
 
 
 def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:
-    """What of each day's cluster cost is attributed to topics, and whether every day that is adds up."""
+    """Print each day's cost of clusters attributed to topics; return whether every attributed day is correct."""
     from chargeback.cli.display import aligned, print_damage, print_table
     from chargeback.recompute.verify import ATTRIBUTED
 
