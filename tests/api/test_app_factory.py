@@ -58,7 +58,9 @@ def test_an_address_beyond_the_loopback_asks_for_names(tmp_path: Path, caplog: p
         file.write_text(CONFIGURATION.replace("\napi: {", f'\napi: {{host: "0.0.0.0"{hosts}, '))
         caplog.clear()
         app = create_app_from(load_configuration(file), "api", None)
-        assert sum("set api.allowed_hosts to the names" in record.getMessage() for record in caplog.records) == warned
+        assert (
+            sum("set api.allowed_hosts to the host names" in record.getMessage() for record in caplog.records) == warned
+        )
         with served(app) as address, httpx.Client(base_url=address) as client:
             assert client.get("/api/v1/tenants").status_code == 200
             named = client.get("/api/v1/tenants", headers={"Host": "costs.example.com"})

@@ -157,7 +157,7 @@ def test_a_refused_name_is_logged_once(raw: Raw, caplog: pytest.LogCaptureFixtur
         for _ in range(3):
             raw.send("GET", "/api/v1/tenants", {"Host": "once.example"})
     assert [record.getMessage() for record in caplog.records] == [
-        "refusing requests for host 'once.example'; if it is this service, add its name to api.allowed_hosts"
+        "rejecting requests for host 'once.example'; if this is the service's name, add it to api.allowed_hosts"
     ]
 
 
