@@ -161,7 +161,12 @@ def test_unknown_values_find_nothing(client: Client, everything: Everything) -> 
         ({"tag_key": "no spaces"}, ["tag_key"]),
         ({"tag_key": "x" * 64}, ["tag_key"]),
         ({"tag_key": ""}, ["tag_key"]),
-        ({"tag:team": "x"}, ["tag:team"]),
+        ({"tag:no spaces": "x"}, ["tag:no spaces"]),
+        ({"not.cost_type": "USAGE", "not.group_by": "x"}, ["not.cost_type", "not.group_by"]),
+        ({"cost_type": ["usage", "x"], "not.tag:": "x"}, ["cost_type", "not.tag:"]),
+        ({"tags": "x", "excluded": "x", "not.tags": "x"}, ["excluded", "not.tags", "tags"]),
+        ({"period": "week"}, ["period"]),
+        ({"period": "7d", "start_date": "2026-01-01"}, ["period"]),
         ({"group_by": "identity_id"}, ["group_by"]),
         ({"cost_type": "x", "tag_value": "x", "page": 0}, ["cost_type", "page", "tag_value"]),
     ],
@@ -246,3 +251,49 @@ def test_times_are_utc(everything: Everything) -> None:
 def test_malformed_parts_say_so(client: Client, everything: Everything) -> None:
     """The sentence of a 404 names what was asked for."""
     assert "abc" in detail_of(client.get(f"{everything.base}/chargebacks/abc"), 404)
+
+
+COLUMNS = ("identity_id", "resource_id", "product_type", "product_category", "cost_type", "allocation_detail")
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_filters_have_several_values_and_exclude(client: Client, everything: Everything, name: str) -> None:
+    """Repeated, a filter lets through any of its values; with ``not.`` it leaves these out. Both are as exact as one
+    value, in the list as in the sums."""
+    path = f"{everything.base}/chargebacks"
+    values = sorted({row[name] for row in everything.chargebacks})[:2]
+    among = [row for row in everything.chargebacks if row[name] in values]
+    assert client.all_items(path, **{name: values}) == among
+    others = [row for row in everything.chargebacks if row[name] not in values]
+    assert client.all_items(path, **{f"not.{name}": values}) == others
+    sums = [client.answer(f"{path}/aggregate", **{key: values})["total_amount"] for key in (name, f"not.{name}")]
+    assert sums == [shown(total(among)), shown(total(others))]
+
+
+def test_filters_by_environment(client: Client, everything: Everything) -> None:
+    """An empty value stands for costs in no environment."""
+    path = f"{everything.base}/chargebacks"
+    nowhere = [row for row in everything.chargebacks if "environment_id" not in row["metadata"]]
+    assert client.all_items(path, environment_id="") == nowhere
+    assert len(client.all_items(path, **{"not.environment_id": ""})) == len(everything.chargebacks) - len(nowhere)
+    lines = [line for line in everything.billing if "environment_id" not in line["metadata"]]
+    assert client.all_items(f"{everything.base}/billing", environment_id="") == lines
+
+
+def test_filters_by_tags(client: Client, everything: Everything) -> None:
+    """Rows are filtered by the tags that they show; `UNTAGGED` means those without."""
+    path = f"{everything.base}/chargebacks"
+    teams = [row["tags"].get("team", "UNTAGGED") for row in everything.chargebacks]
+    for wanted in ({"payments"}, {"UNTAGGED"}, {"payments", "UNTAGGED"}):
+        rows = [row for row, team in zip(everything.chargebacks, teams, strict=True) if team in wanted]
+        assert client.all_items(path, **{"tag:team": sorted(wanted)}) == rows
+        assert client.all_items(path, **{"tag:team": ",".join(wanted)}) == rows
+        others = [row for row, team in zip(everything.chargebacks, teams, strict=True) if team not in wanted]
+        assert client.all_items(path, **{"not.tag:team": sorted(wanted)}) == others
+
+
+def test_a_named_period(client: Client, everything: Everything) -> None:
+    """It ends with the last calculated day."""
+    last = everything.days[-3:]
+    rows = [row for row in everything.chargebacks if row["timestamp"][:10] in last]
+    assert client.all_items(f"{everything.base}/chargebacks", period="3d") == rows

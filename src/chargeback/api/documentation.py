@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from chargeback.api.parameters import TAG_PARAMETER, CommonParameters, StrictModel
+from chargeback.api.parameters import (
+    EXCLUDED_FIELD,
+    NOT_PREFIX,
+    TAG_PARAMETER,
+    TAGS_FIELD,
+    CommonParameters,
+    StrictModel,
+)
 from chargeback.api.problems import MEDIA_TYPE
 
 _REF = "#/components/schemas/{model}"
@@ -25,6 +33,15 @@ _MEANINGS = {
     504: "The request ran longer than `api.request_timeout_seconds`.",
 }
 
+_ETAG = {
+    "ETag": {
+        "description": "Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has "
+        "changed.",
+        "schema": {"type": "string"},
+    }
+}
+_NOT_MODIFIED = {"description": "The answer is still the one that `If-None-Match` names."}
+
 #: Status codes of every request that accesses a tenant's storage.
 ALWAYS = (400, 404, 500, 503, 504)
 
@@ -40,9 +57,10 @@ def documented(
     only: tuple[int, ...] = ALWAYS,
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
+    facts: bool = False,
 ) -> dict[str, Any]:
     """Return arguments for a route: ``only`` are its common problems, ``problems`` adds or overrides descriptions,
-    ``extra`` are further responses."""
+    ``extra`` are further responses; the responses of ``facts`` have an ETag."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
     more: dict[str, Any] = {}
@@ -57,27 +75,31 @@ def documented(
         "response_description": answer,
         "responses": {
             **{status: {"description": text, "content": _PROBLEM} for status, text in sorted(meanings.items())},
-            **(extra or {}),
+            **(_with_etag(extra or {}) if facts else extra or {}),
         },
     }
+
+
+def _with_etag(extra: Mapping[int, Any]) -> dict[int, Any]:
+    success = extra.get(200, {})
+    return {**extra, 200: {**success, "headers": {**success.get("headers", {}), **_ETAG}}, 304: _NOT_MODIFIED}
 
 
 def _parameters(model: type[CommonParameters]) -> list[dict[str, Any]]:
     schema = model.model_json_schema()
     described = []
     for name, field in schema["properties"].items():
-        if name == "tags":
-            described.append(_TAG_PARAMETERS)
+        if name in {TAGS_FIELD, EXCLUDED_FIELD}:
             continue
         description = field.pop("description", "")
         field.pop("title", None)
         described.append(
             {"name": name, "in": "query", "required": False, "description": description, "schema": _not_null(field)}
         )
-    return described
+    return [*described, _TAG_PARAMETERS, _excluding(schema["$defs"])] if model.takes_filters else described
 
 
-_TAG_PARAMETERS = {
+_TAG_PARAMETERS: dict[str, Any] = {
     "name": "tag:<key>",
     "in": "query",
     "required": False,
@@ -94,6 +116,34 @@ _TAG_PARAMETERS = {
     },
     "example": {"tag:team": "platform,UNTAGGED"},
 }
+
+
+def _excluding(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of the parameters that exclude, one for each filter."""
+    (filters,) = definitions.values()
+    columns = [name for name in filters["properties"] if name != TAGS_FIELD]
+    return {
+        "name": f"{NOT_PREFIX}<filter>",
+        "in": "query",
+        "required": False,
+        "description": (
+            f"Any filter with `{NOT_PREFIX}` in front of its name leaves out the rows that it would select, as in "
+            f"`{NOT_PREFIX}product_type=SUPPORT` or `{NOT_PREFIX}tag:team=platform`."
+        ),
+        "style": "form",
+        "explode": True,
+        "schema": {
+            "type": "object",
+            "properties": {f"{NOT_PREFIX}{name}": filters["properties"][name]["items"] for name in columns},
+            "patternProperties": {
+                TAG_PARAMETER.replace("^", f"^{re.escape(NOT_PREFIX)}"): _TAG_PARAMETERS["schema"]["patternProperties"][
+                    TAG_PARAMETER
+                ]
+            },
+            "additionalProperties": False,
+        },
+        "example": {f"{NOT_PREFIX}product_type": "SUPPORT"},
+    }
 
 
 def _not_null(field: dict[str, Any]) -> dict[str, Any]:

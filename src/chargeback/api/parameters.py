@@ -35,7 +35,16 @@ TAG_PREFIX = "tag:"
 TAG_KEY = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$"
 #: The name of a parameter that filters by a tag, and of a column that groups by one.
 TAG_PARAMETER = TAG_KEY.replace("^", f"^{TAG_PREFIX}")
+#: What stands before the name of a filter that excludes.
+NOT_PREFIX = "not."
+#: The fields of a model that filters by ``tag:<key>`` and by ``not.<column>``.
+TAGS_FIELD, EXCLUDED_FIELD = "tags", "excluded"
+#: What is therefore the name of no filter.
+NO_FILTERS = frozenset({TAGS_FIELD, EXCLUDED_FIELD, f"{NOT_PREFIX}{TAGS_FIELD}"})
 
+_UNKNOWN_PARAMETER = "is not a parameter of this endpoint"
+# Parameters are told by their names alone, however often they are given.
+_ENTRY = re.compile(r"\[\d+\]$")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 # The range of all timestamps; beyond it, arithmetic with time zones overflows.
 _FIRST_DAY = date(1970, 1, 2)
@@ -91,7 +100,9 @@ Zone = Annotated[
 MAX_ID_LENGTH = 512
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-#: The id of a resource, or of any entity of the inventory.
+#: A text that may be empty, which stands for no value at all.
+OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: The id of a resource, or of whatever the inventory has.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
@@ -156,8 +167,8 @@ class CommonParameters(DateRangeParameters):
     page: int = Field(default=1, ge=1, description="Page number, from 1.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Entries per page.")
 
-    #: Whether there are parameters `tag:<key>`; then a field ``tags`` gets them.
-    takes_tags: ClassVar[bool] = False
+    #: Whether there are parameters `tag:<key>` and `not.<column>`, for the fields ``tags`` and ``excluded``.
+    takes_filters: ClassVar[bool] = False
 
     @property
     def paging(self) -> Page:
@@ -218,7 +229,9 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -
         InvalidRequest: a parameter is invalid.
     """
     raw, errors = _collect(model, sent)
-    value = _validated(errors, lambda: model.model_validate(raw, context=now))
+    wrong: list[InvalidParameter] = []
+    value = _validated(wrong, lambda: model.model_validate(raw, context=now))
+    errors.extend(dict.fromkeys(InvalidParameter(_ENTRY.sub("", each.parameter), each.message) for each in wrong))
     errors.extend(model.cross_checks(raw, now))
     if errors or value is None:
         raise InvalidRequest(errors)
@@ -297,13 +310,13 @@ def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[d
         values.setdefault(name, []).append(value)
     raw: dict[str, Any] = {}
     errors = []
-    takes_tags = getattr(model, "takes_tags", False)
+    takes_filters = getattr(model, "takes_filters", False)
     for name, values_of_name in values.items():
         field = model.model_fields.get(name)
-        if takes_tags and name.startswith(TAG_PREFIX):
-            raw.setdefault("tags", {})[name.removeprefix(TAG_PREFIX)] = values_of_name
-        elif field is None or name == "tags":
-            errors.append(InvalidParameter(name[:80], "is not a parameter of this endpoint"))
+        if takes_filters and name.startswith((TAG_PREFIX, NOT_PREFIX)) and name not in NO_FILTERS:
+            nest_filter(raw, name, values_of_name)
+        elif field is None or name in NO_FILTERS:
+            errors.append(InvalidParameter(name[:80], _UNKNOWN_PARAMETER))
         elif get_origin(field.annotation) is list:
             raw[name] = values_of_name
         elif len(values_of_name) > 1:
@@ -311,6 +324,15 @@ def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[d
         else:
             raw[name] = values_of_name[0]
     return raw, errors
+
+
+def nest_filter(raw: dict[str, Any], name: str, given: object) -> None:
+    """Put what was sent as ``tag:<key>``, ``not.<column>`` or ``not.tag:<key>`` where the model has it."""
+    if name.startswith(NOT_PREFIX):
+        raw, name = raw.setdefault(EXCLUDED_FIELD, {}), name.removeprefix(NOT_PREFIX)
+    if name.startswith(TAG_PREFIX):
+        raw, name = raw.setdefault(TAGS_FIELD, {}), name.removeprefix(TAG_PREFIX)
+    raw[name] = given
 
 
 def _validated(errors: list[InvalidParameter], validate: Callable[[], B]) -> B | None:
@@ -322,14 +344,25 @@ def _validated(errors: list[InvalidParameter], validate: Callable[[], B]) -> B |
 
 
 def _invalid(error: ErrorDetails) -> InvalidParameter:
-    place, parts = "", error["loc"]
-    if len(parts) > 1 and parts[0] == "tags":
-        place, parts = f"{TAG_PREFIX}{parts[1]}"[:80], ()
-    for part in parts:
+    place = ""
+    for part in _as_sent(error["loc"]):
         place += f"[{part}]" if isinstance(part, int) else (f".{part}" if place else str(part))
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "json_invalid":
         message = f"is not JSON: {message.removeprefix('Invalid JSON: ')}"
     elif error["type"] == "extra_forbidden":
-        message = "is not a field of this body"
+        message = _UNKNOWN_PARAMETER if error["loc"][0] == EXCLUDED_FIELD else "is not a field of this body"
     return InvalidParameter(place or "body", message)
+
+
+def _as_sent(parts: tuple[int | str, ...]) -> list[int | str]:
+    """The place of a problem as the request names it: ``excluded, tags, team, 0`` is ``not.tag:team``."""
+    inside_body = parts[:1] == ("filters",)
+    names, sent = list(parts[1:] if inside_body else parts), ""
+    for field, prefix in ((EXCLUDED_FIELD, NOT_PREFIX), (TAGS_FIELD, TAG_PREFIX)):
+        if len(names) > 1 and names[0] == field:
+            sent += prefix
+            names.pop(0)
+    if sent or inside_body:
+        names = [f"{sent}{names[0]}"[:80]] if names else []
+    return ["filters", *names] if inside_body else names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery
 from chargeback.api.schemas.export import ExportFilters, ExportRequest
 from chargeback.api.schemas.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.selection import TagFilter
+from chargeback.store.queries.selection import TagFilter, equal
 
 DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
 
@@ -46,10 +46,23 @@ def test_an_aggregate_groups_by_what_is_declared(model: type[AggregateParameters
 
 def test_a_query_selects_what_it_names() -> None:
     """Filters that are not given are none; tags are split at commas."""
-    query: DatasetQuery = AggregateQuery.model_validate({**DATES, "cost_type": "usage", "tags": {"team": ["a,b", "c"]}})
+    sent = {**DATES, "cost_type": ["usage"], "tags": {"team": ["a,b", "c"]}}
+    query: DatasetQuery = AggregateQuery.model_validate(sent)
     selection = query.selection(30)
-    assert selection.equal == {"cost_type": "usage"}
+    assert selection.columns == equal(cost_type="usage")
     assert selection.tags == (TagFilter("team", frozenset("abc")),)
     assert selection.window.start.date() == date(2026, 1, 1)
     assert ChargebackQuery(tag_key="team").selection(30).tags == (TagFilter("team"),)
-    assert ExportRequest(filters=ExportFilters(identity_id="sa-1")).selection(30).equal == {"identity_id": "sa-1"}
+    exported = ExportRequest.model_validate({"filters": {"identity_id": "sa-1", "not.tag:env": ["dev", "test"]}})
+    assert exported.selection(30).columns == equal(identity_id="sa-1")
+    assert exported.selection(30).tags == (TagFilter("env", frozenset(["dev", "test"]), excludes=True),)
+
+
+def test_a_named_period_follows_the_last_calculated_day() -> None:
+    """Dates are as they are given; a name means days up to the last calculated one."""
+    query = BillingQuery.model_validate({"period": "7d"})
+    window = query.selection(30, date(2026, 1, 20)).window
+    assert (window.start.date(), window.end.date()) == (date(2026, 1, 14), date(2026, 1, 21))
+    now = datetime(2026, 1, 25, tzinfo=UTC)
+    both = {"period": "7d", "end_date": "2026-01-01"}
+    assert [each.parameter for each in BillingQuery.cross_checks(both, now)] == ["period"]

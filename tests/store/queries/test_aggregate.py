@@ -24,7 +24,7 @@ from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
@@ -77,7 +77,7 @@ def test_nothing_to_sum(read: Read, facts: FactTables) -> None:
     """No files, or no matching rows: no buckets and zero totals."""
     assert _sums(read, "identity_id") == NOTHING
     write_shares(facts, [Share(DAY, "sa-1", "1")])
-    assert _sums(read, "identity_id", selection=replace(JANUARY, equal={"identity_id": "nobody"})) == NOTHING
+    assert _sums(read, "identity_id", selection=replace(JANUARY, columns=equal(identity_id="nobody"))) == NOTHING
 
 
 def test_groups_by_resolved_tags(read: Read, facts: FactTables) -> None:

@@ -9,7 +9,7 @@ from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import BILLING_LINES
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import Selection, equal
 from tests.store.queries.conftest import Read
 from tests.support.facts import line, write_lines
 
@@ -45,7 +45,7 @@ def test_lines_are_narrowed_and_ordered(read: Read, facts: FactTables) -> None:
     write_lines(facts, [line(DAY, "1", resource=r, product=p) for r in ("b", "a") for p in ("Y", "X")])
     items, _ = read(lambda reader: reader.list_rows(BILLING_LINES, Selection(WINDOW), Page(0, 10)))
     assert [(i["resource_id"], i["product_type"]) for i in items] == [("a", "X"), ("a", "Y"), ("b", "X"), ("b", "Y")]
-    only = Selection(WINDOW, {"resource_id": "b", "product_type": "Y"})
+    only = Selection(WINDOW, equal(resource_id="b", product_type="Y"))
     items, total = read(lambda reader: reader.list_rows(BILLING_LINES, only, Page(0, 10)))
     assert [(i["resource_id"], i["product_type"]) for i in items] == [("b", "Y")]
     assert total == 1

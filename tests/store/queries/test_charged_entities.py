@@ -7,7 +7,7 @@ from datetime import date
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.charged_entities import charged_entities
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import Selection, equal
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
 
@@ -33,7 +33,7 @@ def test_every_entity_once(read: Read, facts: FactTables) -> None:
         ("resource", "lkc-1"),
         ("resource", "lkc-2"),
     ]
-    unallocated = Selection(WINDOW, {"identity_id": "UNALLOCATED"})
+    unallocated = Selection(WINDOW, equal(identity_id="UNALLOCATED"))
     assert ("resource", "lkc-2") not in read(lambda reader: charged_entities(reader, unallocated))
-    nobody = Selection(instants(date(2025, 1, 1), DAY), {"identity_id": "nobody"})
+    nobody = Selection(instants(date(2025, 1, 1), DAY), equal(identity_id="nobody"))
     assert read(lambda reader: charged_entities(reader, nobody)) == []

@@ -16,7 +16,7 @@ from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, write_shares
@@ -25,13 +25,13 @@ TAGS = TagIndex({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team
 ANY = instants(date(2026, 3, 1), date(2026, 3, 1))
 FILTERS = [
     Selection(ANY),
-    Selection(ANY, {"identity_id": "sa-3"}),
-    Selection(ANY, {"resource_id": "lkc-2", "cost_type": "shared"}),
+    Selection(ANY, equal(identity_id="sa-3")),
+    Selection(ANY, equal(resource_id="lkc-2", cost_type="shared")),
     Selection(ANY, tags=(TagFilter("team", frozenset(["b"])),)),
     Selection(ANY, tags=(TagFilter("team", frozenset(["UNTAGGED"])),)),
     Selection(ANY, tags=(TagFilter("team"), TagFilter("env"))),
     Selection(ANY, tags=(TagFilter("nothing has it", frozenset(["UNTAGGED"])),)),
-    Selection(ANY, {"identity_id": "nobody"}),
+    Selection(ANY, equal(identity_id="nobody")),
 ]
 
 
@@ -78,7 +78,7 @@ def _rows(selection: Selection, page: Page, reader: TenantReader) -> Any:
 
 def _matches(row: dict[str, Any], filters: Selection) -> bool:
     tags = TAGS.resolve(row["identity_id"], row["resource_id"])
-    return all(row[name] == value for name, value in filters.equal.items()) and all(
+    return all(row[each.column] in each.values for each in filters.columns) and all(
         tag.key in tags if tag.values is None else tags.get(tag.key, "UNTAGGED") in tag.values for tag in filters.tags
     )
 

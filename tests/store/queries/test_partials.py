@@ -28,7 +28,7 @@ from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.partials import Addends, kind_of, lacks_partials, make_partials, partial_kinds
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
-from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Ask, Read
 from tests.support.damage import DAMAGES, file_of, flip_a_bit
@@ -136,11 +136,11 @@ def test_partials_and_rows_answer_the_same(
         (("identity_id",), EVERYTHING, True),
         (("resource_id", "product_type"), EVERYTHING, True),
         (("identity_id", "environment_id"), EVERYTHING, True),
-        (("identity_id",), replace(EVERYTHING, equal={"resource_id": "lkc-1"}), True),
+        (("identity_id",), replace(EVERYTHING, columns=equal(resource_id="lkc-1")), True),
         (("resource_id",), replace(EVERYTHING, tags=(TagFilter("team"),)), True),
         (("date", "timestamp"), EVERYTHING, True),
         (("identity_id", "product_type"), EVERYTHING, False),
-        (("identity_id",), replace(EVERYTHING, equal={"cost_type": "usage"}), False),
+        (("identity_id",), replace(EVERYTHING, columns=equal(cost_type="usage")), False),
         (("amount",), EVERYTHING, False),
         (("line_id",), EVERYTHING, False),
     ],

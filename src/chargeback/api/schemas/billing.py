@@ -4,19 +4,30 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from chargeback.api.parameters import Id, Text
+from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.schemas.common import Decimal, Instant, Metadata, ResponseModel
-from chargeback.api.schemas.datasets import DatasetQuery
+from chargeback.api.schemas.datasets import DatasetQuery, Filters
 from chargeback.store.queries.datasets import BILLING_LINES, Dataset
 
 
-class BillingQuery(DatasetQuery):
+class BillingColumns(Filters):
+    """The columns by which billing lines are filtered."""
+
+    product_type: list[Text] = Field(default=[], description="Only lines of this product type, as billed.")
+    resource_id: list[Id] = Field(default=[], description="Only lines of this resource.")
+    product_category: list[Text] = Field(default=[], description="Only lines of this product category.")
+    environment_id: list[OptionalText] = Field(
+        default=[], description="Only lines in this environment; empty: lines in none."
+    )
+    line_id: list[Text] = Field(default=[], description="Only this line.")
+
+
+class BillingQuery(BillingColumns, DatasetQuery):
     """Parameters of the list of billing lines."""
 
     dataset: ClassVar[Dataset] = BILLING_LINES
 
-    product_type: Text | None = Field(default=None, description="Only lines of this product type, as billed.")
-    resource_id: Id | None = Field(default=None, description="Only lines of this resource.")
+    excluded: BillingColumns = BillingColumns()
 
 
 class BillingLineItem(ResponseModel):

@@ -1,29 +1,52 @@
 """Chargeback rows, their dimensions, issues and sums."""
 
-from datetime import datetime
-from typing import Any, ClassVar, Literal
+import decimal
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from chargeback.api.parameters import Id, TagKey, Text, tag_pair
+from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.common import Decimal, Instant, Metadata, ResponseModel
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-from chargeback.store.queries.selection import TagFilter
+from chargeback.store.queries.paging import Order
+from chargeback.store.queries.selection import Selection, TagFilter
 
 CostType = Literal["usage", "shared"]
+#: An amount as a client writes it.
+AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$")]
 
 
-class ChargebackFilters(DatasetQuery):
+class CostColumns(Filters):
+    """The columns by which costs are filtered."""
+
+    identity_id: list[Text] = Field(default=[], description="Only costs charged to this identity.")
+    product_type: list[Text] = Field(default=[], description="Only this product type.")
+    resource_id: list[Id] = Field(default=[], description="Only costs of this resource.")
+    cost_type: list[CostType] = Field(default=[], description="Only usage cost, or only shared cost.")
+    product_category: list[Text] = Field(default=[], description="Only this product category.")
+    environment_id: list[OptionalText] = Field(
+        default=[], description="Only costs in this environment; empty: costs in none."
+    )
+    allocation_method: list[Text] = Field(default=[], description="Only what was allocated by this method.")
+    allocation_detail: list[Text] = Field(default=[], description="Only what was allocated for this reason.")
+
+
+class ChargebackColumns(CostColumns):
+    """The columns by which chargeback rows are filtered."""
+
+    line_id: list[Text] = Field(default=[], description="Only the shares of this billing line.")
+
+
+class ChargebackFilters(ChargebackColumns, DatasetQuery):
     """The filters of chargebacks."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
-    identity_id: Text | None = Field(default=None, description="Only costs charged to this identity.")
-    product_type: Text | None = Field(default=None, description="Only this product type.")
-    resource_id: Id | None = Field(default=None, description="Only costs of this resource.")
-    cost_type: CostType | None = Field(default=None, description="Only usage cost, or only shared cost.")
+    excluded: ChargebackColumns = ChargebackColumns()
 
 
 class ChargebackQuery(ChargebackFilters):
@@ -37,18 +60,40 @@ class ChargebackQuery(ChargebackFilters):
         """Check the dates, and the tag's value with its key."""
         return super().cross_checks(raw, now) + tag_pair(raw)
 
-    def tag_filters(self) -> tuple[TagFilter, ...]:
-        """Return the filter by one tag."""
+    def further_filters(self) -> TagFilters:
+        """The filter by one tag, whose value may contain commas."""
         if self.tag_key is None:
             return ()
         return (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)
+
+
+class ChargebackListQuery(ChargebackQuery):
+    """Parameters of the list of chargebacks."""
+
+    sort_by: Literal["timestamp", "amount"] = Field(default="timestamp", description="What the rows are ordered by.")
+    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction.")
+    min_amount: AmountText | None = Field(default=None, description="Only rows of at least this amount.")
+    names: bool = Field(
+        default=False, description="Whether rows come with the display names of their identity and resource."
+    )
+
+    @property
+    def order(self) -> Order | None:
+        """The order, where it is another than the list's own."""
+        if (self.sort_by, self.sort_order) == ("timestamp", "asc"):
+            return None
+        return Order(self.sort_by, self.sort_order == "desc")
+
+    def selection(self, lookback_days: int, last: date | None = None) -> Selection:
+        """The rows that are meant."""
+        least = None if self.min_amount is None else decimal.Decimal(self.min_amount)
+        return replace(super().selection(lookback_days, last), min_amount=least)
 
 
 class AggregateQuery(ChargebackFilters, AggregateParameters):
     """Parameters of the aggregation."""
 
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
-    tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
 
 
 class Dimension(ResponseModel):
@@ -78,6 +123,12 @@ class ChargebackRow(Dimension):
         examples=[{"team": "payments"}],
     )
     metadata: Metadata
+    identity_name: str | None = Field(
+        default=None, description="With `names` only: the identity's display name.", examples=["orders-service"]
+    )
+    resource_name: str | None = Field(
+        default=None, description="With `names` only: the resource's display name.", examples=["prod"]
+    )
 
 
 class AllocationIssue(ResponseModel):

@@ -1,50 +1,106 @@
 """Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
 
-from typing import Any, ClassVar, Literal
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
-from chargeback.api.parameters import TAG_PARAMETER, CommonParameters, DateRangeParameters, is_tag_key
+from chargeback.api.parameters import (
+    EXCLUDED_FIELD,
+    TAG_PARAMETER,
+    CommonParameters,
+    StrictModel,
+    TagKey,
+    Text,
+    is_tag_key,
+)
+from chargeback.api.problems import InvalidParameter
+from chargeback.model.days import InstantRange, instants
+from chargeback.service.periods import PERIOD, Period, named_period
 from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.selection import Selection, TagFilter
+from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter
+
+TagFilters: TypeAlias = tuple[TagFilter, ...]
+PeriodName = Annotated[str, StringConstraints(pattern=PERIOD)]
 
 #: Each tag to group by is a join; about a hundred joins need more memory than the query engine has.
 MAX_GROUPS = 20
 
 
-def selection_of(
-    dataset: Dataset,
-    dates: DateRangeParameters,
-    lookback_days: int,
-    filters: BaseModel,
-    tags: tuple[TagFilter, ...] = (),
+class Filters(StrictModel):
+    """Columns of a dataset and the values that rows may have there; each field is named like the column."""
+
+    tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
+
+    def filters(self, dataset: Dataset, *, excludes: bool = False) -> tuple[tuple[ColumnFilter, ...], TagFilters]:
+        """Return the filters by columns and by tags; values of tags are separated by commas."""
+        given = ((name, getattr(self, name, ())) for name in dataset.filters)
+        columns = tuple(ColumnFilter(name, frozenset(values), excludes) for name, values in given if values)
+        tags = tuple(
+            TagFilter(key, frozenset(part for value in values for part in value.split(",")), excludes)
+            for key, values in self.tags.items()
+        )
+        return columns, tags
+
+
+def selected(
+    dataset: Dataset, window: InstantRange, wanted: Filters, unwanted: Filters, tags: TagFilters = ()
 ) -> Selection:
-    """Return the rows of ``dataset`` within ``dates`` for which every field of ``filters`` named like one of the
-    dataset's filters has the value given, if any."""
-    given = {name: getattr(filters, name, None) for name in dataset.filters}
-    equal = {name: value for name, value in given.items() if value is not None}
-    return Selection(dates.window(lookback_days), equal, tags)
+    """Return the rows of ``dataset`` within ``window`` that are ``wanted`` and not ``unwanted``; ``tags`` are further
+    filters."""
+    columns, tagged = wanted.filters(dataset)
+    no_columns, not_tagged = unwanted.filters(dataset, excludes=True)
+    return Selection(window, columns + no_columns, tagged + not_tagged + tags)
 
 
-class DatasetQuery(CommonParameters):
-    """Parameters of a query of :attr:`dataset`; those named like one of its filters select rows."""
+class PeriodQuery(CommonParameters):
+    """Parameters of whatever is about a period, which may have a name instead of dates."""
 
+    period: PeriodName | None = Field(
+        default=None,
+        description="A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, "
+        "`quarter` or a month such as `2026-10`. All but the last follow the last calculated day.",
+        examples=["30d"],
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check the dates, and that there are none beside a named period."""
+        if raw.get("period") is None or not raw.keys() & {"start_date", "end_date"}:
+            return super().cross_checks(raw, now)
+        return [*super().cross_checks(raw, now), InvalidParameter("period", "should not be given together with dates")]
+
+    def chosen_period(self, lookback_days: int, last: date | None) -> Period:
+        """The days that are meant; ``last`` is the last calculated day, without one it is the day of the request."""
+        start, end = self.days(lookback_days)
+        if self.period is None:
+            return Period(start, end)
+        return named_period(self.period, last or end)
+
+
+class DatasetQuery(PeriodQuery):
+    """Parameters of a query of :attr:`dataset`. A subclass takes its columns from a model of :class:`Filters`, and has
+    one more of these in the field ``excluded``."""
+
+    takes_filters: ClassVar[bool] = True
     dataset: ClassVar[Dataset]
 
-    def tag_filters(self) -> tuple[TagFilter, ...]:
-        """Return the filters by tags."""
+    def further_filters(self) -> TagFilters:
+        """Filters by tags that have parameters of their own."""
         return ()
 
-    def selection(self, lookback_days: int) -> Selection:
-        """Return the selection of rows."""
-        return selection_of(self.dataset, self, lookback_days, self, self.tag_filters())
+    def selection(self, lookback_days: int, last: date | None = None) -> Selection:
+        """The rows that are meant; ``last`` is the last calculated day."""
+        chosen = self.chosen_period(lookback_days, last)
+        wanted, unwanted = cast("Filters", self), cast("Filters", getattr(self, EXCLUDED_FIELD))
+        return selected(
+            self.dataset, instants(chosen.start, chosen.end, self.zone), wanted, unwanted, self.further_filters()
+        )
 
 
 class AggregateParameters(DatasetQuery):
-    """Parameters of every aggregate; a subclass declares ``group_by`` with :func:`groups_of`, and ``tags``."""
-
-    takes_tags: ClassVar[bool] = True
+    """Parameters of every aggregate; a subclass declares ``group_by`` with :func:`groups_of`."""
 
     group_by: list[str] = Field(default=[])
     time_bucket: Literal["hour", "day", "week", "month"] = Field(
@@ -57,17 +113,9 @@ class AggregateParameters(DatasetQuery):
         """Check that every column is one of the list or a tag, without duplicates."""
         columns = cls.dataset.groups
         for name in value:
-            if name not in columns and not _is_tag(name):
+            if name not in columns and not is_tag(name):
                 raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, or tag:<key>")
         return list(dict.fromkeys(value))
-
-    def tag_filters(self) -> tuple[TagFilter, ...]:
-        """Return the filters by tags: for each key the values, separated by commas."""
-        tags: dict[str, list[str]] = getattr(self, "tags", {})
-        return tuple(
-            TagFilter(key, frozenset(part for value in values for part in value.split(",")))
-            for key, values in tags.items()
-        )
 
     @property
     def grouping(self) -> Grouping:
@@ -93,5 +141,6 @@ def groups_of(dataset: Dataset, default: str) -> Any:
     )
 
 
-def _is_tag(name: str) -> bool:
+def is_tag(name: str) -> bool:
+    """Whether ``name`` is ``tag:<key>``."""
     return name.startswith(TAG_PREFIX) and is_tag_key(name.removeprefix(TAG_PREFIX))

@@ -6,10 +6,8 @@ from pydantic import Field
 
 from chargeback.api.parameters import CommonParameters, DateRangeParameters, Id, SearchText, StrictModel, TagKey, Text
 from chargeback.api.schemas.common import Instant, ResponseModel
-from chargeback.api.schemas.datasets import selection_of
 from chargeback.store.control.tags import TagWrite
-from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import Selection, equal
 
 EntityType = Literal["resource", "identity"]
 
@@ -89,7 +87,8 @@ class BulkByFilter(DateRangeParameters):
 
     def selection(self, lookback_days: int) -> Selection:
         """Return the selection of matching chargebacks."""
-        return selection_of(CHARGEBACKS, self, lookback_days, self)
+        named = {} if self.identity_id is None else {"identity_id": self.identity_id}
+        return Selection(self.window(lookback_days), equal(**named))
 
 
 class TagItem(ResponseModel):

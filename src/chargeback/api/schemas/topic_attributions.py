@@ -4,38 +4,41 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import DateRangeParameters, TagKey, Text
+from chargeback.api.parameters import DateRangeParameters, OptionalText, Text
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, groups_of
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.selection import Selection
 
 AttributionMethod = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"]
 
 
-class TopicFilters(DatasetQuery):
-    """The filters of topic rows."""
+class TopicColumns(Filters):
+    """The columns by which topic rows are filtered."""
+
+    cluster_resource_id: list[Text] = Field(default=[], description="Only topics of this cluster.")
+    topic_name: list[Text] = Field(default=[], description="Only topics of this name.")
+    product_type: list[Text] = Field(default=[], description="Only this product type.")
+    attribution_method: list[AttributionMethod] = Field(default=[], description="Only rows made this way.")
+    env_id: list[OptionalText] = Field(
+        default=[], description="Only topics in this environment; empty: where it is unknown."
+    )
+    product_category: list[Text] = Field(default=[], description="Only this product category.")
+    line_id: list[Text] = Field(default=[], description="Only the shares of this billing line.")
+
+
+class TopicQuery(TopicColumns, DatasetQuery):
+    """Parameters of the list of topic rows."""
 
     dataset: ClassVar[Dataset] = TOPIC_ATTRIBUTIONS
 
-    cluster_resource_id: Text | None = Field(default=None, description="Only topics of this cluster.")
-    topic_name: Text | None = Field(default=None, description="Only topics of this name.")
-    product_type: Text | None = Field(default=None, description="Only this product type.")
+    excluded: TopicColumns = TopicColumns()
 
 
-class TopicQuery(TopicFilters):
-    """Parameters of the list of topic rows."""
-
-    attribution_method: AttributionMethod | None = Field(
-        default=None, description="Only rows attributed by this method."
-    )
-
-
-class TopicAggregateQuery(TopicFilters, AggregateParameters):
+class TopicAggregateQuery(TopicQuery, AggregateParameters):
     """Parameters of the aggregation."""
 
     group_by: list[str] = groups_of(TOPIC_ATTRIBUTIONS, "topic_name")
-    tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
 
 
 class TopicExportRequest(DateRangeParameters):

@@ -76,7 +76,7 @@ def aggregate(
     if days is None:
         return Aggregate.of_nothing(dataset)
     when = bucket(grouping.unit, grouping.zone, days)
-    columns, joins = _dimensions(cursor, grouping.by, tags, dataset.tag_sources)
+    columns, joins = dimension_columns(cursor, grouping.by, tags, dataset.tag_sources)
     keys = f"{when.keys}, {columns}"
 
     def _sum(source: Addends) -> tuple[Any, ...]:
@@ -141,7 +141,7 @@ def _group(cursor: Cursor, source: Addends, keys: str, joins: str, also: Conditi
     )
 
 
-def _dimensions(cursor: Cursor, by: Sequence[str], tags: TagIndex, sources: Mapping[str, str]) -> tuple[str, str]:
+def dimension_columns(cursor: Cursor, by: Sequence[str], tags: TagIndex, sources: Mapping[str, str]) -> tuple[str, str]:
     """Return the columns to group by, named ``d0``, ``d1``, …, and the joins that tags need."""
     columns, joins = [], []
     for number, name in enumerate(by):

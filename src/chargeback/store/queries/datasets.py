@@ -95,7 +95,7 @@ class Dataset:
         columns: what a row is made of, in the order of lists and files.
         amount: the column that is summed.
         metadata: columns that are shown together as the row's ``metadata``.
-        filters: columns that a selection may narrow to one value.
+        filters: stored columns that a selection may filter by, beside ``tag:<key>``.
         groups: columns that an aggregate may group by, beside ``tag:<key>``.
         ids: columns that have more values the larger the organisation is.
         sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
@@ -224,7 +224,17 @@ CHARGEBACKS: Final = Dataset(
         Column("portion_share", AMOUNT),
         Column("total_usage", AMOUNT, places=6),
     ),
-    filters=("identity_id", "product_type", "resource_id", "cost_type"),
+    filters=(
+        "identity_id",
+        "product_type",
+        "resource_id",
+        "cost_type",
+        "product_category",
+        "environment_id",
+        "allocation_method",
+        "allocation_detail",
+        "line_id",
+    ),
     groups=(
         "identity_id",
         "resource_id",
@@ -233,6 +243,7 @@ CHARGEBACKS: Final = Dataset(
         "cost_type",
         "allocation_method",
         "environment_id",
+        "allocation_detail",
     ),
     ids=("identity_id", "resource_id", "environment_id"),
     sums={
@@ -283,7 +294,7 @@ BILLING_LINES: Final = Dataset(
         Column("tier"),
         Column("unit"),
     ),
-    filters=("product_type", "resource_id"),
+    filters=("product_type", "resource_id", "product_category", "environment_id", "line_id"),
     groups=("resource_id", "product_type", "product_category", "environment_id"),
     ids=("resource_id", "environment_id"),
     sums={"total": "sum(total_cost)"},
@@ -307,7 +318,15 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
         Column("amount", AMOUNT),
     ),
     amount="amount",
-    filters=("cluster_resource_id", "topic_name", "product_type", "attribution_method"),
+    filters=(
+        "cluster_resource_id",
+        "topic_name",
+        "product_type",
+        "attribution_method",
+        "env_id",
+        "product_category",
+        "line_id",
+    ),
     groups=(
         "topic_name",
         "cluster_resource_id",

@@ -23,6 +23,19 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Order:
+    """An order of a list: by a column (SQL), and where that is the same as the list is ordered anyway."""
+
+    column: str
+    descending: bool = False
+
+    @property
+    def sql(self) -> str:
+        """An ORDER BY list."""
+        return f"{self.column} {'DESC' if self.descending else 'ASC'}, date, file_row_number"
+
+
+@dataclass(frozen=True)
 class _PageSlice:
     """The days a page touches, and where among their rows it begins."""
 
@@ -55,6 +68,21 @@ def read_page(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[lis
     sql = (
         f"SELECT {columns} FROM {SOURCE} WHERE {condition.sql} "
         f"ORDER BY date, file_row_number LIMIT {page.limit} OFFSET {offset}"
+    )
+    return cursor.rows(sql, condition.parameters), total
+
+
+def read_sorted_page(
+    cursor: Cursor, scan: Scan, columns: str, page: Page, order: Order
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the same of a list in another order, for which every row has to be looked at."""
+    total = sum(_counts(cursor, scan).values())
+    if page.offset >= total:
+        return [], total
+    condition = scan.condition()
+    sql = (
+        f"SELECT {columns} FROM {SOURCE} WHERE {condition.sql} "
+        f"ORDER BY {order.sql} LIMIT {page.limit} OFFSET {page.offset}"
     )
     return cursor.rows(sql, condition.parameters), total
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from chargeback.store.queries.cancellation import CancellationToken, interruptib
 from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import csv_chunks
-from chargeback.store.queries.paging import Page, read_page
+from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.partials import Addends, add_up
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.selection import Selection
@@ -33,11 +33,13 @@ class TenantReader:
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
     """
 
-    def __init__(self, cursor: Cursor, tables: FactTables, tags: TagIndex) -> None:
+    def __init__(
+        self, cursor: Cursor, tables: FactTables, tags: TagIndex, snapshots: Mapping[str, Snapshot] | None = None
+    ) -> None:
         self.cursor = cursor
         self.tags = tags
         self._tables = tables
-        self._snapshots: dict[str, Snapshot] = {}
+        self._snapshots = dict(snapshots or {})
 
     def snapshot(self, table: str) -> Snapshot:
         """Return a table at the version at which this reader first saw it."""
@@ -53,9 +55,16 @@ class TenantReader:
         """
         return Scan.of(self.snapshot(dataset.table), selection.window, selection.condition(dataset, self.tags))
 
-    def list_rows(self, dataset: Dataset, selection: Selection, page: Page) -> tuple[list[dict[str, Any]], int]:
-        """Return one page of the selected rows by time and ids, as the API shows them, and how many rows there are."""
-        rows, total = read_page(self.cursor, self.scan(dataset, selection), dataset.row_sql, page)
+    def list_rows(
+        self, dataset: Dataset, selection: Selection, page: Page, order: Order | None = None
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Return one page of the selected rows by time and ids, or in another ``order``, as the API shows them, and how
+        many rows there are."""
+        scan = self.scan(dataset, selection)
+        if order is None:
+            rows, total = read_page(self.cursor, scan, dataset.row_sql, page)
+        else:
+            rows, total = read_sorted_page(self.cursor, scan, dataset.row_sql, page, order)
         items = [dataset.item(row) for row in rows]
         if dataset.shows_tags:
             identity, resource = dataset.tag_columns

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from decimal import Decimal
 
 from chargeback.model.days import DayRange, InstantRange, start_of_day
 from chargeback.store.queries.datasets import Dataset
@@ -15,23 +16,38 @@ UNTAGGED = "UNTAGGED"
 
 
 @dataclass(frozen=True)
+class ColumnFilter:
+    """Rows whose ``column`` has one of ``values``; with ``excludes``, all other rows.
+
+    The empty text among the values means rows without a value.
+    """
+
+    column: str
+    values: frozenset[str]
+    excludes: bool = False
+
+
+@dataclass(frozen=True)
 class TagFilter:
-    """Rows whose resolved tag ``key`` has one of ``values``; any value where ``values`` is None.
+    """Rows whose resolved tag ``key`` has one of ``values``, or any value where these are None; with ``excludes``, all
+    other rows.
 
     ``UNTAGGED`` among the values means rows without that tag.
     """
 
     key: str
     values: frozenset[str] | None = None
+    excludes: bool = False
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of ``window`` whose columns have the values of ``equal`` and that match every tag filter."""
+    """The rows of ``window`` that match every filter, and whose amount is at least ``min_amount``, if that is given."""
 
     window: InstantRange
-    equal: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[ColumnFilter, ...] = ()
     tags: tuple[TagFilter, ...] = ()
+    min_amount: Decimal | None = None
 
     @classmethod
     def of_days(cls, days: DayRange) -> Selection:
@@ -44,13 +60,36 @@ class Selection:
         Raises:
             ValueError: the dataset cannot be filtered by one of the columns.
         """
-        unknown = self.equal.keys() - set(dataset.filters)
+        unknown = {each.column for each in self.columns} - set(dataset.filters)
         if unknown:
             raise ValueError(f"{dataset.table} cannot be filtered by {', '.join(sorted(unknown))}")
-        condition = Condition(tuple(f"{name} = ${name}" for name in self.equal), dict(self.equal))
+        condition = Condition()
+        if self.min_amount is not None:
+            condition &= Condition((f"{dataset.amount} >= $min_amount",), {"min_amount": self.min_amount})
+        for number, column in enumerate(self.columns):
+            condition &= _column_condition(f"column{number}", column)
         for number, tag in enumerate(self.tags):
             condition &= _tag_condition(number, tag, dataset.tag_sources, tags)
         return condition
+
+
+def equal(**values: str) -> tuple[ColumnFilter, ...]:
+    """Return the filters for rows whose columns have these values."""
+    return tuple(ColumnFilter(name, frozenset([value])) for name, value in values.items())
+
+
+def _column_condition(name: str, column: ColumnFilter) -> Condition:
+    """Return a column's filter as SQL; ``name`` is that of its parameter."""
+    named = column.values - {""}
+    parameters: dict[str, object] = {}
+    alternatives = [f"{column.column} IS NULL"] if "" in column.values else []
+    if len(named) == 1:
+        (parameters[name],) = named
+        alternatives.append(f"{column.column} = ${name}")
+    elif named:
+        parameters[name] = sorted(named)
+        alternatives.append(f"{column.column} IN (SELECT unnest(${name}::VARCHAR[]))")
+    return _of_alternatives(alternatives, parameters, excludes=column.excludes)
 
 
 def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags: TagIndex) -> Condition:
@@ -73,9 +112,15 @@ def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags
             alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", holders_found)]))
         undecided.append(f"NOT {among(entity, f'tagged_{owner}', list(holders))}")
     if wants_untagged:
-        if not undecided:
-            return Condition()
-        alternatives.append(" AND ".join(undecided))
+        alternatives.append(" AND ".join(undecided) or "TRUE")
+    return _of_alternatives(alternatives, parameters, excludes=tag.excludes)
+
+
+def _of_alternatives(alternatives: list[str], parameters: dict[str, object], *, excludes: bool) -> Condition:
+    """Return the condition that one of some alternatives holds, or, if it ``excludes``, that none does."""
+    if "TRUE" in alternatives:
+        return Condition(("FALSE",)) if excludes else Condition()
     sql = f"({' OR '.join(f'({each})' for each in alternatives) or 'FALSE'})"
     # DuckDB refuses values that the SQL does not name.
-    return Condition((sql,), {name: ids for name, ids in parameters.items() if f"${name}:" in sql})
+    used = {name: value for name, value in parameters.items() if f"${name}:" in sql or f"${name})" in sql}
+    return Condition((f"({sql} IS NOT TRUE)" if excludes else sql,), used)

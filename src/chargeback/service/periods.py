@@ -1,0 +1,109 @@
+"""Periods by their names, and the periods that they are compared with.
+
+A named period ends on the last calculated day: what is not calculated yet would only look cheap.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from chargeback.model.days import ONE_DAY
+
+#: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, ``quarter``, ``2026-10``.
+PERIOD: Final = r"^([1-9][0-9]{0,2}d|month|last-month|quarter|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
+#: What a period may be compared with: another one, or two dates.
+COMPARISON: Final = r"^(previous|year|none|[0-9]{4}-[0-9]{2}-[0-9]{2}\.\.[0-9]{4}-[0-9]{2}-[0-9]{2})$"
+
+# No costs are older or younger than that.
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2998
+_LEAP_DAY: Final = (2, 29)
+
+
+@dataclass(frozen=True)
+class Period:
+    """Calendar days from ``start`` to ``end``, both inclusive."""
+
+    start: date
+    end: date
+
+    @property
+    def days(self) -> int:
+        """How many days it has."""
+        return (self.end - self.start).days + 1
+
+    @property
+    def before(self) -> Period:
+        """The period of the same length that ends before this one begins."""
+        return Period(self.start - timedelta(days=self.days), self.start - ONE_DAY)
+
+    @property
+    def year_before(self) -> Period:
+        """The same dates a year earlier."""
+        return Period(_year_before(self.start), _year_before(self.end))
+
+
+def named_period(name: str, last: date) -> Period:
+    """Return the period of a name that matches :data:`PERIOD`; ``last`` is the last calculated day.
+
+    >>> named_period("7d", date(2026, 11, 14))
+    Period(start=datetime.date(2026, 11, 8), end=datetime.date(2026, 11, 14))
+    >>> named_period("last-month", date(2026, 1, 14)).start
+    datetime.date(2025, 12, 1)
+    """
+    if re.fullmatch(r"\d+d", name):
+        return Period(last - timedelta(days=int(name[:-1]) - 1), last)
+    first = last.replace(day=1)
+    match name:
+        case "month":
+            return Period(first, last)
+        case "last-month":
+            end = first - ONE_DAY
+            return Period(end.replace(day=1), end)
+        case "quarter":
+            return Period(first.replace(month=(last.month - 1) // 3 * 3 + 1), last)
+        case _:
+            month = date.fromisoformat(f"{name}-01")
+            return Period(month, end_of_month(month))
+
+
+def compared_period(comparison: str, period: Period) -> Period | None:
+    """Return the period that ``period`` is compared with, for a text that matches :data:`COMPARISON`; None for
+    ``none``.
+
+    Raises:
+        ValueError: the text names dates that do not exist, or end before they begin.
+        OverflowError: that was before the first year.
+    """
+    match comparison:
+        case "none":
+            return None
+        case "previous":
+            return period.before
+        case "year":
+            return period.year_before
+    first, _, last = comparison.partition("..")
+    chosen = Period(date.fromisoformat(first), date.fromisoformat(last))
+    if chosen.days < 1:
+        raise ValueError("should not end before it begins")
+    if chosen.start.year < _FIRST_YEAR or chosen.end.year > _LAST_YEAR:
+        raise ValueError(f"should lie within the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return chosen
+
+
+def end_of_month(day: date) -> date:
+    """Return the last day of a day's month.
+
+    >>> end_of_month(date(2028, 2, 1))
+    datetime.date(2028, 2, 29)
+    """
+    return (day.replace(day=28) + timedelta(days=4)).replace(day=1) - ONE_DAY
+
+
+def _year_before(day: date) -> date:
+    if (day.month, day.day) == _LEAP_DAY:
+        day -= ONE_DAY
+    return day.replace(year=day.year - 1)
