@@ -46,6 +46,7 @@ def create_app_from(
             topic_attribution_status=tenant.topic_status.value,
             topic_attribution_error=tenant.topic_error,
             exposition=_exposition(tenant),
+            currency=tenant.settings.currency,
         )
         for name, tenant in configuration.tenants.items()
     }

@@ -17,12 +17,14 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection
 
 from chargeback.errors import StorageError
+from chargeback.service.answer_cache import AnswerCache
 from chargeback.service.pools import TenantPools
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.tag_index import TagCache
+from chargeback.store.queries.version import DataVersion, read_version
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -56,6 +58,7 @@ class RequestExecutor:
     def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.tags = TagCache()
+        self.answers = AnswerCache()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}
         self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
@@ -151,6 +154,27 @@ class RequestContext:
         def _query() -> T:
             with self._reader(tenant, self._executor.query_slot()) as reader:
                 return func(reader)
+
+        pools = self._executor.pools_of(tenant.tenant_name)
+        return await self._executor.run(pools, pools.questions, self.token, _query)
+
+    async def query_version(
+        self,
+        tenant: TenantView,
+        recall: Callable[[DataVersion], T | None],
+        func: Callable[[TenantReader, DataVersion], T],
+    ) -> T:
+        """Return what is known of the present version of the tenant's data or, where ``recall`` knows nothing, what
+        ``func`` reads from it."""
+
+        def _query() -> T:
+            version = read_version(tenant.store, self.token, self._executor.tags)
+            known = recall(version)
+            if known is not None:
+                return known
+            with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
+                reader = TenantReader(cursor, tenant.store.facts, version.tags, version.snapshots)
+                return func(reader, version)
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)

@@ -39,3 +39,4 @@ class TenantView:
     topic_attribution_status: str = "disabled"
     topic_attribution_error: str | None = None
     exposition: Exposition | None = None
+    currency: str = "USD"

@@ -5,16 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import query
 from chargeback.api.responses import rendered_response
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
-from chargeback.service.executor import RequestContext
-from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.aggregate import MAX_BUCKETS
 from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
 
 TRUNCATED = "X-Buckets-Truncated"
 
@@ -31,26 +30,23 @@ BUCKET_HEADERS = {
 @router.get(
     "/aggregate",
     response_model=AggregateAnswer,
-    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}),
+    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, facts=True),
 )
-async def aggregate_chargebacks(
-    tenant: TenantDep, context: ContextDep, params: Annotated[AggregateQuery, query(AggregateQuery)]
-) -> Response:
+async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
     """Return chargebacks summed by time and columns, ordered by time, then columns.
 
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
     `X-Buckets-Truncated` is set. The totals include all buckets.
     """
-    return await aggregate_response(context, tenant, params)
+    return await aggregate_response(facts, params)
 
 
-async def aggregate_response(context: RequestContext, tenant: TenantView, params: AggregateParameters) -> Response:
+async def aggregate_response(facts: FactsRequest, params: AggregateParameters) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, and a header if buckets were left out."""
-    selection = params.selection(tenant.lookback_days)
 
-    def _sum(reader: TenantReader) -> Response:
+    def _sum(reader: TenantReader, selection: Selection) -> Response:
         sums = reader.aggregate(params.dataset, selection, params.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
         return rendered_response("buckets", sums.rendered, sums.totals, headers=headers)
 
-    return await context.query_facts(tenant, _sum)
+    return await facts.select(params, _sum, keep=True)

@@ -1,67 +1,102 @@
 """Chargeback rows, their dimensions, dates and issues."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response, page_response
-from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackQuery, ChargebackRow, Dimension
+from chargeback.api.schemas.chargebacks import (
+    AllocationIssue,
+    ChargebackListQuery,
+    ChargebackQuery,
+    ChargebackRow,
+    Dimension,
+)
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
+from chargeback.store.control.names import names_of
 from chargeback.store.queries.chargebacks import allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
 
 router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
 
-@router.get("", response_model=PageOf[ChargebackRow], **documented(query=ChargebackQuery))
+@router.get(
+    "",
+    response_model=PageOf[ChargebackRow],
+    **documented(query=ChargebackListQuery, facts=True),
+)
 async def list_chargebacks(
-    tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
+    facts: FactsDep, params: Annotated[ChargebackListQuery, query(ChargebackListQuery)]
 ) -> Response:
-    """List chargeback rows with their tags, ordered by time and ids."""
-    selection = params.selection(tenant.lookback_days)
-    items, total = await context.query_facts(
-        tenant, lambda reader: reader.list_rows(CHARGEBACKS, selection, params.paging)
-    )
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+    """List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV."""
+    if facts.wants_csv:
+        return await facts.download(params, "chargebacks.csv")
+
+    def _read(reader: TenantReader, selection: Selection) -> Response:
+        items, total = reader.list_rows(CHARGEBACKS, selection, params.paging, params.order)
+        if params.names:
+            _add_names(facts.tenant, items)
+        return page_response(items, total, page=params.page, page_size=params.page_size)
+
+    return await facts.select(params, _read)
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery))
-async def list_dates(
-    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
+    """Add the display names of identity and resource to rows."""
+    with tenant.store.control.read() as connection:
+        for field, kind in (("identity", IDENTITIES), ("resource", RESOURCES)):
+            names = names_of(connection, kind, {item[f"{field}_id"] for item in items})
+            for item in items:
+                known = names.get(item[f"{field}_id"])
+                item[f"{field}_name"] = None if known is None else known.name
+
+
+@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, facts=True))
+async def list_dates(facts: FactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List all UTC days with chargeback rows; date parameters are ignored."""
-    return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(CHARGEBACKS))})
+    return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(CHARGEBACKS)}))
 
 
-@router.get("/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery))
-async def list_issues(
-    tenant: TenantDep, context: ContextDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]
-) -> Response:
+@router.get(
+    "/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery, facts=True)
+)
+async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]) -> Response:
     """List costs that could not be allocated as intended by their policy, with the reason, summed over the range."""
-    selection = params.selection(tenant.lookback_days)
-    items, total = await context.query_facts(tenant, lambda reader: allocation_issues(reader, selection, params.paging))
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+
+    def _read(reader: TenantReader, selection: Selection) -> Response:
+        items, total = allocation_issues(reader, selection, params.paging)
+        return page_response(items, total, page=params.page, page_size=params.page_size)
+
+    return await facts.select(params, _read)
 
 
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(query=TenantsQuery, problems={404: "The tenant or the dimension does not exist."}),
+    **documented(query=TenantsQuery, problems={404: "There is no such tenant, or no such dimension."}, facts=True),
 )
 async def one_dimension(
-    tenant: TenantDep,
-    context: ContextDep,
+    facts: FactsDep,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
-    _params: Annotated[TenantsQuery, query(TenantsQuery)],
+    params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """Return one dimension: the common fields of its chargeback rows."""
-    found = await context.query_facts(tenant, lambda reader: dimension(reader, int(dimension_id)))
-    if found is None:
-        raise NotFound(f"Tenant {tenant.tenant_name} has no chargeback dimension {dimension_id[:80]!r}.")
-    return json_response(found)
+
+    def _read(reader: TenantReader) -> Response:
+        found = dimension(reader, int(dimension_id))
+        if found is None:
+            name = facts.tenant.tenant_name
+            raise NotFound(f"Tenant {name} has no chargeback dimension {dimension_id[:80]!r}.")
+        return json_response(found)
+
+    return await facts.answer(params, _read)

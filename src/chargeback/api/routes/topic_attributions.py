@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
 from chargeback.api.responses import ByteStream, json_response, page_response
@@ -22,10 +23,12 @@ from chargeback.api.schemas.topic_attributions import (
 )
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
 
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
-_PROBLEMS = {400: "The request is invalid, or topic attribution is not enabled for this tenant."}
+TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
 _CSV = {
     "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
     "content": {"text/csv": {"schema": {"type": "string"}, "example": "ecosystem,tenant_id,timestamp\r\n"}},
@@ -61,25 +64,38 @@ async def _with_topics(tenant: TenantDep) -> TenantView:
 TopicTenantDep = Annotated[TenantView, Depends(_with_topics)]
 
 
-@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=_PROBLEMS))
-async def list_topic_attributions(
-    tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicQuery, query(TopicQuery)]
-) -> Response:
-    """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost."""
-    selection = params.selection(tenant.lookback_days)
-    items, total = await context.query_facts(
-        tenant, lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
-    )
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+async def _topic_facts(facts: FactsDep, _tenant: TopicTenantDep) -> FactsRequest:
+    return facts
+
+
+#: What :data:`FactsDep` is, of a tenant whose topics are attributed.
+TopicFactsDep = Annotated[FactsRequest, Depends(_topic_facts)]
+
+
+@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, facts=True))
+async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQuery, query(TopicQuery)]) -> Response:
+    """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
+
+    With `Accept: text/csv`, all rows are returned as a file."""
+    if facts.wants_csv:
+        return await facts.download(params, "topic_attributions.csv")
+
+    def _read(reader: TenantReader, selection: Selection) -> Response:
+        items, total = reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
+        return page_response(items, total, page=params.page, page_size=params.page_size)
+
+    return await facts.select(params, _read)
 
 
 @router.get(
     "/aggregate",
     response_model=TopicAggregateAnswer,
-    **documented(query=TopicAggregateQuery, problems=_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}),
+    **documented(
+        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, facts=True
+    ),
 )
 async def aggregate_topic_attributions(
-    tenant: TopicTenantDep, context: ContextDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
+    facts: TopicFactsDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
 ) -> Response:
     """Return topic attribution rows summed by time and columns, ordered by time, then columns. Tags are those of the
     topic.
@@ -87,21 +103,19 @@ async def aggregate_topic_attributions(
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
     `X-Buckets-Truncated` is set. The totals include all buckets.
     """
-    return await aggregate_response(context, tenant, params)
+    return await aggregate_response(facts, params)
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=_PROBLEMS))
-async def list_topic_dates(
-    tenant: TopicTenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, facts=True))
+async def list_topic_dates(facts: TopicFactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
-    return json_response({"dates": await context.query_facts(tenant, lambda reader: reader.dates(TOPIC_ATTRIBUTIONS))})
+    return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(TOPIC_ATTRIBUTIONS)}))
 
 
 @router.post(
     "/export",
     response_class=Response,
-    **documented(body=TopicExportRequest, optional_body=True, problems=_PROBLEMS, extra={200: _CSV}),
+    **documented(body=TopicExportRequest, optional_body=True, problems=TOPIC_PROBLEMS, extra={200: _CSV}),
 )
 async def export_topic_attributions(
     tenant: TopicTenantDep,

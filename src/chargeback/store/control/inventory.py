@@ -19,6 +19,7 @@ from chargeback.model.inventory import (
     ListedInventory,
     Resource,
 )
+from chargeback.store.control.revisions import raise_inventory_revision
 from chargeback.store.control.schema import grants, identities, listings, resources
 
 _Row = dict[str, Any]
@@ -53,6 +54,7 @@ def merge_listing(
     own time, else of now; an entirely empty listing deletes only when it is the ``empty_listings_to_delete``-th in a
     row (−1: never).
     """
+    raise_inventory_revision(connection)
     inventory = listed.inventory
     batches: Sequence[tuple[_RecordKind, list[_Row]]] = (
         (_RESOURCES, [_resource_row(resource) for resource in inventory.resources]),
@@ -142,6 +144,7 @@ def ensure_known(
     connection: Connection, now: datetime, *, billed: Iterable[Resource] = (), charged: Iterable[Identity] = ()
 ) -> None:
     """Give every billed resource and every charged identity, ``UNALLOCATED`` included, a row in the inventory."""
+    raise_inventory_revision(connection)
     everybody = [Identity(UNALLOCATED, SYSTEM_IDENTITY, "Unallocated"), *charged]
     for kind, rows in (
         (_RESOURCES, [_resource_row(resource) for resource in billed]),

@@ -104,6 +104,7 @@ tenant = Table(
     _count("gather_failures"),
     Column("suspended_because", Text),
     _count("tags_revision"),
+    _count("inventory_revision"),
     Column("tenant_id", _Id),
     Column("ecosystem", _Id),
 )
@@ -208,6 +209,19 @@ emissions = Table(
     _count("attempts"),
     Column("error", Text),
     Column("changed_at", Instant, nullable=False),
+)
+
+#: Views of the data that people have saved: a page and its query.
+views = Table(
+    "views",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", String(255), nullable=False),
+    Column("page", String(64), nullable=False),
+    Column("query", Text, nullable=False),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("name"),
 )
 
 tags = Table(

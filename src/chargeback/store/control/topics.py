@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from chargeback.model.days import ONE_DAY, start_of_day
 from chargeback.model.topics import topic_resource_id
+from chargeback.store.control.revisions import raise_inventory_revision
 from chargeback.store.control.schema import days, resources, topic_failures, topic_sightings
 
 _BATCH_SIZE = 500
@@ -123,6 +124,7 @@ def save_topic_lifetimes(
     connection: Connection, topic_type: str, new: TopicLifetimes, changed: TopicLifetimes, *, seen_at: datetime
 ) -> None:
     """Add new topics to the inventory, and update the lifetimes of known ones."""
+    raise_inventory_revision(connection)
     rows: list[dict[str, Any]] = [
         {
             "resource_id": topic_resource_id(cluster, topic),
@@ -168,6 +170,7 @@ def save_seen_ranges(connection: Connection, seen_ranges: Mapping[str, tuple[dat
 def touch_topics(connection: Connection, topic_type: str, clusters: Sequence[str]) -> None:
     """Topics that live were last seen at the end of their cluster's last day; those of a deleted cluster are deleted
     with it."""
+    raise_inventory_revision(connection)
     of_type = resources.c.resource_type == topic_type
     for cluster, (_, last) in read_seen_ranges(connection).items():
         if cluster in clusters:

@@ -1,0 +1,33 @@
+"""What ids stand for: the names, types and deletions of some entities."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from chargeback.store.control.inventory_lists import EntityKind
+
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity of the inventory: its display name and its type, and when it was deleted."""
+
+    name: str | None
+    type: str
+    deleted_at: datetime | None
+
+
+def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> Mapping[str, Named]:
+    """Return what is known of the entities of one kind that have these ids."""
+    table, wanted = kind.table, sorted(ids)
+    found: dict[str, Named] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        query = select(kind.id, table.c.display_name, kind.type, table.c.deleted_at).where(kind.id.in_(some))
+        found |= {row[0]: Named(row[1], row[2], row[3]) for row in connection.execute(query)}
+    return found

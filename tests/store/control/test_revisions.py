@@ -1,0 +1,58 @@
+"""Revisions change with every write of what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+from sqlalchemy import Connection
+
+from chargeback.model.inventory import Identity, Inventory, ListedInventory
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import save_day
+from chargeback.store.control.inventory import ensure_known, merge_listing
+from chargeback.store.control.revisions import ControlRevisions, read_revisions
+from chargeback.store.control.tags import TagWrite, create
+from chargeback.store.control.topics import Lifetime, save_topic_lifetimes, touch_topics
+from tests.support.clock import NOW
+
+DAY = date(2026, 1, 1)
+
+
+def _read(database: ControlDatabase) -> ControlRevisions:
+    with database.read() as connection:
+        return read_revisions(connection)
+
+
+def test_every_write_shows(database: ControlDatabase) -> None:
+    """Tags, listings, what was billed, topics, and the state of days, each apart from the others."""
+    empty = _read(database)
+    assert empty == _read(database)
+    assert empty.last_calculated is None
+    with database.write() as connection:
+        create(connection, "acme", TagWrite("identity", "sa-1", "team", "a"), "me")
+    tagged = _read(database)
+    assert (tagged.tags > empty.tags, tagged.inventory, tagged.days) == (True, empty.inventory, empty.days)
+    listed = ListedInventory(Inventory([], [Identity("sa-1", "user")], []), frozenset(["user"]))
+    seen = {tagged.inventory}
+    writes: list[Callable[[Connection], object]] = [
+        lambda connection: merge_listing(connection, listed, NOW, empty_listings_to_delete=-1),
+        lambda connection: ensure_known(connection, NOW),
+        lambda connection: save_topic_lifetimes(connection, "topic", {"lkc": {"t": Lifetime()}}, {}, seen_at=NOW),
+        lambda connection: touch_topics(connection, "topic", []),
+    ]
+    for write in writes:
+        with database.write() as connection:
+            write(connection)
+        seen.add(_read(database).inventory)
+    assert len(seen) == 5
+    with database.write() as connection:
+        save_day(connection, DAY, chargeback_calculated=True)
+        save_day(connection, DAY + timedelta(days=1), billing_gathered=True)
+    calculated = _read(database)
+    assert calculated.days != tagged.days
+    assert calculated.last_calculated == DAY
+    with database.write() as connection:
+        save_day(connection, DAY, chargeback_calculated=False, calculated_fingerprint="x")
+    assert _read(database).last_calculated == DAY  # it is calculated again: its rows are there until then
+    assert _read(database).days != calculated.days

@@ -1,0 +1,38 @@
+"""A version stands for everything that answers are made of."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import QueryTimeout
+from chargeback.store.control.days import save_day
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.tag_index import TagCache
+from chargeback.store.queries.version import read_version
+from tests.support.facts import Share, tenant_store, write_shares
+
+DAY = date(2026, 1, 2)
+
+
+def test_versions(tmp_path: Path) -> None:
+    """Without a change they are the same; a day that is written or calculated makes another."""
+    with tenant_store(tmp_path) as store:
+        tags = TagCache()
+        first = read_version(store, CancellationToken(), tags)
+        assert first.digest == read_version(store, CancellationToken(), tags).digest
+        write_shares(store.facts, [Share(DAY, "sa-1", "1")])
+        written = read_version(store, CancellationToken(), tags)
+        with store.control.write() as connection:
+            save_day(connection, DAY, chargeback_calculated=True)
+        calculated = read_version(store, CancellationToken(), tags)
+        assert len({first.digest, written.digest, calculated.digest}) == 3
+        assert calculated.control.last_calculated == DAY
+        assert calculated.snapshots[CHARGEBACKS_TABLE].rows == 1
+        token = CancellationToken()
+        token.cancel()
+        with pytest.raises(QueryTimeout):
+            read_version(store, token, tags)
