@@ -23,6 +23,7 @@ from chargeback.api.routes import (
     billing,
     chargeback_metrics,
     chargebacks,
+    costs,
     export,
     health,
     inventory,
@@ -54,6 +55,7 @@ _ROUTERS = (
     readiness.router,
     tenants.router,
     billing.router,
+    costs.router,
     aggregate.router,
     chargebacks.router,
     inventory.router,
@@ -111,7 +113,7 @@ def create_app(services: Services) -> FastAPI:
             allow_origins=services.api.cors_origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["X-Buckets-Truncated", "Location", "Content-Disposition"],
+            expose_headers=["X-Buckets-Truncated", "Location", "Content-Disposition", "ETag"],
         )
     app.add_middleware(HeadAsGet)
     app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api))

@@ -62,6 +62,11 @@ class DayState:
         return self.billing_gathered and self.resources_gathered and not self.chargeback_calculated
 
     @property
+    def was_calculated(self) -> bool:
+        """Whether the day has been calculated, if only from an earlier bill: its rows are there until it is again."""
+        return self.chargeback_calculated or self.calculated_fingerprint is not None
+
+    @property
     def has_evidence(self) -> bool:
         """Whether the day was calculated from measurements, which are kept."""
         return self.calculated_fingerprint is not None and METRICS not in self.incomplete

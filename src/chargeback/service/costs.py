@@ -1,0 +1,207 @@
+"""Everything about the costs of a period that a page shows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection
+
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, instants
+from chargeback.model.money import total
+from chargeback.service.forecast import HISTORY, Forecast, forecast
+from chargeback.service.periods import Period
+from chargeback.service.reconciliation import ReconciledDay, reconcile
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
+from chargeback.store.control.names import Named, names_of
+from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, daily_amounts, days_with_rows
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter
+from chargeback.store.queries.topic_costs import TopicCosts, topic_costs
+
+#: What an answer may have beside sums and breakdowns.
+PARTS: Final = ("issues", "days", "forecast", "topics")
+#: The columns whose values are ids of the inventory.
+NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
+    "identity_id": IDENTITIES,
+    "resource_id": RESOURCES,
+    "environment_id": RESOURCES,
+}
+#: What the topics' columns are called in chargebacks; by the rest of these topics cannot be filtered.
+_TOPIC_COLUMNS: Final = {
+    "resource_id": "cluster_resource_id",
+    "environment_id": "env_id",
+    "product_type": "product_type",
+    "product_category": "product_category",
+}
+_ZERO: Final = Decimal(0)
+
+Names = Mapping[EntityKind, Mapping[str, Named]]
+
+
+@dataclass(frozen=True)
+class CostRequest:
+    """What is asked: a period and what it is compared with, in the calendar of ``zone``; filters; by what the costs
+    are broken down (``series``: over time), how many values are named, and which ``parts`` come with them."""
+
+    period: Period
+    compared: Period | None
+    zone: ZoneInfo
+    unit: str
+    by: tuple[str, ...]
+    series: str
+    top: int
+    columns: tuple[ColumnFilter, ...] = ()
+    tags: tuple[TagFilter, ...] = ()
+    parts: frozenset[str] = frozenset(PARTS)
+
+    @property
+    def selection(self) -> Selection:
+        """The rows of the period."""
+        return Selection(self.window, self.columns, self.tags)
+
+    @property
+    def window(self) -> InstantRange:
+        """The instants of the period."""
+        return instants(self.period.start, self.period.end, self.zone)
+
+    @property
+    def compared_window(self) -> InstantRange | None:
+        """The instants of the other period."""
+        other = self.compared
+        return None if other is None else instants(other.start, other.end, self.zone)
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """The answer to a :class:`CostRequest`. Parts that were not asked for, or cannot be given, are None."""
+
+    costs: Costs
+    days_with_costs: int
+    compared_days_with_costs: int
+    times: tuple[str, ...]
+    previous: tuple[Decimal | None, ...]
+    names: Names = field(default_factory=dict)
+    days: tuple[ReconciledDay, ...] | None = None
+    forecast: Forecast | None = None
+    topics: TopicCosts | None = None
+    ignored_filters: tuple[str, ...] = ()
+
+
+def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> CostReport:
+    """Return the costs of a tenant.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the tenant's storage cannot be read.
+        ValueError: costs cannot be filtered so.
+    """
+    query = CostQuery(
+        request.selection, request.compared_window, request.by, request.series, request.top, request.unit, request.zone
+    )
+    found = costs(reader, query)
+    other = request.compared_window
+    topics, ignored = _topics(tenant, reader, request)
+    with tenant.store.control.read() as connection:
+        states = {state.tracking_date: state for state in read_days(connection)}
+        names = names_in(connection, found.breakdowns, [] if topics is None else [t.cluster_id for t in topics.items])
+    return CostReport(
+        found,
+        days_with_rows(reader, request.window),
+        0 if other is None else days_with_rows(reader, other),
+        buckets_of(request.period, request.unit),
+        _aligned(found.previous, request),
+        names,
+        tuple(reconcile(reader, states, request.window.days())) if "days" in request.parts else None,
+        _forecast(reader, states, request) if "forecast" in request.parts else None,
+        topics,
+        ignored,
+    )
+
+
+def buckets_of(period: Period, unit: str) -> tuple[str, ...]:
+    """Return the labels of the units of time that a period touches, ascending."""
+    return tuple(dict.fromkeys(_bucket_of(day, unit) for day in DayRange(period.start, period.end + ONE_DAY)))
+
+
+def topic_filters(
+    columns: tuple[ColumnFilter, ...], tags: tuple[TagFilter, ...]
+) -> tuple[tuple[ColumnFilter, ...], tuple[str, ...]]:
+    """Return filters of chargebacks as those of topics, and the names of those that topics know nothing of."""
+    kept = tuple(
+        ColumnFilter(_TOPIC_COLUMNS[each.column], each.values, each.excludes)
+        for each in columns
+        if each.column in _TOPIC_COLUMNS
+    )
+    ignored = [each.column for each in columns if each.column not in _TOPIC_COLUMNS]
+    return kept, tuple(dict.fromkeys([*ignored, *(f"tag:{tag.key}" for tag in tags)]))
+
+
+def _bucket_of(day: date, unit: str) -> str:
+    match unit:
+        case "week":
+            day -= timedelta(days=day.weekday())
+        case "month":
+            day = day.replace(day=1)
+    return day.isoformat()
+
+
+def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[Decimal | None, ...]:
+    """Return the other period's amounts beside those of this one: its first day stands beside the first day. None
+    where it has no costs at all."""
+    if request.compared is None:
+        return ()
+    amounts: dict[str, list[Decimal]] = {}
+    for day, amount in previous.items():
+        beside = request.period.start + (day - request.compared.start)
+        if request.period.start <= beside <= request.period.end:
+            amounts.setdefault(_bucket_of(beside, request.unit), []).append(amount)
+    return tuple(
+        total(amounts[label]) if label in amounts else None for label in buckets_of(request.period, request.unit)
+    )
+
+
+def _topics(
+    tenant: TenantView, reader: TenantReader, request: CostRequest
+) -> tuple[TopicCosts | None, tuple[str, ...]]:
+    if "topics" not in request.parts or tenant.topic_attribution_status != "enabled":
+        return None, ()
+    columns, ignored = topic_filters(request.columns, request.tags)
+    selection = Selection(request.window, columns)
+    return topic_costs(reader, selection, request.compared_window, request.top, traffic=False), ignored
+
+
+def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> Names:
+    """Return what is known of the ids that breakdowns name, and of some clusters."""
+    wanted: dict[EntityKind, set[str]] = {IDENTITIES: set(), RESOURCES: set(clusters)}
+    for breakdown in breakdowns:
+        kind = NAMED_COLUMNS.get(breakdown.by)
+        if kind is not None:
+            wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
+    return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
+
+
+def _forecast(reader: TenantReader, states: Mapping[date, DayState], request: CostRequest) -> Forecast | None:
+    """Return the forecast of the month of the last calculated day, where the period contains that day."""
+    last = max((day for day, state in states.items() if state.was_calculated), default=None)
+    if last is None or not request.period.start <= last <= request.period.end:
+        return None
+    first = last
+    while first > last - timedelta(days=HISTORY) and _is_calculated(states, first - ONE_DAY):
+        first -= ONE_DAY
+    days = DayRange(first, last + ONE_DAY)
+    amounts = daily_amounts(
+        reader, CHARGEBACKS, Selection(Selection.of_days(days).window, request.columns, request.tags)
+    )
+    return forecast(last, [amounts.get(day, _ZERO) for day in days])
+
+
+def _is_calculated(states: Mapping[date, DayState], day: date) -> bool:
+    return day in states and states[day].was_calculated

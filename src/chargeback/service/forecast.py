@@ -1,0 +1,93 @@
+"""What a month will have cost at its end, and how sure that is.
+
+The method is plain enough to be told in a sentence, and its interval is made of its own past errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+from chargeback.model.money import from_units, to_units, total
+from chargeback.service.periods import end_of_month
+
+#: The days whose mean is taken for every day to come: a whole week, so that weekends have their part.
+WEEK: Final = 7
+#: How many earlier stretches are needed to say how far off the method usually is.
+MOST_RECENT: Final = 60
+FEWEST_STRETCHES: Final = 10
+#: How many days before the last one are looked at.
+HISTORY: Final = MOST_RECENT + WEEK + 31
+
+_TENTH: Final = Fraction(1, 10)
+_CENTS: Final = Decimal("0.01")
+_WIDE: Final = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The cost of a month up to ``until``: ``actual`` up to ``actual_to``, ``expected`` in the end, and between
+    ``low`` and ``high`` in eight of ten cases. ``method`` says in words how that was found."""
+
+    until: date
+    actual_to: date
+    actual: Decimal
+    expected: Decimal
+    low: Decimal
+    high: Decimal
+    method: str
+
+
+def forecast(last: date, daily: Sequence[Decimal]) -> Forecast | None:
+    """Return the forecast of the month of ``last``, the last calculated day; ``daily`` are the amounts of the days up
+    to it, without a gap. None if the month is over, or if there are not enough days.
+    """
+    until = end_of_month(last)
+    left = (until - last).days
+    actual = total(daily[-last.day :])
+    if left == 0 or len(daily) < last.day:
+        return None
+    units = [to_units(amount) for amount in daily]
+    errors = _past_errors(units, left)
+    if len(errors) < FEWEST_STRETCHES:
+        return None
+    rest = Fraction(sum(units[-WEEK:]) * left, WEEK)
+    errors.sort()
+    low, high = (rest + _quantile(errors, share) for share in (_TENTH, 1 - _TENTH))
+    return Forecast(
+        until,
+        last,
+        actual,
+        _plus(actual, rest),
+        _plus(actual, min(low, rest)),
+        _plus(actual, max(high, rest)),
+        f"Every day to come is taken to cost the mean of the last {WEEK} calculated days. The interval is made of the "
+        f"errors of that same method over {len(errors)} earlier stretches of {left} days, which overlap: eight of ten "
+        "were no further off.",
+    )
+
+
+def _past_errors(units: Sequence[int], length: int) -> list[Fraction]:
+    """By how much more each of the latest stretches of ``length`` days cost than the mean of the week before said."""
+    errors = []
+    for start in range(max(WEEK, len(units) - length - MOST_RECENT + 1), len(units) - length + 1):
+        guess = Fraction(sum(units[start - WEEK : start]) * length, WEEK)
+        errors.append(sum(units[start : start + length]) - guess)
+    return errors
+
+
+def _quantile(ordered: Sequence[Fraction], share: Fraction) -> Fraction:
+    """Return the value below which ``share`` of the ordered values lie, between two of them where it falls there."""
+    place = share * (len(ordered) - 1)
+    below = place.numerator // place.denominator
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _plus(actual: Decimal, units: Fraction) -> Decimal:
+    """Return ``actual`` and so many 10⁻¹², rounded to cents: more digits would claim what nobody knows."""
+    return total([actual, from_units(round(units))]).quantize(_CENTS, context=_WIDE)

@@ -1,0 +1,123 @@
+"""What topics cost in a period, beside another one, and what went through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from chargeback.model.days import InstantRange
+from chargeback.model.topics import UNATTRIBUTED
+from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.scan import SOURCE, Scan
+from chargeback.store.queries.selection import Selection
+
+#: The measures of what went through a topic.
+BYTES_IN: Final = "topic_bytes_in"
+BYTES_OUT: Final = "topic_bytes_out"
+
+
+@dataclass(frozen=True)
+class TopicCost:
+    """One topic: its cost in both periods, and its bytes in the first one; None where nothing was measured."""
+
+    cluster_id: str
+    topic: str
+    amount: Decimal
+    previous: Decimal
+    bytes_in: Decimal | None = None
+    bytes_out: Decimal | None = None
+
+    @property
+    def is_zombie(self) -> bool:
+        """Whether the topic costs something although nothing went through it, as far as was measured."""
+        measured = [each for each in (self.bytes_in, self.bytes_out) if each is not None]
+        return self.topic != UNATTRIBUTED and self.amount > 0 and bool(measured) and not any(measured)
+
+
+@dataclass(frozen=True)
+class TopicCosts:
+    """The topics with the largest cost, and the others together (how many, their amount, their previous one)."""
+
+    total: Decimal
+    previous: Decimal
+    items: tuple[TopicCost, ...]
+    other: tuple[int, Decimal, Decimal] | None
+
+
+def topic_costs(
+    reader: TenantReader, selection: Selection, previous: InstantRange | None, top: int, *, traffic: bool
+) -> TopicCosts:
+    """Return the costs of topics; with ``traffic`` also what went through those that are named.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+        ValueError: topics cannot be filtered so.
+    """
+    cursor = reader.cursor
+    windows = [selection.window, *([] if previous is None else [previous])]
+    scans = [
+        reader.scan(TOPIC_ATTRIBUTIONS, Selection(window, selection.columns, selection.tags)) for window in windows
+    ]
+    _sum(cursor, scans)
+    rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE rank <= {top} ORDER BY rank")
+    ((count, amount, gone),) = cursor.rows(
+        f"SELECT count(*), sum(amount), sum(previous) FROM ranked_topics WHERE rank > {top}"
+    )
+    ((whole, whole_before),) = cursor.rows(
+        "SELECT coalesce(sum(amount), 0)::DECIMAL(38, 12), coalesce(sum(previous), 0)::DECIMAL(38, 12) "
+        "FROM ranked_topics"
+    )
+    measured = _traffic(reader, selection.window, top) if traffic else {}
+    items = tuple(
+        TopicCost(cluster, topic, cost, before, *measured.get((cluster, topic), (None, None)))
+        for cluster, topic, cost, before in rows
+    )
+    return TopicCosts(whole, whole_before, items, (count, amount, gone) if count else None)
+
+
+def _sum(cursor: Cursor, scans: list[Scan]) -> None:
+    """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
+    cursor.run(
+        "CREATE OR REPLACE TEMP TABLE topic_sums "
+        "(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12))"
+    )
+    for period, scan in enumerate(scans):
+        if not scan.files:
+            continue
+        condition = scan.condition()
+        cursor.run(
+            f"""INSERT INTO topic_sums SELECT {period}, cluster_resource_id, topic_name, sum(amount)
+                FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL""",
+            condition.parameters,
+        )
+    cursor.run(
+        """CREATE OR REPLACE TEMP TABLE ranked_topics AS
+            SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
+                SELECT cluster, topic,
+                       coalesce(sum(total) FILTER (period = 0), 0)::DECIMAL(38, 12) AS amount,
+                       coalesce(sum(total) FILTER (period = 1), 0)::DECIMAL(38, 12) AS previous
+                FROM topic_sums GROUP BY ALL)"""
+    )
+
+
+def _traffic(
+    reader: TenantReader, window: InstantRange, top: int
+) -> Mapping[tuple[str, str], tuple[Decimal | None, Decimal | None]]:
+    """Return the bytes in and out of the topics that are named, of the UTC days that the window touches."""
+    files = [file.path for file in reader.snapshot(TOPIC_USAGE_TABLE).within(window.days())]
+    if not files:
+        return {}
+    rows = reader.cursor.rows(
+        f"""SELECT resource_id, subject, sum(value) FILTER (measure = $bytes_in),
+                   sum(value) FILTER (measure = $bytes_out)
+            FROM {SOURCE} AS facts JOIN ranked_topics ON cluster = resource_id AND topic = subject AND rank <= {top}
+            WHERE measure IN ($bytes_in, $bytes_out) GROUP BY ALL""",
+        {"files": files, "bytes_in": BYTES_IN, "bytes_out": BYTES_OUT},
+    )
+    return {(cluster, topic): (into, out) for cluster, topic, into, out in rows}

@@ -1,0 +1,83 @@
+"""Topics: what they cost in two periods, and what went through them."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from chargeback.model.days import instants
+from chargeback.model.usage import USAGE
+from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, FactTables
+from chargeback.store.queries.selection import Selection, equal
+from chargeback.store.queries.topic_costs import BYTES_IN, BYTES_OUT, TopicCosts, topic_costs
+from tests.store.queries.conftest import Read
+from tests.support.topics import TopicShare, write_topic_shares
+
+DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)
+NOW = Selection(instants(DAY, DAY))
+
+
+@pytest.fixture
+def topics(facts: FactTables) -> FactTables:
+    """Two days of a few topics, one of them measured without traffic and one not measured at all."""
+    write_topic_shares(
+        facts,
+        [
+            TopicShare(DAY, "orders", "5"),
+            TopicShare(DAY, "orders", "1", product="KAFKA_STORAGE", line="2"),
+            TopicShare(DAY, "silent", "2"),
+            TopicShare(DAY, "unknown", "1.5"),
+            TopicShare(DAY, "__UNATTRIBUTED__", "1"),
+            TopicShare(BEFORE, "gone", "4"),
+            TopicShare(BEFORE, "orders", "3"),
+        ],
+    )
+    measured = [
+        {"date": DAY, "measure": measure, "resource_id": "lkc-1", "subject": subject, "value": Decimal(value)}
+        for measure, subject, value in (
+            (BYTES_IN, "__UNATTRIBUTED__", "0"),
+            (BYTES_IN, "orders", "10"),
+            (BYTES_IN, "silent", "0"),
+            (BYTES_OUT, "orders", "20"),
+            (BYTES_OUT, "silent", "0"),
+        )
+    ]
+    facts.replace_day(TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist(measured, schema=USAGE), epoch=1)
+    return facts
+
+
+def test_two_periods(read: Read, topics: FactTables) -> None:
+    """The largest are named, the rest is one sum on both sides."""
+    previous = instants(BEFORE, BEFORE)
+    found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, previous, 2, traffic=False))
+    named = [(item.topic, int(item.amount), int(item.previous)) for item in found.items]
+    assert named == [("orders", 6, 3), ("silent", 2, 0)]
+    assert (found.total, found.previous) == (Decimal("10.5"), Decimal(7))
+    assert found.other == (3, Decimal("2.5"), Decimal(4))
+    assert all(item.bytes_in is None for item in found.items)
+
+
+def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
+    """A topic that costs although nothing went through it is a zombie; one that was not measured is not, and what
+    stands for all topics is none."""
+    found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
+    assert [(item.topic, str(item.bytes_in), str(item.bytes_out), item.is_zombie) for item in found.items] == [
+        ("orders", "10.000000", "20.000000", False),
+        ("silent", "0.000000", "0.000000", True),
+        ("unknown", "None", "None", False),
+        ("__UNATTRIBUTED__", "0.000000", "None", False),
+    ]
+    assert found.other is None
+
+
+def test_filters(read: Read, topics: FactTables) -> None:
+    """They hold for both periods; nothing is an answer as well."""
+    storage = Selection(NOW.window, equal(product_type="KAFKA_STORAGE"))
+    found: TopicCosts = read(lambda reader: topic_costs(reader, storage, instants(BEFORE, BEFORE), 5, traffic=True))
+    assert [(item.topic, int(item.amount), int(item.previous)) for item in found.items] == [("orders", 1, 0)]
+    empty = Selection(instants(date(2020, 1, 1), date(2020, 1, 1)))
+    nothing: TopicCosts = read(lambda reader: topic_costs(reader, empty, None, 5, traffic=True))
+    assert nothing == TopicCosts(Decimal("0.000000000000"), Decimal("0.000000000000"), (), None)
