@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from chargeback.model.days import Clock, utc_now
 from chargeback.store.control.schema import runs, tenant
@@ -61,6 +61,11 @@ def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: s
         connection.execute(
             insert(runs).values(lease_epoch=epoch, started_at=now, ended_at=now, outcome=outcome, errors=[error])
         )
+
+
+def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:
+    """Return the rows of the last runs, the newest first, the present one included."""
+    return list(connection.execute(select(runs).order_by(runs.c.run_id.desc()).limit(limit)).mappings())
 
 
 def count_gather_failure(connection: Connection) -> int:

@@ -40,6 +40,11 @@ class TagIndex:
             return {}
         return dict(sorted({**of_resource, **of_identity}.items()))
 
+    def keys(self) -> list[str]:
+        """Return every key in use, ascending."""
+        entities = (*self.identities.values(), *self.resources.values())
+        return sorted({key for tags in entities for key in tags})
+
     def holders(self, entity_type: str, key: str) -> dict[str, str]:
         """Return the ids of the identities, or resources, that have the tag ``key``, with its value."""
         entities = self.identities if entity_type == control.IDENTITY else self.resources

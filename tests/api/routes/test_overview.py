@@ -1,0 +1,56 @@
+"""A tenant at a glance over HTTP."""
+
+from __future__ import annotations
+
+import httpx
+
+from chargeback.api.schemas.overview import Reconciliation, RunList, TenantOverview
+from chargeback.store.control.runs import finish_run, start_run, suspend
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, DAYS, LAST, parameters_of
+
+
+def test_a_tenant(client: httpx.Client) -> None:
+    """The documented shape; without tags there is nothing to cover."""
+    body = client.get(ACME).json()
+    TenantOverview.model_validate(body)
+    assert (body["first_date"], body["last_date"], body["tag_keys"]) == (str(DAYS[0]), str(LAST), [])
+    assert body["run"] is None
+    assert body["features"] == {"can_tag": True, "can_run": False, "topics": False}
+    assert parameters_of(client.get(ACME, params={"x": "1"})) == ["x"]
+
+
+def test_a_suspension_changes_the_tag(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """What is no fact, but in the answer, changes its ETag as well."""
+
+    tag = own_client.get(ACME).headers["etag"]
+    assert own_client.get(ACME, headers={"If-None-Match": tag}).status_code == 304
+    with own_store.control.write() as connection:
+        suspend(connection, "no more")
+    answer = own_client.get(ACME, headers={"If-None-Match": tag})
+    assert (answer.status_code, answer.json()["permanent_failure"]) == (200, "no more")
+
+
+def test_the_reconciliation(client: httpx.Client) -> None:
+    """The documented shape, day by day and in total."""
+    window = {"start_date": str(DAYS[0]), "end_date": str(LAST)}
+    body = client.get(f"{ACME}/reconciliation", params=window).json()
+    Reconciliation.model_validate(body)
+    assert body["total"] == {"billed": "50.00", "charged": "50.00", "difference": "0.00"}
+    assert [day["state"] for day in body["days"]] == ["equal"] * 5
+
+
+def test_runs(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """The newest first, the present one included."""
+    assert own_client.get(f"{ACME}/runs").json() == {"items": []}
+    with own_store.control.write() as connection:
+        done = start_run(connection, 1)
+        finish_run(connection, done, outcome="completed", errors=["2026-01-01: late"], counts={"dates_gathered": 3})
+        start_run(connection, 2)
+    body = own_client.get(f"{ACME}/runs").json()
+    RunList.model_validate(body)
+    present, ended = body["items"]
+    assert (present["status"], present["completed_at"]) == ("running", None)
+    assert (ended["status"], ended["dates_gathered"], ended["errors"]) == ("completed", 3, ["2026-01-01: late"])
+    assert own_client.get(f"{ACME}/runs", params={"limit": 1}).json()["items"] == [present]
+    assert parameters_of(own_client.get(f"{ACME}/runs", params={"limit": 0})) == ["limit"]
