@@ -49,6 +49,16 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   accepts the common parameters below, even if they have no effect there.
 - **Bodies** are JSON with `Content-Type: application/json`. If you omit an optional body, no content type is needed.
 - **HEAD** is supported wherever GET is, with the same headers and no body.
+- **Filters** are the same everywhere: any column of the rows, or `tag:<key>`. Repeat a filter to match any of several
+  values (tag values may also be separated by commas). Different filters must all match. `not.` before the name excludes
+  the rows that the filter matches. `UNTAGGED` matches rows without the tag, an empty `environment_id` rows without an
+  environment. Unknown filters are errors; `…/topics` lists the filters that it ignores.
+- **Periods** have names: `period=30d`, `month`, `last-month`, `quarter`, `2026-10`. All but the last are relative to
+  the last calculated day, not to today.
+- **ETag**: every GET about costs, bills and topics returns one. Send it back as `If-None-Match` to get 304 without a
+  body, and without a query, while nothing has changed. JSON of 1,000 bytes or more is compressed with gzip if
+  `Accept-Encoding` allows it.
+- **CSV**: append `.csv` to the path of a list of rows, or send `Accept: text/csv`, to download all matching rows.
 - **Errors** are returned as `application/problem+json` (RFC 9457):
 
 %(problem)s
@@ -83,6 +93,7 @@ other origin are rejected; programs such as curl need no additional header.
 """
 
 _PREFACE = {
+    "{view_id}": f"VIEW=$(curl -s '{ADDRESS}{PEOPLE}/views' | jq -r '.items[0].id')",
     "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
 }
 
@@ -107,6 +118,9 @@ class Asker:
     def _filled(self, text: str) -> str:
         text = text.replace(PEOPLE, f"/api/v1/tenants/{self._tenant}")
         text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", _days_ago, text)
+        if "$VIEW" in text:
+            views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
+            text = text.replace("$VIEW", views[0]["id"] if views else "1")
         if "$DIMENSION" in text:
             rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params={"page_size": 1}).json()
             text = text.replace("$DIMENSION", str(rows["items"][0]["dimension_id"]))
@@ -191,8 +205,8 @@ def _default(schema: dict[str, Any]) -> str:
 
 def _meaning(described: dict[str, Any], schema: dict[str, Any]) -> str:
     words = [described.get("description") or schema.get("description", "")]
-    for kind in [schema, *schema.get("anyOf", [])]:
-        if "enum" in kind:
+    for kind in [schema, *schema.get("anyOf", []), schema.get("items", {})]:
+        if "enum" in kind and f"`{kind['enum'][0]}`" not in words[0]:
             words.append("One of " + ", ".join(f"`{each}`" for each in kind["enum"]) + ".")
         if kind.get("type") == "integer":
             words.append(

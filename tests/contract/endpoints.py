@@ -8,11 +8,20 @@ TENANT = "/api/v1/tenants/{tenant_name}"
 ENTITY = f"{TENANT}/entities/{{entity_type}}/{{entity_id}}/tags"
 _DATES = frozenset({"start_date", "end_date", "timezone"})
 COMMON = _DATES | {"page", "page_size"}
-_CHARGEBACKS = {"identity_id", "product_type", "resource_id", "cost_type"}
+_FILTERS = {"period", "tag:<key>", "not.<filter>", "product_type", "product_category", "line_id"}
+_COSTS = (_FILTERS - {"line_id"}) | {
+    "identity_id",
+    "resource_id",
+    "cost_type",
+    "environment_id",
+    "allocation_method",
+    "allocation_detail",
+}
+_CHARGEBACKS = _COSTS | _FILTERS
+_TOPICS = _FILTERS | {"cluster_resource_id", "topic_name", "env_id", "attribution_method"}
 _TAG = {"tag_key", "tag_value"}
 _TIME = {"active_at", "period_start", "period_end"}
 _LIST = {"search", "sort_by", "sort_order"} | _TAG
-_ANY_TAG = "tag:<key>"
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,13 @@ class Endpoint:
 
     def of(self, tenant: str, **parts: str) -> str:
         """The path for a tenant, with other parts filled in."""
-        filled = {"entity_type": "resource", "entity_id": "lkc-none", "tag_key": "team", "dimension_id": "1"} | parts
+        filled = {
+            "entity_type": "resource",
+            "entity_id": "lkc-none",
+            "tag_key": "team",
+            "dimension_id": "1",
+            "view_id": "1",
+        } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
 
@@ -53,12 +68,40 @@ ENDPOINTS = (
     _get("/api/v1/readiness"),
     _get("/api/v1/tenants"),
     _get(f"{TENANT}/status"),
-    _get(f"{TENANT}/billing", "product_type", "resource_id"),
-    _get(f"{TENANT}/chargebacks", *_CHARGEBACKS, *_TAG),
+    _get(f"{TENANT}/billing", *_FILTERS, "resource_id", "environment_id"),
+    _get(f"{TENANT}/costs", *_COSTS, "by", "series", "top", "compare", "time_bucket", "include", specified=False),
+    _get(f"{TENANT}", specified=False),
+    _get(f"{TENANT}/reconciliation", "period", specified=False),
+    _get(f"{TENANT}/runs", "limit", specified=False),
+    _get(f"{TENANT}/flow", *_COSTS, "by", "top", "compare", specified=False),
+    _get(f"{TENANT}/search", "q", "limit", specified=False),
+    _get(f"{TENANT}/topics", *_COSTS, "top", "compare", specified=False),
+    _get(f"{TENANT}/views", specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/views",
+        body=frozenset({"name", "page", "query", "created_by"}),
+        success=201,
+        specified=False,
+    ),
+    Endpoint("PUT", f"{TENANT}/views/{{view_id}}", body=frozenset({"name", "page", "query"}), specified=False),
+    Endpoint("DELETE", f"{TENANT}/views/{{view_id}}", success=204, specified=False),
+    _get(
+        f"{TENANT}/chargebacks",
+        *_CHARGEBACKS,
+        *_TAG,
+        "sort_by",
+        "sort_order",
+        "min_amount",
+        "names",
+    ),
+    _get(f"{TENANT}/chargebacks.csv", *_CHARGEBACKS, *_TAG, specified=False),
+    _get(f"{TENANT}/billing.csv", *_FILTERS, "resource_id", "environment_id", specified=False),
+    _get(f"{TENANT}/topic-attributions.csv", *_TOPICS, specified=False),
     _get(f"{TENANT}/chargebacks/{{dimension_id}}"),
     _get(f"{TENANT}/chargebacks/dates"),
     _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
-    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", *_CHARGEBACKS, _ANY_TAG),
+    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", *_CHARGEBACKS),
     _get(f"{TENANT}/resources", "resource_type", "status", *_TIME, *_LIST),
     _get(f"{TENANT}/identities", "identity_type", *_TIME, *_LIST),
     _get(f"{TENANT}/inventory/summary"),
@@ -70,11 +113,12 @@ ENDPOINTS = (
     _get(f"{TENANT}/tags", "entity_type", "tag_key"),
     _get(f"{TENANT}/tags/keys", specified=False),
     _get(f"{TENANT}/tags/keys/{{tag_key}}/values", "q", specified=False),
-    Endpoint("POST", f"{TENANT}/tags/bulk", body=frozenset({"items", "created_by", "override_existing"})),
+    Endpoint("POST", f"{TENANT}/tags/bulk", body=frozenset({"items", "created_by", "override_existing", "dry_run"})),
+    Endpoint("POST", f"{TENANT}/tags/bulk-delete", body=frozenset({"items", "dry_run"}), specified=False),
     Endpoint(
         "POST",
         f"{TENANT}/tags/bulk-by-filter",
-        body=_DATES | {"identity_id", "tag_key", "display_name", "created_by", "override_existing"},
+        body=_DATES | {"identity_id", "tag_key", "display_name", "created_by", "override_existing", "dry_run"},
     ),
     Endpoint(
         "POST",
@@ -84,16 +128,8 @@ ENDPOINTS = (
     ),
     _get(f"{TENANT}/pipeline/status"),
     Endpoint("POST", f"{TENANT}/export", body=_DATES | {"columns", "filters"}),
-    _get(f"{TENANT}/topic-attributions", "cluster_resource_id", "topic_name", "product_type", "attribution_method"),
-    _get(
-        f"{TENANT}/topic-attributions/aggregate",
-        "group_by",
-        "time_bucket",
-        "cluster_resource_id",
-        "topic_name",
-        "product_type",
-        _ANY_TAG,
-    ),
+    _get(f"{TENANT}/topic-attributions", *_TOPICS),
+    _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/dates"),
     Endpoint("POST", f"{TENANT}/topic-attributions/export", body=_DATES),
 )

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract import shapes
+from tests.contract import page_shapes, shapes
 from tests.contract.endpoints import ENTITY, TENANT
 
 ADDRESS = "http://127.0.0.1:8080"
@@ -61,11 +61,24 @@ EXAMPLES = (
     Example("GET /health", "/health", shapes.HEALTH),
     Example("GET /api/v1/readiness", "/api/v1/readiness", shapes.READINESS),
     Example("GET /api/v1/tenants", "/api/v1/tenants", [shapes.TENANT]),
+    Example(f"GET {TENANT}", PEOPLE, page_shapes.TENANT_OVERVIEW),
+    Example(f"GET {TENANT}/runs", f"{PEOPLE}/runs?limit=1", page_shapes.RUNS),
+    Example(f"GET {TENANT}/reconciliation", f"{PEOPLE}/reconciliation?period=2d", page_shapes.RECONCILIATION),
     Example(f"GET {TENANT}/status", f"{PEOPLE}/status?{_DAY}", shapes.TENANT_STATUS),
     Example(
         f"GET {TENANT}/billing",
         f"{PEOPLE}/billing?product_type=KAFKA_STORAGE&page_size=1",
         shapes.read_page(shapes.BILLING_LINE),
+    ),
+    Example(
+        f"GET {TENANT}/costs",
+        f"{PEOPLE}/costs?period=7d&by=tag:team&top=2&include=issues",
+        page_shapes.COSTS,
+    ),
+    Example(
+        f"GET {TENANT}/flow",
+        f"{PEOPLE}/flow?period=7d&by=environment_id&by=tag:team&top=2&compare=none",
+        page_shapes.FLOW,
     ),
     Example(
         f"GET {TENANT}/chargebacks",
@@ -95,6 +108,7 @@ EXAMPLES = (
         shapes.read_page(shapes.IDENTITY),
     ),
     Example(f"GET {TENANT}/inventory/summary", f"{PEOPLE}/inventory/summary", shapes.INVENTORY),
+    Example(f"GET {TENANT}/search", f"{PEOPLE}/search?q=ord&limit=2", page_shapes.FOUND),
     Example(f"POST {ENTITY}", TAGS_OF, shapes.TAG, {"tag_key": "team", "tag_value": "platform", "created_by": "alice"}),
     Example(f"GET {ENTITY}", TAGS_OF, [shapes.TAG]),
     Example(f"PUT {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", shapes.TAG, {"tag_value": "payments"}),
@@ -123,11 +137,29 @@ EXAMPLES = (
     Example(f"GET {TENANT}/tags/keys/{{tag_key}}/values", f"{PEOPLE}/tags/keys/team/values?q=pay", shapes.TAG_VALUES),
     Example(f"DELETE {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", None),
     Example(
+        f"POST {TENANT}/tags/bulk-delete",
+        f"{PEOPLE}/tags/bulk-delete",
+        page_shapes.REMOVED,
+        {"items": [{"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "env"}], "dry_run": True},
+    ),
+    Example(
         f"POST {TENANT}/export",
         f"{PEOPLE}/export",
         _CSV,
         {"columns": _CSV.split(","), "start_date": SOME_DAY, "filters": {"identity_id": "UNALLOCATED"}},
     ),
+    Example(
+        f"GET {TENANT}/chargebacks.csv",
+        f"{PEOPLE}/chargebacks.csv?{_DAY}&identity_id=UNALLOCATED",
+        "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags",
+    ),
+    Example(
+        f"GET {TENANT}/billing.csv",
+        f"{PEOPLE}/billing.csv?{_DAY}&product_type=KAFKA_STORAGE",
+        "ecosystem,tenant_id,timestamp,resource_id,product_category,product_type,quantity,unit_price,total_cost,"
+        "currency,granularity",
+    ),
+    Example(f"GET {TENANT}/topic-attributions.csv", f"{PEOPLE}/topic-attributions.csv?{_DAY}", _TOPIC_CSV),
     Example(
         f"GET {TENANT}/topic-attributions",
         f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",
@@ -140,6 +172,21 @@ EXAMPLES = (
     ),
     Example(f"GET {TENANT}/topic-attributions/dates", f"{_TOPICS}/dates", shapes.DATES),
     Example(f"POST {TENANT}/topic-attributions/export", f"{_TOPICS}/export", _TOPIC_CSV, {"start_date": SOME_DAY}),
+    Example(f"GET {TENANT}/topics", f"{PEOPLE}/topics?period=7d&top=2", page_shapes.TOPICS),
+    Example(
+        f"POST {TENANT}/views",
+        f"{PEOPLE}/views",
+        page_shapes.VIEW,
+        {"name": "Payments", "page": "costs", "query": "period=30d&tag:team=payments", "created_by": "alice"},
+    ),
+    Example(f"GET {TENANT}/views", f"{PEOPLE}/views", {"items": [page_shapes.VIEW]}),
+    Example(
+        f"PUT {TENANT}/views/{{view_id}}",
+        f"{PEOPLE}/views/$VIEW",
+        page_shapes.VIEW,
+        {"name": "Payments", "page": "costs", "query": "period=month&tag:team=payments"},
+    ),
+    Example(f"DELETE {TENANT}/views/{{view_id}}", f"{PEOPLE}/views/$VIEW", None),
     Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run", shapes.RUN_ACCEPTED),
     Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status", shapes.PIPELINE_STATUS),
 )

@@ -26,14 +26,18 @@ from chargeback.api.routes import (
     costs,
     csv_files,
     export,
+    flow,
     health,
     inventory,
     overview,
     pipeline,
     readiness,
+    search,
     tags,
     tenants,
     topic_attributions,
+    topics,
+    views,
 )
 from chargeback.api.routes.readiness import ReadinessCache
 from chargeback.api.schemas.problem import Problem
@@ -59,6 +63,7 @@ _ROUTERS = (
     billing.router,
     overview.router,
     costs.router,
+    flow.router,
     aggregate.router,
     csv_files.router,
     chargebacks.router,
@@ -67,6 +72,9 @@ _ROUTERS = (
     pipeline.router,
     export.router,
     topic_attributions.router,
+    topics.router,
+    search.router,
+    views.router,
 )
 
 

@@ -1,5 +1,6 @@
 """Tags of resources and identities, one by one and many at once."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -13,7 +14,10 @@ from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import (
+    MAX_CHANGES,
     BulkByFilter,
+    BulkRemoval,
+    BulkRemovalResult,
     BulkResult,
     BulkTags,
     NewTag,
@@ -172,31 +176,65 @@ async def list_values(
 
 @router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
 async def write_many(tenant: TenantDep, context: ContextDep, params: Annotated[BulkTags, body(BulkTags)]) -> Response:
-    """Write many tags in one transaction, in the given order."""
-    writes = [item.write() for item in params.items]
-    return await _write(tenant, context, writes, created_by=params.created_by, override=params.override_existing)
+    """Write many tags in one transaction, in the given order. With `dry_run`, only report the changes."""
+    return await _write(tenant, context, [item.write() for item in params.items], params)
 
 
-@router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter))
+@router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter, problems=_NO_ENTITY))
 async def write_by_filter(
     tenant: TenantDep, context: ContextDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
 ) -> Response:
-    """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`."""
+    """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`.
+
+    With `dry_run`, only report the changes."""
     selection = params.selection(tenant.lookback_days)
     entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
     writes = [tag_store.TagWrite(*entity, params.tag_key, params.display_name) for entity in entities]
-    return await _write(tenant, context, writes, created_by=params.created_by, override=params.override_existing)
+    return await _write(tenant, context, writes, params)
+
+
+@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, **documented(body=BulkRemoval))
+async def remove_many(
+    tenant: TenantDep, context: ContextDep, params: Annotated[BulkRemoval, body(BulkRemoval)]
+) -> Response:
+    """Remove many tags, all or none. Tags that do not exist are counted as missing."""
+    places = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
+
+    def _remove(connection: Connection) -> Response:
+        removed = len(tag_store.remove_many(connection, places, dry_run=params.dry_run))
+        return json_response({"deleted_count": removed, "missing_count": len(places) - removed})
+
+    access = context.read_control if params.dry_run else context.write_control
+    return await access(tenant, _remove)
 
 
 async def _write(
-    tenant: TenantView, context: RequestContext, writes: list[tag_store.TagWrite], *, created_by: str, override: bool
+    tenant: TenantView, context: RequestContext, writes: list[tag_store.TagWrite], params: BulkTags | BulkByFilter
 ) -> Response:
-    def _all(connection: Connection) -> tag_store.BulkCounts:
-        _require_known(connection, writes)
-        return tag_store.write_many(connection, tenant.tenant_id, writes, created_by=created_by, override=override)
+    override = params.override_existing
 
-    done = await context.write_control(tenant, _all)
-    return json_response({"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped})
+    def _preview(connection: Connection) -> dict[str, Any]:
+        _require_known(connection, writes)
+        counts, changes = tag_store.preview_writes(connection, writes, override=override)
+        return _counts(counts) | {"changes": [_change(*change) for change in changes[:MAX_CHANGES]]}
+
+    def _all(connection: Connection) -> dict[str, Any]:
+        _require_known(connection, writes)
+        return _counts(
+            tag_store.write_many(connection, tenant.tenant_id, writes, created_by=params.created_by, override=override)
+        )
+
+    if params.dry_run:
+        return json_response(await context.read_control(tenant, _preview))
+    return json_response(await context.write_control(tenant, _all))
+
+
+def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:
+    return {"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped}
+
+
+def _change(tag: tag_store.TagWrite, change: str) -> dict[str, Any]:
+    return {**asdict(tag), "change": change}
 
 
 def _require_known(connection: Connection, writes: list[tag_store.TagWrite]) -> None:

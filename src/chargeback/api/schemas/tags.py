@@ -9,9 +9,13 @@ from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.store.control.tags import TagWrite
 from chargeback.store.queries.selection import Selection, equal
 
+#: A preview names so many tags at most; its counts are of all.
+MAX_CHANGES = 1000
+
 EntityType = Literal["resource", "identity"]
 
-KEY = "A letter or digit, then at most 62 letters, digits or `_.:-`; unique per entity."
+KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity."
+DRY_RUN = "Only tell what would change, and change nothing."
 VALUE = "Any text of 1 to 255 characters."
 
 #: Who created it; informational, because the service has no users.
@@ -70,6 +74,24 @@ class BulkTags(StrictModel):
         strict=True,
         description="Update tags whose key the entity already has; otherwise they are skipped.",
     )
+    dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
+
+
+class BulkPlace(StrictModel):
+    """A tag by where it is."""
+
+    entity_type: EntityType
+    entity_id: Id
+    tag_key: TagKey
+
+
+class BulkRemoval(StrictModel):
+    """Many tags to remove; all of them or none."""
+
+    items: list[BulkPlace] = Field(
+        min_length=1, description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`."
+    )
+    dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
 
 
 class BulkByFilter(DateRangeParameters):
@@ -84,6 +106,7 @@ class BulkByFilter(DateRangeParameters):
         strict=True,
         description="Update tags whose key the entity already has; otherwise they are skipped.",
     )
+    dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
 
     def selection(self, lookback_days: int) -> Selection:
         """Return the selection of matching chargebacks."""
@@ -104,12 +127,32 @@ class TagItem(ResponseModel):
     created_at: Instant
 
 
+class BulkChange(ResponseModel):
+    """A tag that a bulk write would create or update."""
+
+    entity_type: EntityType
+    entity_id: str = Field(examples=["lkc-abc123"])
+    tag_key: str = Field(examples=["team"])
+    tag_value: str = Field(examples=["payments"])
+    change: Literal["created", "updated"]
+
+
 class BulkResult(ResponseModel):
     """What a bulk write did, entry by entry."""
 
     created_count: int
     updated_count: int
     skipped_count: int
+    changes: list[BulkChange] | None = Field(
+        default=None, description=f"With `dry_run` only: the tags that would change, at most {MAX_CHANGES:,}."
+    )
+
+
+class BulkRemovalResult(ResponseModel):
+    """What a bulk removal did, or, with `dry_run`, would do."""
+
+    deleted_count: int
+    missing_count: int = Field(description="Entries for which there was no tag.")
 
 
 class TagKeys(ResponseModel):

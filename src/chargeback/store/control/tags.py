@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlalchemy import (
@@ -38,6 +38,10 @@ from chargeback.store.control.schema import Instant, identities, resources, tags
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
 
+# What becomes of a tag in a bulk write.
+CREATED: Final = "created"
+UPDATED: Final = "updated"
+
 _PLACE: Final = ("entity_type", "entity_id", "tag_key")
 _Place = tuple[str, str, str]
 
@@ -64,6 +68,15 @@ class BulkCounts:
     created: int = 0
     updated: int = 0
     skipped: int = 0
+
+
+@dataclass
+class _Plan:
+    """What a bulk write comes to: the tags that it creates and those that it changes."""
+
+    created: dict[_Place, TagWrite] = field(default_factory=dict)
+    updated: dict[_Place, TagWrite] = field(default_factory=dict)
+    counts: BulkCounts = BulkCounts()
 
 
 def revision(connection: Connection) -> int:
@@ -155,6 +168,19 @@ def remove(connection: Connection, place: _Place) -> bool:
     return connection.execute(delete(tags).where(_at(place))).rowcount > 0
 
 
+def remove_many(connection: Connection, places: Collection[_Place], *, dry_run: bool = False) -> set[_Place]:
+    """Remove tags, all or none, unless it is a ``dry_run``; return those that there were."""
+    writes = [TagWrite(*place, "") for place in places]
+    if dry_run:
+        return _existing(connection, writes)
+    _raise_revision(connection)
+    known = _existing(connection, writes)
+    if known:
+        given_rows = _as_rows(connection, writes)
+        connection.execute(delete(tags).where(exists().where(_same_place(given_rows))))
+    return known
+
+
 def write_many(
     connection: Connection, tenant_id: str, writes: Sequence[TagWrite], *, created_by: str, override: bool
 ) -> BulkCounts:
@@ -164,21 +190,35 @@ def write_many(
     without. Nothing is written unless everything is.
     """
     _raise_revision(connection)
+    plan = _plan(connection, writes, override=override)
+    _insert(connection, tenant_id, plan.created.values(), created_by)
+    _update(connection, plan.updated.values())
+    return plan.counts
+
+
+def preview_writes(
+    connection: Connection, writes: Sequence[TagWrite], *, override: bool
+) -> tuple[BulkCounts, list[tuple[TagWrite, str]]]:
+    """Return what :func:`write_many` would do, and each tag that it would create or change with what becomes of it."""
+    plan = _plan(connection, writes, override=override)
+    changes = [(tag, CREATED) for tag in plan.created.values()] + [(tag, UPDATED) for tag in plan.updated.values()]
+    return plan.counts, sorted(changes, key=lambda change: change[0].place)
+
+
+def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool) -> _Plan:
     known = _existing(connection, writes)
-    created: dict[_Place, TagWrite] = {}
-    updated: dict[_Place, TagWrite] = {}
+    plan = _Plan()
     updates = skips = 0
     for tag in writes:
-        if tag.place not in known and tag.place not in created:
-            created[tag.place] = tag
+        if tag.place not in known and tag.place not in plan.created:
+            plan.created[tag.place] = tag
         elif override:
             updates += 1
-            (updated if tag.place in known else created)[tag.place] = tag
+            (plan.updated if tag.place in known else plan.created)[tag.place] = tag
         else:
             skips += 1
-    _insert(connection, tenant_id, created.values(), created_by)
-    _update(connection, updated.values())
-    return BulkCounts(len(created), updates, skips)
+    plan.counts = BulkCounts(len(plan.created), updates, skips)
+    return plan
 
 
 def _raise_revision(connection: Connection) -> None:

@@ -1,0 +1,96 @@
+"""How costs flow through several columns."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep
+from chargeback.api.parameters import query
+from chargeback.api.responses import json_response
+from chargeback.api.schemas.flow import FlowAnswer, FlowQuery
+from chargeback.model.days import instants
+from chargeback.model.money import render
+from chargeback.service.costs import NAMED_COLUMNS, Names, names_in
+from chargeback.store.queries.costs import Breakdown
+from chargeback.store.queries.flow import Flow, flow
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.version import DataVersion
+
+router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
+
+
+@router.get(
+    "/flow",
+    response_model=FlowAnswer,
+    **documented(query=FlowQuery, facts=True),
+)
+async def show_flow(facts: FactsDep, params: Annotated[FlowQuery, query(FlowQuery)]) -> Response:
+    """Return how costs flow from the values of each column to those of the next, compared with another period."""
+    tenant = facts.tenant
+
+    def _make(reader: TenantReader, version: DataVersion) -> Response:
+        last = version.control.last_calculated
+        period, compared = params.periods(tenant.lookback_days, last)
+        filters = params.selection(tenant.lookback_days, last)
+        selection = Selection(instants(period.start, period.end, params.zone), filters.columns, filters.tags)
+        other = None if compared is None else instants(compared.start, compared.end, params.zone)
+        found = flow(reader, selection, other, params.by, params.tops)
+        with tenant.store.control.read() as connection:
+            names = names_in(connection, found.columns)
+        own = {"start_date": period.start, "end_date": period.end, "currency": tenant.currency, "by": params.by}
+        return json_response(own | _graph(found, names, has_previous=compared is not None))
+
+    return await facts.versioned_answer(params, _make, keep=True)
+
+
+def _graph(found: Flow, names: Names, *, has_previous: bool) -> dict[str, Any]:
+    nodes: list[dict[str, Any]] = []
+    firsts = []
+    for number, column in enumerate(found.columns):
+        firsts.append(len(nodes))
+        nodes += _nodes(number, column, names, has_previous=has_previous)
+    links = [
+        {
+            "source": firsts[link.column] + link.source,
+            "target": firsts[link.column + 1] + link.target,
+            "amount": render(link.amount),
+            "previous": render(link.previous) if has_previous else None,
+        }
+        for link in found.links
+    ]
+    return {"nodes": nodes, "links": links}
+
+
+def _nodes(number: int, column: Breakdown, names: Names, *, has_previous: bool) -> list[dict[str, Any]]:
+    kind = NAMED_COLUMNS.get(column.by)
+    nodes: list[dict[str, Any]] = []
+    for item in column.items:
+        known = None if kind is None or item.value is None else names[kind].get(item.value)
+        nodes.append(
+            {
+                "column": number,
+                "by": column.by,
+                "value": item.value,
+                "name": None if known is None else known.name,
+                "amount": render(item.amount),
+                "previous": render(item.previous) if has_previous else None,
+                "other": None,
+            }
+        )
+    if column.other is not None:
+        count, amount, previous = column.other
+        nodes.append(
+            {
+                "column": number,
+                "by": column.by,
+                "value": None,
+                "name": None,
+                "amount": render(amount),
+                "previous": render(previous) if has_previous else None,
+                "other": count,
+            }
+        )
+    return nodes

@@ -1,0 +1,97 @@
+"""Saved views: everybody who may see a tenant sees and changes them."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from sqlalchemy import Connection, RowMapping
+from starlette.responses import Response
+
+from chargeback.api.dependencies import ContextDep, TenantDep
+from chargeback.api.documentation import ALWAYS, documented
+from chargeback.api.parameters import body, no_parameters, query
+from chargeback.api.problems import Conflict, NotFound
+from chargeback.api.responses import json_response
+from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.schemas.views import MOST_VIEWS, NewView, ViewBody, ViewItem, ViewList
+from chargeback.model.days import render_instant
+from chargeback.store.control import views as view_store
+
+router = APIRouter(prefix="/tenants/{tenant_name}/views", tags=["Views"])
+
+_NO_VIEW = {404: "There is no such tenant or view."}
+_TAKEN = {409: "Another view has that name, or there are too many."}
+
+ViewId = Annotated[str, Path(description="The `id` of a view.", pattern="^[0-9]{1,9}$")]
+
+
+@router.get("", response_model=ViewList, **documented(query=TenantsQuery))
+async def list_views(
+    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
+) -> Response:
+    """Return all saved views by name."""
+    rows = await context.read_control(tenant, view_store.list_views)
+    return json_response({"items": [_item(row) for row in rows]})
+
+
+@router.post(
+    "", status_code=201, response_model=ViewItem, **documented(body=NewView, answer="The new view.", problems=_TAKEN)
+)
+async def create_view(tenant: TenantDep, context: ContextDep, new: Annotated[NewView, body(NewView)]) -> Response:
+    """Save a page and its query under a name."""
+
+    def _create(connection: Connection) -> dict[str, Any]:
+        if view_store.count_views(connection) >= MOST_VIEWS:
+            raise Conflict(f"There are {MOST_VIEWS} views already; remove some.")
+        row = view_store.create_view(connection, new.write(), new.created_by)
+        if row is None:
+            raise _taken(new)
+        return _item(row)
+
+    return json_response(await context.write_control(tenant, _create), status=201)
+
+
+@router.put(
+    "/{view_id}",
+    response_model=ViewItem,
+    **documented(body=ViewBody, answer="The changed view.", problems={**_NO_VIEW, 409: "Another view has that name."}),
+)
+async def change_view(
+    tenant: TenantDep, context: ContextDep, view_id: ViewId, new: Annotated[ViewBody, body(ViewBody)]
+) -> Response:
+    """Change the name, the page and the query of a view."""
+
+    def _change(connection: Connection) -> dict[str, Any]:
+        if view_store.is_taken_by_another(connection, int(view_id), new.name):
+            raise _taken(new)
+        row = view_store.change_view(connection, int(view_id), new.write())
+        if row is None:
+            raise _missing(view_id)
+        return _item(row)
+
+    return json_response(await context.write_control(tenant, _change))
+
+
+@router.delete(
+    "/{view_id}",
+    status_code=204,
+    response_class=Response,
+    **documented(answer="There is no such view any more.", only=(*ALWAYS, 403), problems=_NO_VIEW),
+    dependencies=[no_parameters()],
+)
+async def remove_view(tenant: TenantDep, context: ContextDep, view_id: ViewId) -> Response:
+    """Remove a view."""
+    if not await context.write_control(tenant, lambda connection: view_store.remove_view(connection, int(view_id))):
+        raise _missing(view_id)
+    return Response(status_code=204)
+
+
+def _taken(view: ViewBody) -> Conflict:
+    return Conflict(f"There is already a view called {view.name[:80]!r}; choose another name, or change that one.")
+
+
+def _missing(view_id: str) -> NotFound:
+    return NotFound(f"There is no view {view_id}.")
+
+
+def _item(row: RowMapping) -> dict[str, Any]:
+    return {**row, "id": str(row["id"]), "created_at": render_instant(row["created_at"])}

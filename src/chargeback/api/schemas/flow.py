@@ -1,0 +1,96 @@
+"""How costs flow through several columns."""
+
+from datetime import date
+from typing import ClassVar
+
+from pydantic import Field, field_validator
+
+from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.costs import ComparingQuery
+from chargeback.api.schemas.datasets import is_tag
+from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+
+MOST_COLUMNS = 4
+MOST_VALUES = 50
+USUAL_VALUES = 10
+
+
+class FlowQuery(CostColumns, ComparingQuery):
+    """Parameters of the flow."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    excluded: CostColumns = CostColumns()
+    by: list[str] = Field(
+        default=["environment_id", "resource_id", "identity_id"],
+        min_length=2,
+        max_length=MOST_COLUMNS,
+        description=f"The columns, from left to right, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; two to "
+        f"{MOST_COLUMNS}.",
+    )
+    top: list[str] = Field(
+        default=[str(USUAL_VALUES)],
+        description=f"How many values each column names, 1 to {MOST_VALUES}; several, repeated or separated by commas, "
+        "are for one column each.",
+        examples=[["6,9,10"]],
+    )
+
+    @field_validator("by")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if name not in COST_COLUMNS and not is_tag(name):
+                raise ValueError(f"{name[:80]!r} should be one of {', '.join(COST_COLUMNS)}, or tag:<key>")
+        if len(set(value)) < len(value):
+            raise ValueError("should name no column twice")
+        return value
+
+    @field_validator("top")
+    @classmethod
+    def _counts(cls, value: list[str]) -> list[str]:
+        counts = [part for each in value for part in each.split(",")]
+        if len(counts) > MOST_COLUMNS or not all(
+            part.isascii() and part.isdigit() and len(part) < 4 and 1 <= int(part) <= MOST_VALUES for part in counts
+        ):
+            raise ValueError(f"should be at most {MOST_COLUMNS} numbers from 1 to {MOST_VALUES}")
+        return counts
+
+    @property
+    def tops(self) -> list[int]:
+        """How many values each column names; the last number holds for all columns after it."""
+        counts = [int(part) for part in self.top]
+        return [counts[min(number, len(counts) - 1)] for number in range(len(self.by))]
+
+
+class FlowNode(ResponseModel):
+    """One value of a column, or all that are not named (`other` tells how many)."""
+
+    column: int
+    by: str = Field(examples=["identity_id"])
+    value: str | None
+    name: str | None
+    amount: Decimal
+    previous: Decimal | None
+    other: int | None
+
+
+class FlowLink(ResponseModel):
+    """What flows from one node to another; both are places in the list of nodes."""
+
+    source: int
+    target: int
+    amount: Decimal
+    previous: Decimal | None
+
+
+class FlowAnswer(ResponseModel):
+    """Nodes and what flows between them. Each column sums to the total."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    by: list[str]
+    nodes: list[FlowNode]
+    links: list[FlowLink]

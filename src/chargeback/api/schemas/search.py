@@ -1,0 +1,42 @@
+"""Finding anything by a part of its name."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from chargeback.api.parameters import MAX_ID_LENGTH, CommonParameters
+from chargeback.api.schemas.common import Decimal, ResponseModel
+
+
+def _plain(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character NUL")
+    return text
+
+
+class SearchQuery(CommonParameters):
+    """Parameters of the search."""
+
+    q: Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain)] = Field(
+        default="",
+        description="Part of an id, a display name or a tag's value, in whatever case. Nothing finds nothing.",
+        json_schema_extra={"pattern": r"^[^\u0000]*$"},
+    )
+    limit: int = Field(default=20, ge=1, le=100, description="How many, the best first.")
+
+
+class FoundItem(ResponseModel):
+    """Something that was found."""
+
+    kind: Literal["identity", "resource", "tag"] = Field(description="A topic is a resource.")
+    id: str = Field(description="Its id; of a tag, its value.", examples=["sa-123abc"])
+    name: str | None = Field(examples=["orders-service"])
+    type: str | None = Field(description="Its type in the inventory; of a tag, its key.", examples=["service_account"])
+    parent_id: str | None
+    amount: Decimal | None = Field(description="What it cost in the last 30 calculated days; null where nothing.")
+
+
+class FoundList(ResponseModel):
+    """What was found."""
+
+    items: list[FoundItem]

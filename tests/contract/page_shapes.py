@@ -1,0 +1,178 @@
+"""The records of costs and of what pages for people ask for, field by field, written down by hand as the others."""
+
+from __future__ import annotations
+
+from tests.contract.shapes import TOPIC_STATUS, Shape, day, decimal, flag, instant, number, one_of, or_null, text
+
+_ENTITY_NAME: dict[str, Shape] = {"value": or_null(lambda value: isinstance(value, str)), "name": or_null(text)}
+_OTHERS: dict[str, Shape] = {"count": number, "amount": decimal, "previous": or_null(decimal)}
+_COST_ITEM: dict[str, Shape] = _ENTITY_NAME | {
+    "kind": or_null(text),
+    "deleted_at": or_null(instant),
+    "amount": decimal,
+    "previous": or_null(decimal),
+    "usage": decimal,
+    "rows": number,
+    "amounts": [decimal],
+}
+COST_DAY: dict[str, Shape] = {
+    "date": day,
+    "state": one_of("equal", "differs", "pending", "none"),
+    "billed": decimal,
+    "charged": decimal,
+    "difference": decimal,
+    "topics": flag,
+    "error": or_null(text),
+}
+COSTS: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "timezone": text,
+    "currency": text,
+    "revision": text,
+    "compared_with": or_null({"start_date": day, "end_date": day, "days_with_costs": number}),
+    "days_with_costs": number,
+    "times": [day],
+    "amounts": [decimal],
+    "previous_amounts": [or_null(decimal)],
+    "total": {
+        "amount": decimal,
+        "usage": decimal,
+        "shared": decimal,
+        "rows": number,
+        "unallocated": decimal,
+        "previous": or_null(decimal),
+        "previous_unallocated": or_null(decimal),
+    },
+    "breakdowns": [
+        {
+            "by": text,
+            "items": [_COST_ITEM],
+            "other": or_null(_OTHERS | {"amounts": [decimal]}),
+            "movers": [_ENTITY_NAME | {"amount": decimal, "previous": decimal}],
+        }
+    ],
+    "issues": or_null([{"reason": text, "unallocated": flag, "amount": decimal, "rows": number, "resources": number}]),
+    "days": or_null([COST_DAY]),
+    "forecast": or_null(
+        {
+            "until": day,
+            "actual_to": day,
+            "actual": decimal,
+            "expected": decimal,
+            "low": decimal,
+            "high": decimal,
+            "method": text,
+        }
+    ),
+    "topics": or_null(
+        {
+            "total": decimal,
+            "items": [
+                {
+                    "cluster_resource_id": text,
+                    "cluster_name": or_null(text),
+                    "topic_name": text,
+                    "amount": decimal,
+                    "previous": or_null(decimal),
+                }
+            ],
+            "other": or_null(_OTHERS),
+            "ignored_filters": [text],
+        }
+    ),
+}
+
+TENANT_OVERVIEW: dict[str, Shape] = TOPIC_STATUS | {
+    "tenant_name": text,
+    "tenant_id": text,
+    "ecosystem": text,
+    "currency": text,
+    "first_date": or_null(day),
+    "last_date": or_null(day),
+    "lookback_days": number,
+    "permanent_failure": or_null(text),
+    "tag_keys": [{"key": text, "coverage": or_null(text)}],
+    "features": {"can_tag": flag, "can_run": flag, "topics": flag},
+    "run": or_null({"stage": or_null(text), "date": or_null(day)}),
+}
+RECONCILIATION: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "total": {"billed": decimal, "charged": decimal, "difference": decimal},
+    "days": [COST_DAY | {"fingerprint": or_null(text), "gathered_at": or_null(instant)}],
+}
+RUNS: dict[str, Shape] = {
+    "items": [
+        {
+            "run_id": text,
+            "status": text,
+            "started_at": instant,
+            "completed_at": or_null(instant),
+            "dates_gathered": number,
+            "dates_calculated": number,
+            "chargeback_rows_written": number,
+            "errors": [text],
+        }
+    ]
+}
+FLOW: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "by": [text],
+    "nodes": [
+        {
+            "column": number,
+            "by": text,
+            "value": or_null(text),
+            "name": or_null(text),
+            "amount": decimal,
+            "previous": or_null(decimal),
+            "other": or_null(number),
+        }
+    ],
+    "links": [{"source": number, "target": number, "amount": decimal, "previous": or_null(decimal)}],
+}
+FOUND: dict[str, Shape] = {
+    "items": [
+        {
+            "kind": one_of("identity", "resource", "tag"),
+            "id": text,
+            "name": or_null(text),
+            "type": or_null(text),
+            "parent_id": or_null(text),
+            "amount": or_null(decimal),
+        }
+    ]
+}
+TOPICS: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "total": decimal,
+    "items": [
+        {
+            "cluster_resource_id": text,
+            "cluster_name": or_null(text),
+            "topic_name": text,
+            "amount": decimal,
+            "previous": or_null(decimal),
+            "bytes_in": or_null(decimal),
+            "bytes_out": or_null(decimal),
+            "zombie": flag,
+        }
+    ],
+    "other": or_null(_OTHERS),
+    "ignored_filters": [text],
+}
+VIEW: dict[str, Shape] = {
+    "id": text,
+    "name": text,
+    "page": text,
+    "query": lambda value: isinstance(value, str),
+    "created_by": text,
+    "created_at": instant,
+}
+REMOVED: dict[str, Shape] = {"deleted_count": number, "missing_count": number}

@@ -1,0 +1,53 @@
+"""What flows into a value flows out of it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from chargeback.model.days import instants
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.flow import Flow, Link, flow
+from chargeback.store.queries.selection import Selection
+from tests.store.queries.conftest import Read
+from tests.support.facts import Share, write_shares
+
+DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)
+NOW = Selection(instants(DAY, DAY))
+
+
+def test_links_join_the_values_of_neighbouring_columns(read: Read, facts: FactTables) -> None:
+    """Named values have their place, the others share the last one; both periods are there."""
+    write_shares(
+        facts,
+        [
+            Share(DAY, "sa-1", "5", resource="lkc-1"),
+            Share(DAY, "sa-2", "3", resource="lkc-1"),
+            Share(DAY, "sa-2", "2", resource="lkc-2", environment=None),
+            Share(BEFORE, "sa-3", "4", resource="lkc-3"),
+        ],
+    )
+    by = ("environment_id", "resource_id", "identity_id")
+    found: Flow = read(lambda reader: flow(reader, NOW, instants(BEFORE, BEFORE), by, (9, 1, 2)))
+    assert [[item.value for item in column.items] for column in found.columns] == [
+        ["env-1", None],
+        ["lkc-1"],
+        ["sa-1", "sa-2"],
+    ]
+    links = {(link.column, link.source, link.target): (int(link.amount), int(link.previous)) for link in found.links}
+    assert links == {
+        (0, 0, 0): (8, 0),
+        (0, 0, 1): (0, 4),
+        (0, 1, 1): (2, 0),
+        (1, 0, 0): (5, 0),
+        (1, 0, 1): (3, 0),
+        (1, 1, 1): (2, 0),
+        (1, 1, 2): (0, 4),
+    }
+    assert all(isinstance(link, Link) for link in found.links)
+
+
+def test_nothing_flows_where_nothing_is(read: Read) -> None:
+    """No rows: no values, no links."""
+    found: Flow = read(lambda reader: flow(reader, NOW, None, ("resource_id", "tag:team"), (5, 5)))
+    assert found.links == ()
+    assert [column.items for column in found.columns] == [(), ()]
