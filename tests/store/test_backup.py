@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import pytest
 from sqlalchemy import text
 
 from chargeback.errors import StorageError
-from chargeback.store.backup import back_up
+from chargeback.store.backup import back_up, restore
 from chargeback.store.control.lease import LeaseOwner
+from chargeback.store.control.views import ViewWrite, create_view, list_views
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import scratch_database
-from tests.support.facts import ECOSYSTEM, TENANT_ID, line, write_lines
+from tests.support.facts import ECOSYSTEM, TENANT_ID, line, tenant_store, write_lines
 
 
 @pytest.fixture
@@ -107,3 +109,24 @@ def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore
     (error,) = back_up_while(store, address, tmp_path / "backups", write_late)
     assert "the copy is inconsistent" in str(error)
     assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_saved_views_come_back(tmp_path: Path) -> None:
+    """A restored storage has the views that the backup was made with."""
+    with tenant_store(tmp_path / "old") as old:
+        with old.control.write() as connection:
+            create_view(connection, ViewWrite("Payments", "costs", "period=30d"), "ann")
+        made = back_up(old, f"sqlite:///{tmp_path}/old/acme/control.db", tmp_path / "backups")
+    address = f"sqlite:///{tmp_path}/new/control.db"
+    with closing(
+        TenantStore.open(
+            tenant_name="acme",
+            tenant_id=TENANT_ID,
+            ecosystem=ECOSYSTEM,
+            connection_string=address,
+            facts=tmp_path / "new" / "facts",
+        )
+    ) as new:
+        restore(made, new, address)
+        with new.control.read() as connection:
+            assert [row["name"] for row in list_views(connection)] == ["Payments"]

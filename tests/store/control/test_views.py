@@ -1,39 +1,60 @@
-"""Saved views have names that are unique in their tenant."""
+"""Views are saved under names that are unique, on both databases."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+from chargeback.store.control import views
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.views import (
-    ViewWrite,
-    change_view,
-    count_views,
-    create_view,
-    is_taken_by_another,
-    list_views,
-    remove_view,
-)
+from chargeback.store.control.views import ViewWrite
 
-MINE = ViewWrite("mine", "costs", "period=7d")
+ONE = ViewWrite("Payments", "costs", "period=30d&tag:team=payments")
 
 
-def test_a_view_lives_and_dies(database: ControlDatabase) -> None:
-    """Created once, changed, removed once; listed by name in the order of bytes."""
+def test_the_life_of_a_view(database: ControlDatabase) -> None:
+    """It is created, listed by name, changed without losing its author, and removed."""
     with database.write() as connection:
-        made = create_view(connection, MINE, "alice")
-        assert made is not None
-        assert create_view(connection, MINE, "bob") is None
-        assert create_view(connection, ViewWrite("Zoo", "map", ""), "bob") is not None
-    with database.read() as connection:
-        found = [(row["name"], row["created_by"]) for row in list_views(connection)]
-        assert found == [("Zoo", "bob"), ("mine", "alice")]
-        assert count_views(connection) == 2
-        assert is_taken_by_another(connection, made["id"], "Zoo")
-        assert not is_taken_by_another(connection, made["id"], "mine")
-    with database.write() as connection:
-        changed = change_view(connection, made["id"], ViewWrite("mine", "rows", ""))
+        first = views.create_view(connection, ONE, "ann")
+        views.create_view(connection, ViewWrite("Élan", "map", ""), "bob")
+        views.create_view(connection, ViewWrite("Map", "map", ""), "bob")
+        changed = views.change_view(connection, first["id"], ViewWrite("Zebra", "topics", ""))
         assert changed is not None
-        assert dict(changed) == {**made, "page": "rows", "query": ""}
-        assert change_view(connection, 999, MINE) is None
-        assert remove_view(connection, made["id"])
-        assert not remove_view(connection, made["id"])
-        assert count_views(connection) == 1
+        assert {**changed} == {**first} | {"name": "Zebra", "page": "topics", "query": ""}
+        assert [row["name"] for row in views.list_views(connection)] == ["Map", "Zebra", "Élan"]
+        assert views.remove_view(connection, first["id"])
+        assert not views.remove_view(connection, first["id"])
+        assert views.change_view(connection, first["id"], ONE) is None
+        assert views.lock_views(connection) == 2
+
+
+def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
+    """A link to a view that was removed does not lead to another one."""
+    with database.write() as connection:
+        last = views.create_view(connection, ONE, "ann")
+        views.remove_view(connection, last["id"])
+        assert views.create_view(connection, ONE, "ann")["id"] > last["id"]
+
+
+def test_names_that_are_taken(database: ControlDatabase) -> None:
+    """A view's own name is not taken by another one; upper and lower case are different names."""
+    with database.write() as connection:
+        row = views.create_view(connection, ONE, "ann")
+        assert views.is_taken(connection, ONE.name)
+        assert not views.is_taken(connection, ONE.name, besides=row["id"])
+        assert views.is_taken(connection, ONE.name, besides=row["id"] + 1)
+        assert not views.is_taken(connection, ONE.name.upper())
+
+
+def test_writers_take_turns(database: ControlDatabase) -> None:
+    """Of many that save the same name at the same time, one does; the others see that it is taken."""
+
+    def _save(_: int) -> bool:
+        with database.write() as connection:
+            views.lock_views(connection)
+            if views.is_taken(connection, ONE.name):
+                return False
+            views.create_view(connection, ONE, "me")
+            return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(_save, range(6))) == 1

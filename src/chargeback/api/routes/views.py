@@ -40,12 +40,12 @@ async def create_view(tenant: TenantDep, context: ContextDep, new: Annotated[New
     """Save a page and its query under a name."""
 
     def _create(connection: Connection) -> dict[str, Any]:
-        if view_store.count_views(connection) >= MOST_VIEWS:
-            raise Conflict(f"There are {MOST_VIEWS} views already; remove some.")
-        row = view_store.create_view(connection, new.write(), new.created_by)
-        if row is None:
+        count = view_store.lock_views(connection)
+        if view_store.is_taken(connection, new.name):
             raise _taken(new)
-        return _item(row)
+        if count >= MOST_VIEWS:
+            raise Conflict(f"There are {MOST_VIEWS:,} views already; remove some.")
+        return _item(view_store.create_view(connection, new.write(), new.created_by))
 
     return json_response(await context.write_control(tenant, _create), status=201)
 
@@ -61,7 +61,8 @@ async def change_view(
     """Change the name, the page and the query of a view."""
 
     def _change(connection: Connection) -> dict[str, Any]:
-        if view_store.is_taken_by_another(connection, int(view_id), new.name):
+        view_store.lock_views(connection)
+        if view_store.is_taken(connection, new.name, besides=int(view_id)):
             raise _taken(new)
         row = view_store.change_view(connection, int(view_id), new.write())
         if row is None:

@@ -222,6 +222,7 @@ views = Table(
     Column("created_by", String(255), nullable=False),
     Column("created_at", Instant, nullable=False),
     UniqueConstraint("name"),
+    sqlite_autoincrement=True,  # an id is never given twice: links to a removed view lead nowhere
 )
 
 tags = Table(

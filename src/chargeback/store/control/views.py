@@ -8,7 +8,7 @@ from sqlalchemy import Connection, RowMapping, delete, exists, func, insert, sel
 
 from chargeback.model.days import utc_now
 from chargeback.store.control.inventory_lists import bytewise
-from chargeback.store.control.schema import views
+from chargeback.store.control.schema import tenant, views
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,27 @@ def list_views(connection: Connection) -> list[RowMapping]:
     return list(connection.execute(select(views).order_by(bytewise(connection, views.c.name))).mappings())
 
 
-def count_views(connection: Connection) -> int:
-    """Return how many views there are."""
+def lock_views(connection: Connection) -> int:
+    """Return how many views there are; until the transaction ends, no other one changes them.
+
+    SQLite has one writer anyway; on PostgreSQL the tenant's row makes writers take turns.
+    """
+    connection.execute(select(tenant.c.id).with_for_update())
     return connection.execute(select(func.count()).select_from(views)).scalar_one()
 
 
-def create_view(connection: Connection, view: ViewWrite, created_by: str) -> RowMapping | None:
-    """Return the new view; None if there is one of that name."""
-    if _is_taken(connection, view.name):
-        return None
+def is_taken(connection: Connection, name: str, besides: int | None = None) -> bool:
+    """Return whether a view, other than ``besides``, has the name."""
+    found = exists().where(views.c.name == name)
+    if besides is not None:
+        found = found.where(views.c.id != besides)
+    return bool(connection.execute(select(found)).scalar())
+
+
+def create_view(connection: Connection, view: ViewWrite, created_by: str) -> RowMapping:
+    """Return the new view."""
     row = {**asdict(view), "created_by": created_by, "created_at": utc_now()}
     return connection.execute(insert(views).values(row).returning(views)).mappings().one()
-
-
-def is_taken_by_another(connection: Connection, view_id: int, name: str) -> bool:
-    """Return whether another view than that one has the name."""
-    return _is_taken(connection, name, besides=view_id)
 
 
 def change_view(connection: Connection, view_id: int, view: ViewWrite) -> RowMapping | None:
@@ -52,8 +57,3 @@ def change_view(connection: Connection, view_id: int, view: ViewWrite) -> RowMap
 def remove_view(connection: Connection, view_id: int) -> bool:
     """Return whether there was such a view; there is none now."""
     return connection.execute(delete(views).where(views.c.id == view_id)).rowcount > 0
-
-
-def _is_taken(connection: Connection, name: str, besides: int | None = None) -> bool:
-    found = exists().where(views.c.name == name)
-    return bool(connection.execute(select(found if besides is None else found.where(views.c.id != besides))).scalar())

@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_views")),
         sa.UniqueConstraint("name", name=op.f("uq_views_name")),
+        sqlite_autoincrement=True,
     )
     with op.batch_alter_table("tenant") as tenant:
         tenant.add_column(sa.Column("inventory_revision", sa.Integer(), server_default="0", nullable=False))
