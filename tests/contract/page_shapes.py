@@ -138,7 +138,7 @@ FLOW: dict[str, Shape] = {
 FOUND: dict[str, Shape] = {
     "items": [
         {
-            "kind": one_of("identity", "resource", "tag"),
+            "kind": one_of("identity", "resource", "topic", "tag"),
             "id": text,
             "name": or_null(text),
             "type": or_null(text),

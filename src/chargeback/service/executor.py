@@ -22,6 +22,7 @@ from chargeback.service.pools import TenantPools
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.queries.version import DataVersion, read_version
@@ -59,6 +60,7 @@ class RequestExecutor:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.tags = TagCache()
         self.answers = AnswerCache()
+        self.entity_costs = EntityCostCache()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}
         self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final
+from itertools import chain
+from typing import Final, Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping
 
-from chargeback.model.days import instants
+from chargeback.model.topics import topic_resource_id
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, InventoryFilter, listed
-from chargeback.store.control.tags import IDENTITY, RESOURCE
-from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE
-from chargeback.store.queries.selection import Selection
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, matching
+from chargeback.store.queries.entity_costs import EntityCosts
+from chargeback.store.queries.tag_index import TagIndex
 
-#: What a tag's value is found as.
-TAG: Final = "tag"
-#: So many entities of each kind are ranked.
-_CANDIDATES: Final = 500
-#: Costs of so many days decide the order.
-_RANKING_DAYS: Final = 30
+Kind = Literal["identity", "resource", "topic", "tag"]
+
+_ZERO: Final = Decimal(0)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Something whose id or name contains what was searched for, and what it cost lately, if anything."""
+    """Something whose id or name contains what was searched for, and what it cost lately, if anything.
 
-    kind: str
+    The id of a topic is its name, and its parent the cluster; the id of a tag is its value, and its type the key.
+    """
+
+    kind: Kind
     id: str
     name: str | None
     type: str | None
@@ -39,83 +37,60 @@ class Found:
     amount: Decimal | None
 
 
-def search(tenant: TenantView, reader: TenantReader, text: str, last: date | None, limit: int) -> list[Found]:
-    """Return what contains ``text`` in its id or name, in whatever case: first what begins with it, and of these what
-    cost most in the days up to ``last``, the last calculated one.
+def search(tenant: TenantView, tags: TagIndex, costs: EntityCosts, text: str, limit: int) -> list[Found]:
+    """Return up to ``limit`` things that contain ``text`` in their id or name, in whatever case: first what begins with
+    it, and of these what cost most.
+
+    All that matches is ranked, but no more of it than that is kept.
 
     Raises:
-        QueryTimeout: the query was cancelled.
-        StorageError: the tenant's storage cannot be read.
+        StorageError: the control database cannot be read.
     """
-    with tenant.store.control.read() as connection:
-        candidates = [
-            *_entities(connection, IDENTITIES, IDENTITY, text),
-            *_entities(connection, RESOURCES, RESOURCE, text),
-        ]
-    costs = {} if last is None or not candidates else _costs(reader, candidates, last)
-    found = [
-        Found(each.kind, each.id, each.name, each.type, each.parent_id, costs.get((each.kind, each.id)))
-        for each in candidates
-    ]
-    found += _tag_values(reader, text)
-    found.sort(key=lambda each: _rank(each, text.casefold()))
-    return found[:limit]
-
-
-def _rank(found: Found, text: str) -> tuple[bool, bool, Decimal, str, str]:
-    names = [found.id.casefold(), (found.name or "").casefold()]
-    begins = any(name.startswith(text) for name in names)
-    return not begins, found.amount is None, -(found.amount or Decimal(0)), found.kind, found.id
-
-
-def _entities(connection: Connection, kind: EntityKind, name: str, text: str) -> list[Found]:
-    rows, _ = listed(connection, kind, InventoryFilter(search=text), offset=0, limit=_CANDIDATES)
-    return [
-        Found(
-            name,
-            row[f"{name}_id"],
-            row["display_name"],
-            row[f"{name}_type"],
-            row["parent_id"] if kind is RESOURCES else None,
-            None,
-        )
-        for row in rows
-    ]
-
-
-def _costs(reader: TenantReader, candidates: list[Found], last: date) -> Mapping[tuple[str, str], Decimal]:
-    """Return what some entities cost lately, by kind and id; a topic is a resource that has its own dataset."""
-    selection = Selection(instants(last - timedelta(days=_RANKING_DAYS - 1), last))
-    costs: dict[tuple[str, str], Decimal] = {}
-    for kind, dataset in ((IDENTITY, CHARGEBACKS), (RESOURCE, CHARGEBACKS), (RESOURCE, TOPIC_ATTRIBUTIONS)):
-        ids = [each.id for each in candidates if each.kind == kind]
-        if ids:
-            costs |= {(kind, found): amount for found, amount in _amounts(reader, dataset, selection, kind, ids)}
-    return costs
-
-
-def _amounts(
-    reader: TenantReader, dataset: Dataset, selection: Selection, kind: str, ids: list[str]
-) -> list[tuple[str, Decimal]]:
-    scan = reader.scan(dataset, selection)
-    if not scan.files:
-        return []
-    condition = scan.condition()
-    entity = dataset.tag_sources[kind]
-    return reader.cursor.rows(
-        f"""SELECT {entity} AS entity, sum({dataset.amount}) FROM {SOURCE}
-            WHERE {condition.sql} AND {entity} IN (SELECT unnest($ids::VARCHAR[])) GROUP BY entity""",
-        condition.parameters | {"ids": ids},
-    )
-
-
-def _tag_values(reader: TenantReader, text: str) -> list[Found]:
     wanted = text.casefold()
+    with tenant.store.control.read() as connection:
+        found = chain(
+            _identities(connection, costs, text), _resources(connection, costs, text), _tags(tags, costs, wanted)
+        )
+        return heapq.nsmallest(limit, found, key=lambda each: _rank(each, wanted))
+
+
+def _rank(found: Found, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
+    begins = any(name is not None and name.casefold().startswith(text) for name in (found.id, found.name))
+    # Decimal's own minus would round what has more than 28 digits.
+    dearest = (found.amount or _ZERO).copy_negate()
+    within = (found.type if found.kind == "tag" else found.parent_id) or ""
+    return not begins, found.amount is None, dearest, found.kind, found.id, within
+
+
+def _identities(connection: Connection, costs: EntityCosts, text: str) -> Iterator[Found]:
+    for row in matching(connection, IDENTITIES, text):
+        entity = row["identity_id"]
+        yield Found("identity", entity, row["display_name"], row["identity_type"], None, costs.identities.get(entity))
+
+
+def _resources(connection: Connection, costs: EntityCosts, text: str) -> Iterator[Found]:
+    for row in matching(connection, RESOURCES, text):
+        entity, topic = row["resource_id"], _topic_name(row)
+        if topic is not None:
+            yield Found("topic", topic, topic, row["resource_type"], row["parent_id"], costs.topics.get(entity))
+            continue
+        amount = costs.resources.get(entity)
+        yield Found("resource", entity, row["display_name"], row["resource_type"], row["parent_id"], amount)
+
+
+def _topic_name(row: RowMapping) -> str | None:
+    """Return the name of a resource that is a topic of its parent."""
+    prefix = topic_resource_id(row["parent_id"] or "", "")
+    return row["resource_id"].removeprefix(prefix) if row["resource_id"].startswith(prefix) else None
+
+
+def _tags(tags: TagIndex, costs: EntityCosts, text: str) -> Iterator[Found]:
     pairs = {
-        (key, value)
-        for entities in (reader.tags.identities, reader.tags.resources)
-        for tags in entities.values()
-        for key, value in tags.items()
-        if wanted in value.casefold()
+        pair
+        for entities in (tags.identities, tags.resources)
+        for of_entity in entities.values()
+        for pair in of_entity.items()
     }
-    return [Found(TAG, value, value, key, None, None) for key, value in sorted(pairs)]
+    for key, value in pairs:
+        if text in value.casefold():
+            yield Found("tag", value, value, key, None, costs.tags.get((key, value)))

@@ -1,11 +1,12 @@
 """Finding anything by a part of its name."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from chargeback.api.parameters import MAX_ID_LENGTH, CommonParameters
 from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.service.search import Kind
 
 
 def _plain(text: str) -> str:
@@ -28,11 +29,11 @@ class SearchQuery(CommonParameters):
 class FoundItem(ResponseModel):
     """Something that was found."""
 
-    kind: Literal["identity", "resource", "tag"] = Field(description="A topic is a resource.")
-    id: str = Field(description="Its id; of a tag, its value.", examples=["sa-123abc"])
+    kind: Kind
+    id: str = Field(description="Its id; of a topic, its name; of a tag, its value.", examples=["sa-123abc"])
     name: str | None = Field(examples=["orders-service"])
     type: str | None = Field(description="Its type in the inventory; of a tag, its key.", examples=["service_account"])
-    parent_id: str | None
+    parent_id: str | None = Field(description="Of a resource, what it lies in; of a topic, its cluster.")
     amount: Decimal | None = Field(description="What it cost in the last 30 calculated days; null where nothing.")
 
 

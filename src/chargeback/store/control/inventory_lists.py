@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -12,6 +13,8 @@ from chargeback.store.control.schema import identities, resources, tags
 
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
+
+_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,12 @@ def listed(
     return list(connection.execute(page).mappings()), total
 
 
+def matching(connection: Connection, kind: EntityKind, text: str) -> Iterator[RowMapping]:
+    """Yield what contains ``text`` in its id or display name, in whatever case and in no order, while it is read."""
+    found = select(kind.table).where(_search(connection, kind, text)).execution_options(yield_per=_AT_ONCE)
+    yield from connection.execute(found).mappings()
+
+
 def counts(connection: Connection, kind: EntityKind) -> dict[str, dict[str, int]]:
     """How many there are of each type: type → ``total``, ``active``, ``deleted``."""
     deleted = func.count(kind.table.c.deleted_at)
@@ -92,13 +101,14 @@ def _where(connection: Connection, kind: EntityKind, inventory_filter: Inventory
         clauses.append(_existed(kind.table, *inventory_filter.period))
     else:
         if inventory_filter.search:
-            found = [
-                contains(connection, column, inventory_filter.search) for column in (kind.id, kind.table.c.display_name)
-            ]
-            clauses.append(or_(*found))
+            clauses.append(_search(connection, kind, inventory_filter.search))
         if inventory_filter.tag_key is not None:
             clauses.append(_tagged(kind, inventory_filter.tag_key, inventory_filter.tag_value))
     return and_(True, *clauses)
+
+
+def _search(connection: Connection, kind: EntityKind, text: str) -> ColumnElement[bool]:
+    return or_(*(contains(connection, column, text) for column in (kind.id, kind.table.c.display_name)))
 
 
 def _existed(table: Table, start: datetime, end: datetime) -> ColumnElement[bool]:
