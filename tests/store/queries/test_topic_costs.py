@@ -22,7 +22,7 @@ NOW = Selection(instants(DAY, DAY))
 
 @pytest.fixture
 def topics(facts: FactTables) -> FactTables:
-    """Two days of a few topics, one of them measured without traffic and one not measured at all."""
+    """Two days of a few topics, one of them measured without traffic, one not measured, one of a cluster without measures."""
     write_topic_shares(
         facts,
         [
@@ -31,6 +31,7 @@ def topics(facts: FactTables) -> FactTables:
             TopicShare(DAY, "silent", "2"),
             TopicShare(DAY, "unknown", "1.5"),
             TopicShare(DAY, "__UNATTRIBUTED__", "1"),
+            TopicShare(DAY, "elsewhere", "0.5", cluster="lkc-2"),
             TopicShare(BEFORE, "gone", "4"),
             TopicShare(BEFORE, "orders", "3"),
         ],
@@ -55,22 +56,35 @@ def test_two_periods(read: Read, topics: FactTables) -> None:
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, previous, 2, traffic=False))
     named = [(item.topic, int(item.amount), int(item.previous)) for item in found.items]
     assert named == [("orders", 6, 3), ("silent", 2, 0)]
-    assert (found.total, found.previous) == (Decimal("10.5"), Decimal(7))
-    assert found.other == (3, Decimal("2.5"), Decimal(4))
+    assert (found.total, found.previous) == (Decimal(11), Decimal(7))
+    assert found.other == (4, Decimal(3), Decimal(4))
     assert all(item.bytes_in is None for item in found.items)
 
 
 def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
-    """A topic that costs although nothing went through it is a zombie; one that was not measured is not, and what
-    stands for all topics is none."""
+    """A topic that costs although nothing went through it is a zombie: it was measured at zero, or has no series while
+    its cluster has some. Where nothing of a cluster was measured, nobody knows, and all topics together are none."""
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
     assert [(item.topic, str(item.bytes_in), str(item.bytes_out), item.is_zombie) for item in found.items] == [
         ("orders", "10.000000", "20.000000", False),
         ("silent", "0.000000", "0.000000", True),
-        ("unknown", "None", "None", False),
-        ("__UNATTRIBUTED__", "0.000000", "None", False),
+        ("unknown", "0.000000", "0.000000", True),
+        ("__UNATTRIBUTED__", "None", "None", False),
+        ("elsewhere", "None", "None", False),
     ]
     assert found.other is None
+
+
+def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
+    """Where a cluster has only one of the two measures, the other one is unknown; a refund is no zombie."""
+    write_topic_shares(facts, [TopicShare(DAY, "a", "5"), TopicShare(DAY, "b", "-1")])
+    row = {"date": DAY, "measure": BYTES_OUT, "resource_id": "lkc-1", "subject": "c", "value": Decimal(7)}
+    facts.replace_day(TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist([row], schema=USAGE), epoch=1)
+    found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
+    assert [(item.topic, str(item.bytes_in), str(item.bytes_out), item.is_zombie) for item in found.items] == [
+        ("a", "None", "0.000000", True),
+        ("b", "None", "0.000000", False),
+    ]
 
 
 def test_filters(read: Read, topics: FactTables) -> None:

@@ -20,10 +20,16 @@ from chargeback.store.queries.selection import Selection
 BYTES_IN: Final = "topic_bytes_in"
 BYTES_OUT: Final = "topic_bytes_out"
 
+_NO_BYTES: Final = "0::DECIMAL(38, 6)"
+
 
 @dataclass(frozen=True)
 class TopicCost:
-    """One topic: its cost in both periods, and its bytes in the first one; None where nothing was measured."""
+    """One topic: its cost in both periods, and its bytes in the first one.
+
+    A topic without traffic has no series in the metrics, so its bytes are zero wherever those of its cluster were
+    measured at all; they are None where nothing of the cluster was.
+    """
 
     cluster_id: str
     topic: str
@@ -36,7 +42,7 @@ class TopicCost:
     def is_zombie(self) -> bool:
         """Whether the topic costs something although nothing went through it, as far as was measured."""
         measured = [each for each in (self.bytes_in, self.bytes_out) if each is not None]
-        return self.topic != UNATTRIBUTED and self.amount > 0 and bool(measured) and not any(measured)
+        return self.amount > 0 and bool(measured) and not any(measured)
 
 
 @dataclass(frozen=True)
@@ -114,10 +120,21 @@ def _traffic(
     if not files:
         return {}
     rows = reader.cursor.rows(
-        f"""SELECT resource_id, subject, sum(value) FILTER (measure = $bytes_in),
-                   sum(value) FILTER (measure = $bytes_out)
-            FROM {SOURCE} AS facts JOIN ranked_topics ON cluster = resource_id AND topic = subject AND rank <= {top}
-            WHERE measure IN ($bytes_in, $bytes_out) GROUP BY ALL""",
-        {"files": files, "bytes_in": BYTES_IN, "bytes_out": BYTES_OUT},
+        f"""WITH named AS (SELECT cluster, topic FROM ranked_topics WHERE rank <= {top} AND topic <> $all_topics),
+                 measured AS (
+                     SELECT resource_id, subject, measure, value FROM {SOURCE}
+                     WHERE measure IN ($bytes_in, $bytes_out) AND resource_id IN (SELECT cluster FROM named)),
+                 clusters AS (
+                     SELECT resource_id, bool_or(measure = $bytes_in) AS has_in, bool_or(measure = $bytes_out) AS has_out
+                     FROM measured GROUP BY resource_id)
+            SELECT cluster, topic,
+                   CASE WHEN any_value(has_in)
+                        THEN coalesce(sum(value) FILTER (measure = $bytes_in), {_NO_BYTES}) END,
+                   CASE WHEN any_value(has_out)
+                        THEN coalesce(sum(value) FILTER (measure = $bytes_out), {_NO_BYTES}) END
+            FROM named JOIN clusters ON clusters.resource_id = cluster
+            LEFT JOIN measured ON measured.resource_id = cluster AND subject = topic
+            GROUP BY cluster, topic""",
+        {"files": files, "bytes_in": BYTES_IN, "bytes_out": BYTES_OUT, "all_topics": UNATTRIBUTED},
     )
     return {(cluster, topic): (into, out) for cluster, topic, into, out in rows}
