@@ -36,6 +36,7 @@ def test_how_much_of_the_cost_has_a_tag(scratch: Client) -> None:
     assert team == {"key": "team", "coverage": str(share.quantize(Decimal("0.0001")))}
     (found,) = those(scratch.answer(f"{base}/search", q="PAYM")["items"], kind="tag")
     assert (found["id"], found["type"]) == ("payments", "team")
+    assert found["amount"] == shown(total(those(rows, identity_id=owner)))
 
 
 def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
@@ -112,7 +113,8 @@ def test_what_the_flow_refuses(
 
 
 def test_the_search(client: Client, everything: Everything) -> None:
-    """Whatever contains the text, dearest first; a topic is a resource, a tag's value a tag."""
+    """Whatever contains the text, dearest first; a topic has its cluster's id as parent, a tag's value its key as
+    type."""
     path = f"{everything.base}/search"
     resource = max(
         everything.resources, key=lambda each: (each["resource_type"] == "kafka_cluster", each["resource_id"])
@@ -126,10 +128,14 @@ def test_the_search(client: Client, everything: Everything) -> None:
     )
     rows = those(everything.chargebacks, resource_id=resource["resource_id"])
     assert found["amount"] == shown(total(rows))
-    topic = everything.topics[-1]["topic_name"]
-    assert f"{everything.topics[-1]['cluster_resource_id']}:topic:{topic}" in {
-        each["id"] for each in client.answer(path, q=topic, limit=100)["items"]
-    }
+    wanted = those(
+        everything.topics,
+        topic_name=everything.topics[-1]["topic_name"],
+        cluster_resource_id=everything.topics[-1]["cluster_resource_id"],
+    )
+    topics = those(client.answer(path, q=wanted[0]["topic_name"], limit=100)["items"], kind="topic")
+    (topic,) = those(topics, id=wanted[0]["topic_name"], parent_id=wanted[0]["cluster_resource_id"])
+    assert topic["amount"] == shown(total(wanted))
     assert len(client.answer(path, q="a", limit=3)["items"]) == 3
     assert client.answer(path)["items"] == client.answer(path, q="no such thing")["items"] == []
     assert complaints(client.get(path, params={"q": "a\x00b", "limit": 0})) == ["limit", "q"]
@@ -244,24 +250,25 @@ def test_bulk_previews_and_removals(scratch: Client) -> None:
     place = {"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "team"}
     tag = place | {"tag_value": "a"}
     other = tag | {"tag_key": "env"}
+    entity = {"entity_type": "identity", "entity_id": "UNALLOCATED"}
     preview = scratch.post(f"{base}/bulk", json={"items": [tag, other], "dry_run": True}).json()
-    assert preview == {
-        "created_count": 2,
-        "updated_count": 0,
-        "skipped_count": 0,
-        "changes": [other | {"change": "created"}, tag | {"change": "created"}],
-    }
+    created = {"created_count": 2, "updated_count": 0, "skipped_count": 0}
+    assert preview == created | {"entities": [entity | created]}
     assert scratch.answer(base)["items"] == []
-    assert scratch.post(f"{base}/bulk", json={"items": [tag, other]}).json()["created_count"] == 2
+    assert scratch.post(f"{base}/bulk", json={"items": [tag, other]}).json() == created
     again = {"items": [tag | {"tag_value": "b"}], "override_existing": True, "dry_run": True}
-    assert scratch.post(f"{base}/bulk", json=again).json()["changes"] == [tag | {"tag_value": "b", "change": "updated"}]
-    by_filter = {"identity_id": "UNALLOCATED", "tag_key": "owner", "display_name": "x", "dry_run": True}
-    changes = scratch.post(f"{base}/bulk-by-filter", json=by_filter).json()["changes"]
-    assert {each["tag_key"] for each in changes} <= {"owner"}
+    updated = {"created_count": 0, "updated_count": 1, "skipped_count": 0}
+    assert scratch.post(f"{base}/bulk", json=again).json() == updated | {"entities": [entity | updated]}
+    by_filter = {"identity_id": "UNALLOCATED", "tag_key": "owner", "display_name": "x"}
+    foreseen = scratch.post(f"{base}/bulk-by-filter", json=by_filter | {"dry_run": True}).json()
+    assert sum(each["created_count"] for each in foreseen.pop("entities")) == foreseen["created_count"]
+    assert len(scratch.answer(base)["items"]) == 2
     removal = {"items": [place, place | {"tag_key": "env"}, place | {"tag_key": "none"}]}
     expected = {"deleted_count": 2, "missing_count": 1}
-    assert scratch.post(f"{base}/bulk-delete", json=removal | {"dry_run": True}).json() == expected
+    dry = scratch.post(f"{base}/bulk-delete", json=removal | {"dry_run": True})
+    assert dry.json() == expected | {"entities": [entity | expected]}
     assert len(scratch.answer(base)["items"]) == 2
     assert scratch.post(f"{base}/bulk-delete", json=removal).json() == expected
     assert scratch.answer(base)["items"] == []
+    assert scratch.post(f"{base}/bulk-by-filter", json=by_filter).json() == foreseen
     assert complaints(scratch.post(f"{base}/bulk-delete", json={"items": []})) == ["items"]

@@ -100,3 +100,38 @@ def test_lists_keys_and_values(database: ControlDatabase) -> None:
         assert tags.values(connection, "env") == ["prod"]
         assert tags.values(connection, "team", "äM") == []
         assert tags.values(connection, "team", "TEAM ä Z") == ["Team Ä Z"]
+
+
+def test_a_preview_is_what_a_write_does(database: ControlDatabase) -> None:
+    """Its counts by entity sum to those of the write, and it changes nothing, the revision included."""
+    _write(database, [TagWrite("resource", name, "team", "old") for name in AWKWARD[:2]])
+    wanted = [TagWrite("resource", name, "team", value) for name in AWKWARD for value in ("1", "2")]
+    before = _values(database)
+    for override in (False, True):
+        with database.read() as connection:
+            revision = tags.revision(connection)
+            preview = tags.preview_writes(connection, wanted, override=override)
+            assert tags.revision(connection) == revision
+        assert _values(database) == before
+        assert list(preview) == sorted(("resource", name) for name in AWKWARD)
+        assert preview[("resource", AWKWARD[2])] == BulkCounts(1, int(override), int(not override))
+        with database.write() as connection:
+            done = tags.write_many(connection, "acme", wanted, created_by="me", override=override)
+            assert sum(preview.values(), BulkCounts()) == done
+            connection.rollback()
+
+
+def test_many_are_removed_at_once(database: ControlDatabase) -> None:
+    """Those that there are, with the awkward ones; a dry run only tells which."""
+    _write(database, [TagWrite("resource", name, key, "x") for name in AWKWARD for key in ("team", "env")])
+    places = {("resource", name, "team") for name in [*AWKWARD, "unknown"]}
+    with database.read() as connection:
+        found = tags.remove_many(connection, places, dry_run=True)
+    assert found == {("resource", name, "team") for name in AWKWARD}
+    assert len(_values(database)) == 2 * len(AWKWARD)
+    with database.write() as connection:
+        revision = tags.revision(connection)
+        assert tags.remove_many(connection, places) == found
+        assert tags.revision(connection) > revision
+        assert tags.remove_many(connection, places) == set()
+    assert _values(database).keys() == {("resource", name, "env") for name in AWKWARD}

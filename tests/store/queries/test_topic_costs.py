@@ -22,7 +22,7 @@ NOW = Selection(instants(DAY, DAY))
 
 @pytest.fixture
 def topics(facts: FactTables) -> FactTables:
-    """Two days of a few topics, one of them measured without traffic, one not measured, one of a cluster without measures."""
+    """Two days of a few topics: one measured without traffic, one not measured, one of a cluster without measures."""
     write_topic_shares(
         facts,
         [

@@ -1,6 +1,6 @@
 """Tags of resources and identities, one by one and many at once."""
 
-from dataclasses import asdict
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -14,7 +14,7 @@ from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import (
-    MAX_CHANGES,
+    MAX_ENTITIES,
     BulkByFilter,
     BulkRemoval,
     BulkRemovalResult,
@@ -201,11 +201,29 @@ async def remove_many(
     places = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
 
     def _remove(connection: Connection) -> Response:
-        removed = len(tag_store.remove_many(connection, places, dry_run=params.dry_run))
-        return json_response({"deleted_count": removed, "missing_count": len(places) - removed})
+        removed = tag_store.remove_many(connection, places, dry_run=params.dry_run)
+        counts = _removals(places, removed)
+        return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
 
     access = context.read_control if params.dry_run else context.write_control
     return await access(tenant, _remove)
+
+
+_Place = tuple[str, str, str]
+
+
+def _removals(places: set[_Place], removed: set[_Place]) -> dict[str, Any]:
+    return {"deleted_count": len(removed), "missing_count": len(places - removed)}
+
+
+def _by_entity(places: set[_Place], removed: set[_Place]) -> list[dict[str, Any]]:
+    named: dict[tuple[str, str], set[_Place]] = {}
+    for place in sorted(places):
+        named.setdefault(place[:2], set()).add(place)
+    return [
+        {"entity_type": entity_type, "entity_id": entity_id} | _removals(some, some & removed)
+        for (entity_type, entity_id), some in islice(named.items(), MAX_ENTITIES)
+    ]
 
 
 async def _write(
@@ -215,8 +233,12 @@ async def _write(
 
     def _preview(connection: Connection) -> dict[str, Any]:
         _require_known(connection, writes)
-        counts, changes = tag_store.preview_writes(connection, writes, override=override)
-        return _counts(counts) | {"changes": [_change(*change) for change in changes[:MAX_CHANGES]]}
+        by_entity = tag_store.preview_writes(connection, writes, override=override)
+        entities = [
+            {"entity_type": entity_type, "entity_id": entity_id} | _counts(counts)
+            for (entity_type, entity_id), counts in islice(by_entity.items(), MAX_ENTITIES)
+        ]
+        return _counts(sum(by_entity.values(), tag_store.BulkCounts())) | {"entities": entities}
 
     def _all(connection: Connection) -> dict[str, Any]:
         _require_known(connection, writes)
@@ -231,10 +253,6 @@ async def _write(
 
 def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:
     return {"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped}
-
-
-def _change(tag: tag_store.TagWrite, change: str) -> dict[str, Any]:
-    return {**asdict(tag), "change": change}
 
 
 def _require_known(connection: Connection, writes: list[tag_store.TagWrite]) -> None:

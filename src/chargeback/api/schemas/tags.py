@@ -9,8 +9,9 @@ from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.store.control.tags import TagWrite
 from chargeback.store.queries.selection import Selection, equal
 
-#: A preview names so many tags at most; its counts are of all.
-MAX_CHANGES = 1000
+#: A preview names so many entities at most; its counts are of all.
+MAX_ENTITIES = 1000
+_ENTITIES = f"With `dry_run` only: the counts by entity, of the first {MAX_ENTITIES:,}, by type and id."
 
 EntityType = Literal["resource", "identity"]
 
@@ -127,32 +128,45 @@ class TagItem(ResponseModel):
     created_at: Instant
 
 
-class BulkChange(ResponseModel):
-    """A tag that a bulk write would create or update."""
-
-    entity_type: EntityType
-    entity_id: str = Field(examples=["lkc-abc123"])
-    tag_key: str = Field(examples=["team"])
-    tag_value: str = Field(examples=["payments"])
-    change: Literal["created", "updated"]
-
-
-class BulkResult(ResponseModel):
-    """What a bulk write did, entry by entry."""
+class BulkCounts(ResponseModel):
+    """What became of the entries of a bulk write."""
 
     created_count: int
     updated_count: int
     skipped_count: int
-    changes: list[BulkChange] | None = Field(
-        default=None, description=f"With `dry_run` only: the tags that would change, at most {MAX_CHANGES:,}."
-    )
 
 
-class BulkRemovalResult(ResponseModel):
-    """What a bulk removal did, or, with `dry_run`, would do."""
+class EntityCounts(BulkCounts):
+    """What would become of the entries about one entity."""
+
+    entity_type: EntityType
+    entity_id: str = Field(examples=["lkc-abc123"])
+
+
+class BulkResult(BulkCounts):
+    """What a bulk write did, entry by entry, or, with `dry_run`, would do."""
+
+    entities: list[EntityCounts] | None = Field(default=None, description=_ENTITIES)
+
+
+class RemovalCounts(ResponseModel):
+    """What became of the entries of a bulk removal."""
 
     deleted_count: int
     missing_count: int = Field(description="Entries for which there was no tag.")
+
+
+class EntityRemovals(RemovalCounts):
+    """What would become of the entries about one entity."""
+
+    entity_type: EntityType
+    entity_id: str = Field(examples=["lkc-abc123"])
+
+
+class BulkRemovalResult(RemovalCounts):
+    """What a bulk removal did, or, with `dry_run`, would do. A tag that is named twice counts once."""
+
+    entities: list[EntityRemovals] | None = Field(default=None, description=_ENTITIES)
 
 
 class TagKeys(ResponseModel):

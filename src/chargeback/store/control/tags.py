@@ -38,10 +38,6 @@ from chargeback.store.control.schema import Instant, identities, resources, tags
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
 
-# What becomes of a tag in a bulk write.
-CREATED: Final = "created"
-UPDATED: Final = "updated"
-
 _PLACE: Final = ("entity_type", "entity_id", "tag_key")
 _Place = tuple[str, str, str]
 
@@ -69,14 +65,26 @@ class BulkCounts:
     updated: int = 0
     skipped: int = 0
 
+    def __add__(self, other: BulkCounts) -> BulkCounts:
+        """Return both together."""
+        return BulkCounts(self.created + other.created, self.updated + other.updated, self.skipped + other.skipped)
+
+
+_NO_COUNTS: Final = BulkCounts()
+
 
 @dataclass
 class _Plan:
-    """What a bulk write comes to: the tags that it creates and those that it changes."""
+    """What a bulk write comes to: the tags that it creates, those that it changes, and its counts by entity."""
 
     created: dict[_Place, TagWrite] = field(default_factory=dict)
     updated: dict[_Place, TagWrite] = field(default_factory=dict)
-    counts: BulkCounts = BulkCounts()
+    counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
+
+    def count(self, tag: TagWrite, done: BulkCounts) -> None:
+        """Add what becomes of one entry."""
+        entity = (tag.entity_type, tag.entity_id)
+        self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + done
 
 
 def revision(connection: Connection) -> int:
@@ -193,31 +201,28 @@ def write_many(
     plan = _plan(connection, writes, override=override)
     _insert(connection, tenant_id, plan.created.values(), created_by)
     _update(connection, plan.updated.values())
-    return plan.counts
+    return sum(plan.counts.values(), _NO_COUNTS)
 
 
 def preview_writes(
     connection: Connection, writes: Sequence[TagWrite], *, override: bool
-) -> tuple[BulkCounts, list[tuple[TagWrite, str]]]:
-    """Return what :func:`write_many` would do, and each tag that it would create or change with what becomes of it."""
-    plan = _plan(connection, writes, override=override)
-    changes = [(tag, CREATED) for tag in plan.created.values()] + [(tag, UPDATED) for tag in plan.updated.values()]
-    return plan.counts, sorted(changes, key=lambda change: change[0].place)
+) -> dict[tuple[str, str], BulkCounts]:
+    """Return what :func:`write_many` would do now, by (entity_type, entity_id)."""
+    return dict(sorted(_plan(connection, writes, override=override).counts.items()))
 
 
 def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool) -> _Plan:
     known = _existing(connection, writes)
     plan = _Plan()
-    updates = skips = 0
     for tag in writes:
         if tag.place not in known and tag.place not in plan.created:
             plan.created[tag.place] = tag
+            plan.count(tag, BulkCounts(created=1))
         elif override:
-            updates += 1
             (plan.updated if tag.place in known else plan.created)[tag.place] = tag
+            plan.count(tag, BulkCounts(updated=1))
         else:
-            skips += 1
-    plan.counts = BulkCounts(len(plan.created), updates, skips)
+            plan.count(tag, BulkCounts(skipped=1))
     return plan
 
 
