@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_links_are_the_aggregate(
     periods = [(everything.days[-4], everything.days[-1]), (everything.days[-8], everything.days[-5])]
     dates = [{"start_date": start, "end_date": end} for start, end in periods]
     answer = client.answer(f"{everything.base}/flow", **dates[0], **filters, by=by, top=top, compare="previous")
-    for number, (left, right) in enumerate(zip(by, by[1:], strict=False)):
+    for number, (left, right) in enumerate(pairwise(by)):
         amounts, befores = (
             _folded(_sums(client, everything, each | filters, left, right), answer, number) for each in dates
         )

@@ -198,7 +198,7 @@ async def remove_many(
     tenant: TenantDep, context: ContextDep, params: Annotated[BulkRemoval, body(BulkRemoval)]
 ) -> Response:
     """Remove many tags, all or none. Tags that do not exist are counted as missing."""
-    places = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
+    places: set[_Place] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
 
     def _remove(connection: Connection) -> Response:
         removed = tag_store.remove_many(connection, places, dry_run=params.dry_run)

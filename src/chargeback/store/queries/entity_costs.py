@@ -12,8 +12,9 @@ from typing import Final, TypeVar
 
 from chargeback.model.days import instants
 from chargeback.model.money import from_units, to_units
+from chargeback.store.control.tags import RESOURCE
 from chargeback.store.queries.costs import sum_selected
-from chargeback.store.queries.datasets import RESOURCE, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection

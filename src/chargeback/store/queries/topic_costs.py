@@ -125,7 +125,8 @@ def _traffic(
                      SELECT resource_id, subject, measure, value FROM {SOURCE}
                      WHERE measure IN ($bytes_in, $bytes_out) AND resource_id IN (SELECT cluster FROM named)),
                  clusters AS (
-                     SELECT resource_id, bool_or(measure = $bytes_in) AS has_in, bool_or(measure = $bytes_out) AS has_out
+                     SELECT resource_id,
+                            bool_or(measure = $bytes_in) AS has_in, bool_or(measure = $bytes_out) AS has_out
                      FROM measured GROUP BY resource_id)
             SELECT cluster, topic,
                    CASE WHEN any_value(has_in)
