@@ -17,6 +17,13 @@ RUN_READY := $(if $(wildcard $(READY)),$(READY),$(RUN)/.ready)
 RUN_BIN   := $(dir $(RUN_READY))bin
 PIP       := -m pip install --disable-pip-version-check
 
+# The browser page, and what it is built from.
+PAGE         := src/chargeback/page/static/index.html
+PAGE_SOURCES := $(wildcard web/package*.json web/.npmrc web/index.html web/vite.config.ts) $(shell find web/src web/public -type f)
+WEB_READY    := web/node_modules/.all
+# Node comes from PyPI with the environment; one of the system may be too old.
+WITH_NODE     = PATH="$(abspath $(1)):$$PATH"
+
 # $(call environment,FOLDER): an empty virtual environment with a Python that is new enough.
 define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -25,14 +32,15 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-quick drill lock clean servers container-test
+.PHONY: help setup page page-or-not demo test check bench bench-quick drill lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PYTHON=$(PYTHON)  chooses the interpreter;  demo: PORT=$(PORT) SIZE=$(SIZE) (small, usual, large) DAYS=$(DAYS) SEED=$(SEED) DATA=$(DATA)"
 
-setup: $(READY)  ## The virtual environment, from the locked dependencies
+setup: $(READY)  ## The virtual environment and the browser page, from the locked dependencies
+	@$(MAKE) --no-print-directory page-or-not
 
 $(READY): requirements/dev.lock pyproject.toml
 	$(call environment,$(VENV))
@@ -50,17 +58,33 @@ $(RUN)/.ready: requirements/runtime.lock pyproject.toml
 	@$(RUN)/bin/python $(PIP) --quiet --no-deps -e .
 	@touch $@
 
-demo: $(RUN_READY)  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
+page: $(PAGE)  ## The browser page, from web/ (part of setup and demo)
+
+$(PAGE): $(PAGE_SOURCES) | $(RUN_READY)
+	@test -x $(RUN_BIN)/npm || $(RUN_BIN)/python $(PIP) --quiet --require-hashes -r requirements/page.lock
+	@echo "Building the browser page (the first time it fetches what the build needs, some 50 MB)"
+	@cd web && export $(call WITH_NODE,$(RUN_BIN)) && { test node_modules/.all -nt package-lock.json || test node_modules/.build -nt package-lock.json \
+	  || { npm ci --omit=dev --silent && touch node_modules/.build; }; } && node node_modules/vite/bin/vite.js build --logLevel warn
+
+# Without a registry of npm everything but the page works.
+page-or-not:
+	@$(MAKE) --no-print-directory page || echo "The browser page could not be built; all else works. \`make page\` tries again." >&2
+
+$(WEB_READY): web/package-lock.json | $(READY)
+	@cd web && $(call WITH_NODE,$(BIN)) npm ci --silent && touch node_modules/.all
+
+demo: $(RUN_READY) page-or-not  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
 	@$(RUN_BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
 
 test: setup servers  ## All tests, the doctests included
 	@$(BIN)/python -m pytest -q -n 2 -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
 
-check: setup  ## Style, types, layers, dependencies, and that the documentation matches the code
+check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the documentation matches the code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports
+	@cd web && $(call WITH_NODE,$(BIN)) npm run --silent check
 	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/test_project.py tests/security/test_dependencies.py
 
 bench: setup  ## The measured bars, as a table and as JSON
@@ -78,10 +102,11 @@ container-test:  ## Build the image, and run it with the configuration that `cha
 lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/runtime.lock
+	uv pip compile requirements/page.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/page.lock
 	uv pip compile pyproject.toml --group dev -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/dev.lock
 
 clean:  ## Remove what was made here, but no data
-	rm -rf $(VENV) $(RUN) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(RUN) web/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, and

@@ -10,24 +10,34 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 
+from chargeback.api.services import ApiLimits
 from chargeback.store.tenant import TenantStore
 from tests.support.serving import client_of, services_for
 
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-def test_a_browser_is_sent_to_the_documentation(client: httpx.Client) -> None:
+def test_a_browser_is_sent_to_its_page(client: httpx.Client) -> None:
     """By a relative address, so that it works below a path of a proxy."""
     answer = client.get("/", headers=AS_BROWSER)
-    assert (answer.status_code, answer.headers["location"], answer.headers["vary"]) == (307, "docs", "Accept")
+    assert (answer.status_code, answer.headers["location"], answer.headers["vary"]) == (307, "ui/", "Accept")
     assert client.get("/", headers=AS_BROWSER, follow_redirects=True).headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize(("mode", "page"), [("worker", True), ("both", False), ("api", False)])
+def test_without_the_page_a_browser_is_sent_to_the_documentation(store: TenantStore, mode: str, page: bool) -> None:
+    """A worker has no page, and `api.page: false` leaves it out."""
+    with client_of(services_for(store, mode=mode, limits=ApiLimits(page=page))) as client:
+        assert client.get("/", headers=AS_BROWSER).headers["location"] == "docs"
+        assert client.get("/ui/").status_code == 404
+        assert "page" not in client.get("/").json()["links"]
 
 
 def test_a_program_is_told_where_everything_is(client: httpx.Client) -> None:
     """Every link is relative and leads somewhere."""
     answer = client.get("/").json()
     assert (answer["name"], answer["version"]) == ("chargeback", "1.2.3")
-    assert len(answer["links"]) == 6
+    assert len(answer["links"].keys() - {"page"}) == 6  # the page is named where it has been built
     for link in answer["links"].values():
         assert client.get(urljoin("/", link)).status_code == 200
 

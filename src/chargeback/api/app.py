@@ -42,6 +42,7 @@ from chargeback.api.routes import (
 from chargeback.api.routes.readiness import ReadinessCache
 from chargeback.api.schemas.problem import Problem
 from chargeback.api.services import ApiLimits, Services
+from chargeback.page import PageFiles
 from chargeback.service.executor import RequestExecutor
 
 PREFIX = "/api/v1"
@@ -108,7 +109,8 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.request_metrics = request_metrics
-    add_pages(app)
+    page = PageFiles() if services.api.page and services.mode != "worker" else None
+    add_pages(app, page)
     app.include_router(health.router)
     app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
     app.include_router(chargeback_metrics.router)

@@ -57,6 +57,7 @@ def create_app_from(
         query_memory=api.query_memory,
         query_threads=api.query_threads,
         hosts=AllowedHosts(api.allowed_hosts, api.host),
+        page=api.page,
     )
     if needs_names(api.host, api.allowed_hosts):
         log.warning(_NO_NAMES, api.host)

@@ -1,4 +1,5 @@
-"""Pages for people: `/` redirects to the documentation, `/docs` shows it. The service serves everything that they load.
+"""Pages for people: `/` redirects to the browser page, or to the documentation if that page is not served; `/docs` shows
+the documentation. The service serves everything that they load.
 
 Addresses are relative, so that the pages work below any path of a proxy.
 """
@@ -18,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 
 from chargeback.api.responses import json_response
 from chargeback.api.services import Services
+from chargeback.page import PageFiles, page_routes
 
 #: What the pages may load: files of this service, and images embedded in the style sheet.
 POLICY: Final = (
@@ -37,22 +39,28 @@ _ASSETS: Final = {
 }
 
 
-def add_pages(app: FastAPI) -> None:
-    """Add the pages, which are not part of the OpenAPI document."""
+def add_pages(app: FastAPI, page: PageFiles | None) -> None:
+    """Add the pages, which are not part of the OpenAPI document. ``page`` is the browser page, or None."""
+    app.state.page = page
     pages: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _index, "/docs": _docs, "/docs/{name}": _asset}
     for path, endpoint in pages.items():
         app.add_route(path, endpoint, methods=["GET"], include_in_schema=False)
+    if page is not None:
+        app.router.routes.extend(page_routes(page))
 
 
 async def _index(request: Request) -> Response:
-    """Redirect a browser to the documentation; return the addresses of the service to other clients."""
+    """Redirect a browser to its page; return the addresses of the service to other clients."""
     headers = {"Vary": "Accept"}
+    page: PageFiles | None = request.app.state.page
     if "text/html" in request.headers.get("accept", ""):
-        return RedirectResponse("docs", headers=headers)
+        return RedirectResponse("docs" if page is None else "ui/", headers=headers)
     services: Services = request.app.state.services
     links = {"documentation": "docs", "openapi": "openapi.json", "health": "health", "metrics": "metrics"}
     if services.mode != "worker":
         links |= {"readiness": "api/v1/readiness", "tenants": "api/v1/tenants"}
+    if page is not None and page.page is not None:
+        links |= {"page": "ui/"}
     return json_response({"name": "chargeback", "version": services.version, "links": links}, headers=headers)
 
 

@@ -17,7 +17,8 @@ class ApiLimits:
     """The limits of the API: the request timeout in seconds, the allowed origins of web pages, and the host names of
     the service.
 
-    ``query_memory`` (bytes) and ``query_threads`` limit the query engine; None means defaults of the machine.
+    ``query_memory`` (bytes) and ``query_threads`` limit the query engine; None means defaults of the machine. ``page``
+    says whether the browser page is served.
     """
 
     request_timeout_seconds: float = 30
@@ -26,6 +27,7 @@ class ApiLimits:
     query_memory: int | None = None
     query_threads: int | None = None
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    page: bool = True
 
 
 @dataclass(frozen=True)

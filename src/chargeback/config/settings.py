@@ -93,8 +93,8 @@ def _host_name(value: str) -> str:
 
 
 class ApiSettings(Settings):
-    """Where the API listens, for which host names it answers, how long it lets a request run (seconds), and what its
-    query engine may use."""
+    """Where the API listens, for which host names it answers, how long it lets a request run (seconds), whether it
+    serves the browser page, and what its query engine may use."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
@@ -102,6 +102,7 @@ class ApiSettings(Settings):
     enable_cors: bool = False
     cors_origins: list[str] = Field(default_factory=list)
     request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30
+    page: bool = True
     query_memory: MemorySize | None = None
     query_threads: Annotated[Whole, Field(ge=1, le=256)] | None = None
 

@@ -1,0 +1,5 @@
+"""The browser page, as files that were built from ``web/``, and how they are served."""
+
+from chargeback.page.serve import PATH, PageFiles, page_routes
+
+__all__ = ["PATH", "PageFiles", "page_routes"]
