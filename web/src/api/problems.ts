@@ -1,0 +1,50 @@
+/** An answer that is not a success (RFC 9457), or none at all (status 0). */
+export class Problem extends Error {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+
+  constructor(status: number, title: string, detail: string) {
+    super(`${title}: ${detail}`);
+    this.status = status;
+    this.title = title;
+    this.detail = detail;
+  }
+
+  /** Whether another try can help: a request that is wrong stays wrong. */
+  get passes(): boolean {
+    return this.status === 0 || this.status >= 500 || this.status === 429;
+  }
+}
+
+const TITLES: Record<number, string> = {
+  401: "You are not signed in",
+  403: "You may not see this",
+  404: "There is no such thing here",
+  504: "This takes too long",
+};
+
+const DETAILS: Record<number, string> = {
+  401: "The proxy before this service asks who you are. Load the page again to sign in.",
+  403: "The proxy before this service does not let you see it. Ask whoever runs the service.",
+};
+
+/** The problem that an answer tells; a proxy's answer may be a page of HTML, which says nothing to a reader. */
+export async function problemOf(answer: Response): Promise<Problem> {
+  const { status } = answer;
+  const title = TITLES[status] ?? (status >= 500 ? "The service has a problem" : "The request was refused");
+  try {
+    const body = await answer.json();
+    return new Problem(status, String(body.title ?? title), String(body.detail ?? answer.statusText));
+  } catch {
+    return new Problem(status, title, DETAILS[status] ?? answer.statusText);
+  }
+}
+
+export function unreachable(): Problem {
+  return new Problem(0, "The service cannot be reached", "The network or the service is down; the page tries again.");
+}
+
+export function asProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem(0, "This page made a mistake", String(error));
+}

@@ -1,0 +1,94 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { type ComponentType, lazy, Suspense } from "react";
+import { asProblem } from "../api/problems";
+import { createQueries, useTenant, useTenants } from "../api/questions";
+import { CostsPage } from "../pages/costs";
+import { Bone, Empty } from "../ui/states";
+import { HOME, href } from "../url/link";
+import { Boundary } from "./errors";
+import { Router, useHere } from "./router";
+import { Shell } from "./shell";
+import { Start } from "./start";
+
+const LAZY: Record<string, ComponentType> = {
+  item: lazy(() => import("../pages/item").then((all) => ({ default: all.ItemPage }))),
+  rows: lazy(() => import("../pages/rows").then((all) => ({ default: all.RowsPage }))),
+  unowned: lazy(() => import("../pages/unowned").then((all) => ({ default: all.UnownedPage }))),
+  days: lazy(() => import("../pages/days").then((all) => ({ default: all.DaysPage }))),
+  tags: lazy(() => import("../pages/tags").then((all) => ({ default: all.TagsPage }))),
+  topics: lazy(() => import("../pages/topics").then((all) => ({ default: all.TopicsPage }))),
+  map: lazy(() => import("../pages/map").then((all) => ({ default: all.MapPage }))),
+  views: lazy(() => import("../pages/views").then((all) => ({ default: all.ViewsPage }))),
+};
+
+const queries = createQueries();
+
+export function App() {
+  return (
+    <QueryClientProvider client={queries}>
+      <Router>
+        <Boundary>
+          <Routes />
+        </Boundary>
+      </Router>
+    </QueryClientProvider>
+  );
+}
+
+function Routes() {
+  const { tenant, page } = useHere();
+  if (!tenant) return <Start />;
+  return (
+    <Shell>
+      <Boundary key={`${tenant} ${page}`}>
+        <TenantPage />
+      </Boundary>
+    </Shell>
+  );
+}
+
+function TenantPage() {
+  const { tenant, page } = useHere();
+  const found = useTenant(tenant ?? "");
+  if (found.failureReason && asProblem(found.failureReason).status === 404) return <Unknown />;
+  if (page === HOME) return <CostsPage />;
+  const Found = LAZY[page];
+  if (!Found) return <Nowhere />;
+  return (
+    <Suspense fallback={<Bone height={30} />}>
+      <Found />
+    </Suspense>
+  );
+}
+
+function Unknown() {
+  const { tenant } = useHere();
+  const known = useTenants().data ?? [];
+  return (
+    <Empty title={`There is no tenant “${tenant}”`}>
+      {known.length > 0 && (
+        <p>
+          Known:{" "}
+          {known.map((each) => (
+            <a className="more" key={each.tenant_name} href={href(each.tenant_name, HOME)}>
+              {each.tenant_name}{" "}
+            </a>
+          ))}
+        </p>
+      )}
+    </Empty>
+  );
+}
+
+function Nowhere() {
+  const { tenant } = useHere();
+  return (
+    <Empty title="There is no such page">
+      <p>
+        <a className="more" href={href(tenant ?? "", HOME)}>
+          To the costs of {tenant}
+        </a>
+      </p>
+    </Empty>
+  );
+}

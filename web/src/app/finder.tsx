@@ -1,0 +1,92 @@
+import { useEffect, useState } from "react";
+import { useSearch } from "../api/questions";
+import type { Found } from "../api/shapes";
+import { money } from "../format/money";
+import { type } from "../format/names";
+import { Drawer } from "../ui/drawer";
+import { matches, rememberName } from "../ui/filters";
+import { type Choice, Picker } from "../ui/picker";
+import { readView, type View } from "../url/view";
+import { PAGES } from "./pages";
+import { go, useHere } from "./router";
+
+const KEYS: Record<string, string> = { identity: "identity_id", resource: "resource_id" };
+
+/** Find an identity, a resource, a topic, a tag or a page by any part of its name or id. */
+export function Finder({ currency, onClose }: { currency: string; onClose: () => void }) {
+  const here = useHere();
+  const [text, setText] = useState("");
+  const asked = useLater(text.trim());
+  const query = useSearch(here.tenant ?? "", asked);
+  const pages = PAGES.filter((each) => matches(each.title, text)).map((each) => ({
+    key: `page ${each.page}`,
+    name: each.title,
+    note: "page",
+  }));
+  const items = asked ? (query.data?.items ?? []) : [];
+  const choices = [...items.map((each, n) => choice(each, n, currency)), ...pages];
+
+  const choose = ({ key }: Choice) => {
+    onClose();
+    const page = key.startsWith("page ") ? key.slice(5) : null;
+    const found = page ? null : items[Number(key.split(" ")[0])];
+    go(
+      page
+        ? here.to({ ...here.view, extra: {} }, page)
+        : found
+          ? here.to(...destination(found, here.view))
+          : here.to(here.view),
+    );
+  };
+  return (
+    <Drawer title="Find anything" kind="finder" onClose={onClose}>
+      <Picker
+        label="Find anything"
+        placeholder="An identity, a resource, a topic, a tag, a page …"
+        text={text}
+        onText={setText}
+        choices={choices}
+        onChoose={choose}
+        empty={query.isFetching ? "Looking …" : query.isError ? "The search has no answer." : "Nothing has this name."}
+      />
+    </Drawer>
+  );
+}
+
+function choice(found: Found, n: number, currency: string): Choice {
+  const kind = found.kind === "tag" ? `${found.type} (tag)` : type(found.type ?? found.kind);
+  const name = found.name ?? found.id;
+  return {
+    key: `${n} ${found.kind} ${found.id}`,
+    name,
+    note: [kind, found.amount && money(found.amount, currency)].filter(Boolean).join(" · "),
+  };
+}
+
+function destination(found: Found, view: View): [View, string] {
+  const clean = { ...view, extra: {} };
+  if (found.kind === "topic")
+    return [{ ...clean, filters: [], extra: { topic: found.id, cluster: found.parent_id ?? "" } }, "topics"];
+  const key = found.kind === "tag" ? `tag:${found.type}` : (KEYS[found.kind] ?? "resource_id");
+  rememberName(key, found.id, found.name);
+  return [
+    {
+      ...readView(""),
+      period: view.period,
+      start: view.start,
+      end: view.end,
+      filters: [{ key, value: found.id, not: false }],
+    },
+    "item",
+  ];
+}
+
+/** A text as it was when the typing stopped. */
+function useLater(text: string): string {
+  const [later, setLater] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(text), 150);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return later;
+}

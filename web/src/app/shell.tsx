@@ -1,0 +1,145 @@
+import { type ReactNode, useEffect, useState } from "react";
+import { usePipeline, useTenant, useTenants } from "../api/questions";
+import { full } from "../format/days";
+import { Drawer } from "../ui/drawer";
+import { Icon } from "../ui/icons";
+import { Popover } from "../ui/popover";
+import { API, href, ROOT } from "../url/link";
+import { Finder } from "./finder";
+import { HelpList, useHelp, useKeys } from "./keys";
+import { PAGES, titleOf } from "./pages";
+import { useHere } from "./router";
+import { ThemeButton } from "./theme";
+
+/** The frame of every page of a tenant. */
+export function Shell({ children }: { children: ReactNode }) {
+  const { tenant: name, page } = useHere();
+  const tenant = useTenant(name ?? "").data;
+  const [finding, setFinding] = useState(false);
+  const [helping, setHelping] = useHelp();
+  useKeys(() => setHelping(true));
+  useEffect(() => {
+    document.title = `${titleOf(page)} · ${name} · Chargeback`;
+  }, [page, name]);
+
+  return (
+    <div className="shell">
+      <button type="button" className="skip" onClick={() => document.getElementById("main")?.focus()}>
+        Skip to the content
+      </button>
+      <header className="head">
+        <a className="brand" href={name ? href(name, "costs") : ROOT}>
+          <Logo />
+          <span>Chargeback</span>
+          <span className="sr"> home</span>
+        </a>
+        <TenantButton />
+        <span className="fill" />
+        <Freshness last={tenant?.last_date ?? null} />
+        <button type="button" className="button" data-key="find" onClick={() => setFinding(true)}>
+          <Icon name="search" />
+          <span className="narrow-sr quiet">Find anything</span>
+          <kbd className="wide-only">/</kbd>
+        </button>
+        <ThemeButton />
+      </header>
+      <Navigation />
+      <main className="main" id="main" tabIndex={-1}>
+        <h1 className="sr">
+          {titleOf(page)} of {name}
+        </h1>
+        {children}
+      </main>
+      {finding && <Finder currency={tenant?.currency ?? "USD"} onClose={() => setFinding(false)} />}
+      {helping && (
+        <Drawer title="Keys" onClose={() => setHelping(false)}>
+          <HelpList />
+        </Drawer>
+      )}
+    </div>
+  );
+}
+
+export function Logo() {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      <rect width="24" height="24" rx="6" fill="var(--accent)" />
+      <path d="M7 17v-6M12 17V7M17 17v-4" stroke="var(--on-accent)" strokeWidth="2.6" strokeLinecap="round" />
+    </svg>
+  );
+}
+
+function TenantButton() {
+  const { tenant, page } = useHere();
+  const list = useTenants();
+  const others = list.data ?? [];
+  return (
+    <Popover name="Tenant" plain label={<b>{tenant}</b>}>
+      {(close) => (
+        <ul>
+          {others.map((each) => (
+            <li key={each.tenant_name}>
+              <a
+                href={href(each.tenant_name, page === "item" ? "costs" : page)}
+                aria-current={each.tenant_name === tenant ? "true" : undefined}
+                onClick={close}
+              >
+                {each.tenant_name}
+              </a>
+            </li>
+          ))}
+          <li>
+            <a href={`${ROOT}?choose`} onClick={close}>
+              Another tenant …
+            </a>
+          </li>
+        </ul>
+      )}
+    </Popover>
+  );
+}
+
+function Navigation() {
+  const { page, tenant, view, to } = useHere();
+  return (
+    <nav className="nav" aria-label="Pages">
+      <ul>
+        {PAGES.map((each) => (
+          <li key={each.page}>
+            <a
+              href={tenant ? to({ ...view, extra: {} }, each.page) : ROOT}
+              aria-current={each.page === page ? "page" : undefined}
+            >
+              <Icon name={each.icon} />
+              {each.title}
+            </a>
+          </li>
+        ))}
+        <li>
+          <a href={new URL("../../docs", new URL(API, location.href)).pathname} target="_blank" rel="noopener">
+            <Icon name="link" />
+            API
+          </a>
+        </li>
+      </ul>
+    </nav>
+  );
+}
+
+/** Up to which day the figures go, and whether a run is on. */
+function Freshness({ last }: { last: string | null }) {
+  const { tenant } = useHere();
+  const pipeline = usePipeline(tenant ?? "").data;
+  if (pipeline?.is_running)
+    return (
+      <span className="small quiet wide-only" role="status">
+        <span className="dot ring" /> A run is on
+      </span>
+    );
+  if (!last) return null;
+  return (
+    <span className="small quiet num wide-only">
+      <span className="dot fine" /> to {full(last)}
+    </span>
+  );
+}

@@ -1,0 +1,68 @@
+import { type FormEvent, useEffect } from "react";
+import { asProblem } from "../api/problems";
+import { useTenants } from "../api/questions";
+import { Failure } from "../ui/states";
+import { HOME, href } from "../url/link";
+import { remember, remembered } from "./memory";
+import { go } from "./router";
+import { Logo } from "./shell";
+
+/** The page without a tenant: to the only one, or to a choice; or a name to type where the list is not for everyone. */
+export function Start() {
+  const tenants = useTenants();
+  const failed = tenants.failureReason ? asProblem(tenants.failureReason) : null;
+  const only = tenants.data?.length === 1 && !location.search ? tenants.data[0] : null;
+  useEffect(() => {
+    document.title = "Chargeback";
+    if (only) go(href(only.tenant_name, HOME), { replace: true });
+  }, [only]);
+  const choose = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const name = String(new FormData(event.currentTarget).get("tenant")).trim();
+    if (!name) return;
+    remember("tenant", name);
+    go(href(name, HOME));
+  };
+  const closed = failed && (failed.status === 403 || failed.status === 401);
+  return (
+    <main className="start" id="main">
+      <h1>
+        <Logo /> Chargeback
+      </h1>
+      {tenants.data && (
+        <ul className="card menu">
+          {tenants.data.map((each) => (
+            <li key={each.tenant_name}>
+              <a href={href(each.tenant_name, HOME)}>
+                {each.tenant_name}
+                <span className="end">
+                  {each.last_calculated_date ? `to ${each.last_calculated_date}` : "nothing calculated yet"}
+                </span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      {tenants.data?.length === 0 && <p>No tenant is configured.</p>}
+      {failed && !closed && <Failure error={failed} retry={tenants.refetch} />}
+      {closed && (
+        <form className="card form" onSubmit={choose}>
+          <p>You may not see the list of tenants. Type the name of yours.</p>
+          <label>
+            Tenant
+            <input
+              className="field"
+              name="tenant"
+              required
+              defaultValue={remembered("tenant") ?? ""}
+              autoComplete="off"
+            />
+          </label>
+          <button type="submit" className="button primary">
+            Open
+          </button>
+        </form>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,80 @@
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const LONG = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const DAY = 86_400_000;
+
+/** A calendar day is a text, `2026-11-15`, and has no hour. */
+export type Day = string;
+
+function utc(day: Day): Date {
+  return new Date(`${day.slice(0, 10)}T00:00:00Z`);
+}
+
+export function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(utc(text).getTime()) && add(text, 0) === text;
+}
+
+export function add(day: Day, days: number): Day {
+  return new Date(utc(day).getTime() + days * DAY).toISOString().slice(0, 10);
+}
+
+/** How many days lie from one day to another, both counted. */
+export function length(start: Day, end: Day): number {
+  return Math.round((utc(end).getTime() - utc(start).getTime()) / DAY) + 1;
+}
+
+export function weekday(day: Day): number {
+  return (utc(day).getUTCDay() + 6) % 7;
+}
+
+/** `15 Nov` */
+export function brief(day: Day): string {
+  const date = utc(day);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+}
+
+/** `15 Nov 2026` */
+export function full(day: Day): string {
+  return `${brief(day)} ${day.slice(0, 4)}`;
+}
+
+/** `Sun, 15 November 2026` */
+export function spoken(day: Day): string {
+  const date = utc(day);
+  return `${WEEKDAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${LONG[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+/** `17 Oct – 15 Nov 2026` */
+export function range(start: Day, end: Day): string {
+  if (start === end) return full(start);
+  return `${start.slice(0, 4) === end.slice(0, 4) ? brief(start) : full(start)} – ${full(end)}`;
+}
+
+/** `November 2026` */
+export function month(day: Day): string {
+  return `${LONG[utc(day).getUTCMonth()]} ${day.slice(0, 4)}`;
+}
+
+/** `21 Nov 2026, 20:04 UTC` */
+export function instant(text: string): string {
+  const at = new Date(text).toISOString();
+  return `${full(at)}, ${at.slice(11, 16)} UTC`;
+}
+
+/** `30 days`, `1 day` */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
+}

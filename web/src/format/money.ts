@@ -1,0 +1,82 @@
+import { ratio, read, type Units, write } from "../money/money";
+
+const MINUS = "\u2212";
+type Style = Intl.NumberFormatOptions;
+
+const formats = new Map<string, Intl.NumberFormat>();
+
+function format(currency: string, key: string, style: Style): Intl.NumberFormat {
+  const name = `${currency} ${key}`;
+  let found = formats.get(name);
+  if (!found) {
+    found = new Intl.NumberFormat("en-US", { style: "currency", currency, ...style });
+    formats.set(name, found);
+  }
+  return found;
+}
+
+/** `Intl` takes a decimal string as it is, without a detour over floating point. */
+function shown(format: Intl.NumberFormat, text: string): string {
+  return format.format(text as `${number}`).replace("-", MINUS);
+}
+
+/** `$2,762.31` */
+export function money(amount: Units | string, currency: string): string {
+  return shown(format(currency, "cents", {}), typeof amount === "string" ? amount : write(amount));
+}
+
+/** `$62,082`: for what is not known to the cent. */
+export function about(amount: Units, currency: string): string {
+  return shown(format(currency, "whole", { maximumFractionDigits: 0 }), write(amount));
+}
+
+/** `$61.9K`: for axes. */
+export function short(amount: Units | number, currency: string): string {
+  const style: Style = { notation: "compact", maximumSignificantDigits: 3 };
+  return format(currency, "short", style)
+    .format(typeof amount === "number" ? amount : (write(amount) as `${number}`))
+    .replace("-", MINUS);
+}
+
+/** `USD 2762.306796452111`: what a rounded figure stands for, to the last digit. */
+export function exact(amount: Units | string, currency: string): string {
+  const text = typeof amount === "string" ? write(read(amount)) : write(amount);
+  return `${currency} ${text.replace("-", MINUS)}`;
+}
+
+/** `+$449.50`, `−$86.63` */
+export function signed(amount: Units, currency: string): string {
+  return (amount > 0n ? "+" : "") + money(amount, currency);
+}
+
+/** The digits up to the cent, and those behind it. */
+export function split(amount: string): [string, string] {
+  const [whole = "0", fraction = ""] = write(read(amount)).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",").replace("-", MINUS);
+  return [`${grouped}.${fraction.slice(0, 2)}`, fraction.slice(2)];
+}
+
+export function percent(share: number | null, digits = 1): string {
+  return share === null ? "–" : `${(share * 100).toFixed(digits).replace("-", MINUS)}%`;
+}
+
+export interface Change {
+  direction: "up" | "down" | "same" | "new";
+  /** `+2.2%`, or words where there is no percentage. */
+  text: string;
+  amount: Units;
+}
+
+/** What an amount is against an earlier one. Null if there is none to compare with. */
+export function change(amount: Units, previous: Units | null): Change | null {
+  if (previous === null) return null;
+  const difference = amount - previous;
+  if (difference === 0n) return { direction: "same", text: "no change", amount: 0n };
+  const direction = difference > 0n ? "up" : "down";
+  const size = previous < 0n ? -previous : previous;
+  const share = ratio(difference, size);
+  if (share === null) return { direction: "new", text: "new", amount: difference };
+  if (Math.abs(share) < 0.0005) return { direction: "same", text: "no change", amount: difference };
+  const text = Math.abs(share) > 9.995 ? `${difference > 0n ? "+" : MINUS}>999%` : percent(share);
+  return { direction, text: difference > 0n && !text.startsWith("+") ? `+${text}` : text, amount: difference };
+}

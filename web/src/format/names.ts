@@ -1,0 +1,115 @@
+/** What codes and missing values are called. */
+
+export const NOBODY = "UNALLOCATED";
+export const UNTAGGED = "UNTAGGED";
+
+const DIMENSIONS: Record<string, string> = {
+  identity_id: "Identity",
+  resource_id: "Resource",
+  environment_id: "Environment",
+  cluster_id: "Cluster",
+  product_type: "Product",
+  product_category: "Product group",
+  cost_type: "Kind of cost",
+  allocation_method: "Method",
+  allocation_detail: "Reason",
+};
+
+export const COLUMNS: readonly string[] = Object.keys(DIMENSIONS);
+
+const ACRONYMS = new Set(["API", "ID", "SSL", "USM", "REST"]);
+const PLURALS: Record<string, string> = { CKUS: "CKUs", CFUS: "CFUs", CSUS: "CSUs" };
+const BRANDS: Record<string, string> = { KAFKA: "Kafka", KSQL: "ksqlDB", FLINK: "Flink", TABLEFLOW: "Tableflow" };
+
+/** `Team` for `tag:team`, `Product` for `product_type`. */
+export function dimension(by: string): string {
+  if (by.startsWith("tag:")) return capital(by.slice(4).replace(/[_-]/g, " "));
+  return DIMENSIONS[by] ?? capital(by.replace(/_/g, " "));
+}
+
+/** `Kafka CKUs` for `KAFKA_NUM_CKUS`. */
+export function code(text: string): string {
+  const words = text.split("_").filter((word, index) => !(word === "NUM" && index > 0));
+  return words.map((word, index) => oneWord(word, index === 0)).join(" ");
+}
+
+function oneWord(word: string, first: boolean): string {
+  const known = BRANDS[word] ?? PLURALS[word] ?? (ACRONYMS.has(word) ? word : undefined);
+  return known ?? (first ? capital(word.toLowerCase()) : word.toLowerCase());
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const KINDS: Record<string, string> = { usage: "By usage", shared: "Shared" };
+
+/** What a value of a dimension is called, and the id to stand small behind it, where that says more. */
+export function label(by: string, value: string | null, name?: string | null): { name: string; id: string | null } {
+  if (by === "identity_id" && value === NOBODY) return { name: "No owner", id: null };
+  if (by.startsWith("tag:"))
+    return { name: value === null || value === UNTAGGED ? "Without this tag" : value, id: null };
+  if (value === null || value === "") return { name: by === "environment_id" ? "Organisation-wide" : "None", id: null };
+  if (by === "product_type" || by === "product_category") return { name: code(value), id: null };
+  if (by === "cost_type") return { name: KINDS[value] ?? value, id: null };
+  if (by === "allocation_detail") return { name: reason(value), id: null };
+  if (by === "allocation_method") return { name: method(value), id: null };
+  return name && name !== value ? { name, id: value } : { name: value, id: null };
+}
+
+/** Whether a value stands for those who are not known: it is grey everywhere. */
+export function isNobody(by: string, value: string | null): boolean {
+  return by === "identity_id" ? value === NOBODY : by.startsWith("tag:") && (value === null || value === UNTAGGED);
+}
+
+const METHODS: Record<string, string> = {
+  usage_ratio: "by measured usage",
+  even_split: "evenly",
+  proportional: "in proportion to other costs",
+  direct: "to its owner",
+  terminal: "to nobody",
+};
+
+export function method(text: string): string {
+  return METHODS[text] ?? text.replace(/_/g, " ");
+}
+
+const REASONS: Record<string, string> = {
+  USAGE_RATIO_ALLOCATION: "By measured usage",
+  OWNER_ALLOCATION: "To its owner",
+  EVEN_SPLIT_ALLOCATION: "Evenly",
+  PROPORTIONAL_ALLOCATION: "In proportion to other costs",
+  NO_METRICS_LOCATED: "There are no measurements",
+  METRICS_UNAVAILABLE: "Measurements could not be fetched",
+  NO_USAGE_FOR_ACTIVE_IDENTITIES: "Nobody used it that day",
+  NO_OWNER_LOCATED: "The owner is not known",
+  NO_ACTIVE_IDENTITIES_LOCATED: "No identity was active that day",
+  NO_IDENTITIES_LOCATED: "There is no identity to charge",
+  UNKNOWN_PRODUCT_TYPE: "No policy knows the product",
+};
+
+/** Every code of `allocation_detail` in words. */
+export function reason(text: string): string {
+  return REASONS[text] ?? capital(text.toLowerCase().replace(/_/g, " "));
+}
+
+const ADVICE: Record<string, string> = {
+  NO_METRICS_LOCATED: "Check that the metrics of this resource reach the metrics source, then recalculate the days.",
+  METRICS_UNAVAILABLE: "The metrics source did not answer. The days are tried again by themselves.",
+  NO_USAGE_FOR_ACTIVE_IDENTITIES: "Idle, and still billed. Ask whether it is needed.",
+  NO_OWNER_LOCATED: "Name an owner at the provider, or tag the resource so that a team can see it.",
+  NO_ACTIVE_IDENTITIES_LOCATED: "Nobody had access that day. Ask whether it is needed.",
+  NO_IDENTITIES_LOCATED: "Create a service account at the provider for whoever uses it.",
+  UNKNOWN_PRODUCT_TYPE: "Add a policy for this product to the configuration.",
+};
+
+/** What can be done about a reason. */
+export function advice(text: string): string | null {
+  return ADVICE[text] ?? null;
+}
+
+const TYPES: Record<string, string> = { api_key: "API key", ksqldb_cluster: "ksqlDB cluster" };
+
+export function type(text: string): string {
+  return TYPES[text] ?? text.replace(/_/g, " ");
+}

@@ -1,0 +1,135 @@
+import type { Breakdown, Costs } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { type Moved, Movers } from "../../charts/movers";
+import { RankedList } from "../../charts/ranked";
+import { count } from "../../format/days";
+import { dimension, label, reason } from "../../format/names";
+import { read } from "../../money/money";
+import { Amount, Card } from "../../ui/card";
+import { type readView, toggle } from "../../url/view";
+import { comparison, filterValue, keyOf, maybe, ranked } from "./facts";
+
+const MOST = 5;
+
+export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }) {
+  const here = useHere();
+  const { comparable, why } = comparison(costs);
+  const items = found.movers.slice(0, 8).map(
+    (each): Moved => ({
+      key: keyOf(each.value),
+      name: label(found.by, each.value, each.name).name,
+      difference: read(each.amount) - read(each.previous ?? "0"),
+      href: here.to(toggle(here.view, found.by, filterValue(found.by, each.value))),
+    }),
+  );
+  return (
+    <Card title="What changed" note={`by ${dimension(found.by).toLowerCase()}`}>
+      {comparable && items.length > 0 ? (
+        <Movers items={items} currency={costs.currency} />
+      ) : (
+        <p className="note">
+          {comparable ? "Nothing changed." : why ? `Not shown: ${why}.` : "Choose something to compare with."}
+        </p>
+      )}
+    </Card>
+  );
+}
+
+export function BreakdownCard({ costs, found }: { costs: Costs; found: Breakdown }) {
+  const here = useHere();
+  const items = ranked(found, MOST, { ...here, colour: (_, index) => (index < 0 ? "k-others" : "k-bar") });
+  return (
+    <Card
+      title={dimension(found.by)}
+      action={
+        <a className="more" href={here.to({ ...here.view, by: found.by })} data-replace="">
+          over time<span className="sr">: {dimension(found.by)}</span>
+        </a>
+      }
+    >
+      <RankedList
+        items={items}
+        whole={read(costs.total.amount)}
+        currency={costs.currency}
+        comparable={comparison(costs).comparable}
+      />
+    </Card>
+  );
+}
+
+export function TopicsCard({ costs }: { costs: Costs }) {
+  const here = useHere();
+  const { topics, currency } = costs;
+  if (!topics)
+    return (
+      <Card title="Topics">
+        <p className="note">Costs of topics are not attributed for this tenant; its configuration can switch it on.</p>
+      </Card>
+    );
+  const whole = read(topics.total);
+  const items = topics.items.slice(0, MOST).map((each) => ({
+    key: `${each.cluster_resource_id} ${each.topic_name}`,
+    name: each.topic_name,
+    id: each.cluster_name ?? each.cluster_resource_id,
+    title: `${each.topic_name} · ${each.cluster_resource_id}`,
+    colour: "k-bar",
+    amount: read(each.amount),
+    previous: maybe(each.previous),
+    href: here.to({ ...here.view, extra: { cluster: each.cluster_resource_id } }, "topics"),
+    not: null,
+    picked: false,
+  }));
+  return (
+    <Card
+      title="Topics"
+      action={
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "topics")}>
+          all<span className="sr"> topics</span>
+        </a>
+      }
+    >
+      <RankedList items={items} whole={whole} currency={currency} comparable={comparison(costs).comparable} />
+      <p className="note foot-note">
+        of <Amount amount={whole} currency={currency} /> that topics of clusters share
+        {here.view.filters.length > 0 && "; topics know no identities, so not every filter narrows them"}
+      </p>
+    </Card>
+  );
+}
+
+export function IssuesCard({ costs }: { costs: Costs }) {
+  const here = useHere();
+  const issues = costs.issues ?? [];
+  return (
+    <Card
+      title="Not as the policy intends"
+      action={
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "unowned")}>
+          all<span className="sr"> that have no owner</span>
+        </a>
+      }
+    >
+      {issues.length === 0 && <p className="note">Everything was allocated as its policy intends.</p>}
+      <ul className="issues">
+        {issues.slice(0, 6).map((each) => (
+          <li key={`${each.reason} ${each.unallocated}`}>
+            <a href={here.to(rowsOf(here.view, each.reason, each.unallocated), "rows")}>
+              <span className={`dot ${each.unallocated ? "" : "ring"}`} aria-hidden="true" />
+              <b className="name">{reason(each.reason)}</b>
+              <Amount amount={each.amount} currency={costs.currency} />
+              <span className="note">
+                {each.unallocated ? "charged to nobody" : "split by the next way of the policy"} ·{" "}
+                {count(each.rows, "row")}
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function rowsOf(view: ReturnType<typeof readView>, detail: string, unallocated: boolean) {
+  const narrowed = toggle({ ...view, extra: {} }, "allocation_detail", detail);
+  return toggle(narrowed, "identity_id", "UNALLOCATED", !unallocated);
+}

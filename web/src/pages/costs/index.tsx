@@ -1,0 +1,130 @@
+import { costsQuery, INCLUDE, tenantPath, useCosts, usePipeline, useTenant } from "../../api/questions";
+import type { Costs } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { range } from "../../format/days";
+import { money } from "../../format/money";
+import { Answered, Empty } from "../../ui/states";
+import { Toolbar } from "../../ui/toolbar";
+import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
+import { DaysCard } from "./days";
+import { dimensionsOf } from "./facts";
+import { OverTime } from "./overtime";
+import { Skeleton } from "./skeleton";
+import { Tiles } from "./tiles";
+
+const CARDS = 3;
+
+/** How much, who, why, what changed, complete?, no owner, month's end, which topic: one look. */
+export function CostsPage() {
+  return <CostsView />;
+}
+
+/** The cards of the costs page; `head` stands above them, and says whose bill it is. */
+export function CostsView({ head, leave = [] }: { head?: React.ReactNode; leave?: readonly string[] }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const tenant = useTenant(name);
+  const all = dimensionsOf(here.view, tenant.data, tenant.failureCount > 0);
+  const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
+  const costs = query.data;
+  const shown = costs ? { start: costs.start_date, end: costs.end_date } : null;
+  const compared = costs?.compared_with
+    ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
+    : null;
+  const file = {
+    path: tenantPath(name, "costs.csv"),
+    query: costsQuery(here.view, all ?? [], all?.[0] ?? null),
+    name: `${name}-costs.csv`,
+  };
+  return (
+    <>
+      <Toolbar shown={shown} compared={compared} file={file} />
+      {head}
+      <RunBanner />
+      <Answered query={query} skeleton={<Skeleton />}>
+        {(found) => <Cards costs={found} series={all?.[0] ?? ""} leave={leave} />}
+      </Answered>
+      <p className="sr" role="status">
+        {costs && !query.isPlaceholderData
+          ? `Total ${money(costs.total.amount, costs.currency)}, ${range(costs.start_date, costs.end_date)}`
+          : ""}
+      </p>
+    </>
+  );
+}
+
+function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: readonly string[] }) {
+  const dimensions = costs.breakdowns.map((each) => each.by);
+  const main = costs.breakdowns.find((each) => each.by === series) ?? costs.breakdowns[0];
+  if (!main || costs.total.rows === 0)
+    return (
+      <>
+        <Tiles costs={costs} />
+        <NoCosts costs={costs} />
+        <DaysCard costs={costs} />
+      </>
+    );
+  const order = ["product_type", "environment_id", "resource_id", "identity_id"];
+  const others = [...order, ...dimensions].filter(
+    (each, n, all) => all.indexOf(each) === n && each !== main.by && !leave.includes(each),
+  );
+  const shown = others.flatMap((by) => costs.breakdowns.filter((each) => each.by === by)).slice(0, CARDS);
+  return (
+    <>
+      <Tiles costs={costs} />
+      <OverTime costs={costs} found={main} choices={segments(dimensions)} />
+      <div className="cards">
+        <WhatChanged costs={costs} found={main} />
+        {shown.map((each) => (
+          <BreakdownCard key={each.by} costs={costs} found={each} />
+        ))}
+        <TopicsCard costs={costs} />
+        <IssuesCard costs={costs} />
+      </div>
+      <DaysCard costs={costs} />
+    </>
+  );
+}
+
+/** The same order, whatever is chosen: tags first. */
+function segments(dimensions: readonly string[]): string[] {
+  const usual = ["identity_id", "environment_id", "product_type", "resource_id"];
+  return [
+    ...dimensions.filter((each) => each.startsWith("tag:")),
+    ...usual.filter((each) => dimensions.includes(each)),
+  ];
+}
+
+function NoCosts({ costs }: { costs: Costs }) {
+  const here = useHere();
+  const filtered = here.view.filters.length > 0;
+  return (
+    <Empty title="No costs in this view">
+      <p>
+        {range(costs.start_date, costs.end_date)} has no rows{filtered && " that match the filters"}.
+      </p>
+      <a className="button" href={here.to({ ...here.view, period: "30d", start: null, end: null, filters: [] })}>
+        Show the last 30 days{filtered && " without filters"}
+      </a>
+    </Empty>
+  );
+}
+
+function RunBanner() {
+  const { tenant } = useHere();
+  const run = usePipeline(tenant ?? "").data;
+  const info = useTenant(tenant ?? "").data;
+  if (run?.permanent_failure)
+    return (
+      <p className="banner bad" role="status">
+        <b>Suspended.</b> {run.permanent_failure} The figures stay as they are until the service is started again.
+      </p>
+    );
+  if (!run?.is_running) return null;
+  const where = [info?.run?.stage, info?.run?.date].filter(Boolean).join(", ");
+  return (
+    <p className="banner" role="status">
+      <b>A run is on{where && `: ${where}`}.</b> New figures appear by themselves.
+    </p>
+  );
+}

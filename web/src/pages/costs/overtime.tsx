@@ -1,0 +1,257 @@
+import { useMemo, useState } from "react";
+import type { Breakdown, Costs } from "../../api/shapes";
+import { go, useHere } from "../../app/router";
+import { colours } from "../../charts/colours";
+import { RankedList } from "../../charts/ranked";
+import { type Band, Stacked } from "../../charts/stacked";
+import { count, range, spoken } from "../../format/days";
+import { money } from "../../format/money";
+import { COLUMNS, dimension, label } from "../../format/names";
+import { larger, read, sum, type Units } from "../../money/money";
+import { Amount, Card, share } from "../../ui/card";
+import { Icon } from "../../ui/icons";
+import { Popover } from "../../ui/popover";
+import { during, extra } from "../../url/view";
+import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
+
+const MOST = 7;
+
+/** The costs of each day, stacked by one dimension, beside the same values as a ranked list. */
+export function OverTime({ costs, found, choices }: { costs: Costs; found: Breakdown; choices: readonly string[] }) {
+  const here = useHere();
+  const [lit, setLit] = useState<string | null>(null);
+  const { currency, times } = costs;
+  const whole = read(costs.total.amount);
+  const classes = useMemo(
+    () =>
+      colours(
+        found.by,
+        found.items.map((each) => each.value),
+      ),
+    [found],
+  );
+  const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
+  const before = useMemo(() => costs.previous_amounts?.map(maybe) ?? null, [costs]);
+  const totals = useMemo(() => costs.amounts.map(read), [costs]);
+  const { comparable } = comparison(costs);
+  const table = here.view.extra.table !== undefined;
+  const items = ranked(found, MOST, {
+    ...here,
+    colour: (_, index) => (index < 0 ? "k-others" : (classes[index] ?? "k-others")),
+  });
+  const compared = costs.compared_with;
+
+  return (
+    <Card
+      title="Over time"
+      note={`${count(times.length, "day")}, stacked by`}
+      action={<Segments by={found.by} choices={choices} table={table} />}
+    >
+      <div className="overtime">
+        {table ? (
+          <AsTable costs={costs} bands={bands} totals={totals} />
+        ) : (
+          <div>
+            <Stacked
+              times={times}
+              bands={bands}
+              before={before}
+              currency={currency}
+              lit={lit}
+              describe={(index) => describe(index, costs, bands, totals)}
+              tip={(index) => <Tip index={index} costs={costs} bands={bands} totals={totals} before={before} />}
+              onZoom={(first, last) => go(here.to(during(here.view, times[first] ?? "", times[last] ?? "")))}
+            />
+            <p className="legend">
+              {compared && (
+                <span>
+                  <i className="dots" />
+                  total of {range(compared.start_date, compared.end_date)}
+                </span>
+              )}
+              <span className="wide-only quiet">drag across the chart to zoom</span>
+            </p>
+          </div>
+        )}
+        <RankedList items={items} whole={whole} currency={currency} swatches comparable={comparable} onPoint={setLit} />
+      </div>
+    </Card>
+  );
+}
+
+/** From the bottom: the largest first, the others on top. */
+function bandsOf(found: Breakdown, classes: readonly string[]): Band[] {
+  const items = found.items.slice(0, MOST).map((item, index) => ({ item, colour: classes[index] ?? "k-others" }));
+  const bands: Band[] = items
+    .sort((a, b) => larger(read(a.item.amount), read(b.item.amount)))
+    .map(({ item, colour }) => ({
+      key: keyOf(item.value),
+      name: label(found.by, item.value, item.name).name,
+      colour,
+      amounts: (item.amounts ?? []).map(read),
+    }));
+  if (found.other?.amounts) {
+    const name = `${found.other.count} ${found.other.count === 1 ? "other" : "others"}`;
+    bands.push({ key: OTHERS, name, colour: "k-others", amounts: found.other.amounts.map(read) });
+  }
+  return bands;
+}
+
+function Segments({ by, choices, table }: { by: string; choices: readonly string[]; table: boolean }) {
+  const here = useHere();
+  const more = COLUMNS.filter((each) => !choices.includes(each));
+  return (
+    <>
+      <nav className="segments" aria-label="Stacked by">
+        {choices.map((each) => (
+          <a
+            key={each}
+            href={here.to({ ...here.view, by: each })}
+            data-replace=""
+            aria-current={each === by ? "true" : undefined}
+          >
+            {dimension(each)}
+          </a>
+        ))}
+        {!choices.includes(by) && (
+          <a href={here.to(here.view)} data-replace="" aria-current="true">
+            {dimension(by)}
+          </a>
+        )}
+      </nav>
+      <Popover name="Stacked by something else" plain label="More">
+        {(close) => (
+          <ul>
+            {more.map((each) => (
+              <li key={each}>
+                <a
+                  href={here.to({ ...here.view, by: each })}
+                  data-replace=""
+                  aria-current={each === by ? "true" : undefined}
+                  onClick={close}
+                >
+                  {dimension(each)}
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Popover>
+      <a
+        className="button square"
+        href={here.to(extra(here.view, "table", table ? null : "1"))}
+        data-replace=""
+        title={table ? "Show the chart" : "Show as a table"}
+      >
+        <Icon name={table ? "costs" : "table"} />
+        <span className="sr">{table ? "Show the chart" : "Show as a table"}</span>
+      </a>
+    </>
+  );
+}
+
+interface Reading {
+  costs: Costs;
+  bands: readonly Band[];
+  totals: readonly Units[];
+}
+
+function Tip({
+  index,
+  costs,
+  bands,
+  totals,
+  before,
+}: Reading & { index: number; before: readonly (Units | null)[] | null }) {
+  const { currency, times } = costs;
+  const total = totals[index] ?? 0n;
+  const earlier = before?.[index];
+  return (
+    <>
+      <b>{spoken(times[index] ?? "")}</b>
+      <table>
+        <tbody>
+          {[...bands].reverse().map((band) => (
+            <tr key={band.key}>
+              <th scope="row">
+                <span className={`swatch ${band.colour}`} />
+                {band.name}
+              </th>
+              <td>{money(band.amounts[index] ?? 0n, currency)}</td>
+              <td className="quiet">{share(band.amounts[index] ?? 0n, total)}</td>
+            </tr>
+          ))}
+          <tr className="sum">
+            <th scope="row">Total</th>
+            <td>{money(total, currency)}</td>
+            <td />
+          </tr>
+          {earlier != null && (
+            <tr className="quiet">
+              <th scope="row">Period before</th>
+              <td>{money(earlier, currency)}</td>
+              <td />
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function describe(index: number, { currency, times }: Costs, bands: readonly Band[], totals: readonly Units[]): string {
+  const parts = bands.map((band) => `${band.name} ${money(band.amounts[index] ?? 0n, currency)}`);
+  return `${spoken(times[index] ?? "")}: ${money(totals[index] ?? 0n, currency)}. ${parts.join(", ")}`;
+}
+
+function AsTable({ costs, bands, totals }: Reading) {
+  const { currency, times } = costs;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keys
+    <section className="scroller" style={{ maxHeight: "22rem" }} tabIndex={0} aria-label="Costs of each day">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col" className="end">
+              Total
+            </th>
+            {bands.map((band) => (
+              <th key={band.key} scope="col" className="end">
+                {band.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {times.map((time, index) => (
+            <tr key={time}>
+              <th scope="row" className="num">
+                {spoken(time)}
+              </th>
+              <td className="end">
+                <Amount amount={totals[index] ?? 0n} currency={currency} />
+              </td>
+              {bands.map((band) => (
+                <td key={band.key} className="end">
+                  <Amount amount={band.amounts[index] ?? 0n} currency={currency} />
+                </td>
+              ))}
+            </tr>
+          ))}
+          <tr>
+            <th scope="row">Total</th>
+            <td className="end">
+              <Amount amount={sum(totals)} currency={currency} />
+            </td>
+            {bands.map((band) => (
+              <td key={band.key} className="end">
+                <Amount amount={sum(band.amounts)} currency={currency} />
+              </td>
+            ))}
+          </tr>
+        </tbody>
+      </table>
+    </section>
+  );
+}

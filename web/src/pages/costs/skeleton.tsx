@@ -1,0 +1,28 @@
+import { Bone } from "../../ui/states";
+
+/** The page's places before there are figures, of their final size, so that nothing jumps. */
+export function Skeleton() {
+  return (
+    <>
+      <div className="tiles">
+        {["Total", "Month", "Owner", "Bill"].map((name) => (
+          <div className="card tile" key={name}>
+            <Bone height={0.875} width="40%" />
+            <p />
+            <Bone height={2} width="70%" />
+          </div>
+        ))}
+      </div>
+      <div className="card">
+        <Bone height={24.5} />
+      </div>
+      <div className="cards">
+        {[1, 2, 3].map((n) => (
+          <div className="card" key={n}>
+            <Bone height={18} />
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}

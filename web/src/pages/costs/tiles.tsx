@@ -1,0 +1,155 @@
+import type { Costs } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { brief, count, range } from "../../format/days";
+import { about, exact, money, percent, short, signed } from "../../format/money";
+import { pixels, ratio, read } from "../../money/money";
+import { Amount, Card, Delta } from "../../ui/card";
+import { Icon } from "../../ui/icons";
+import { Warning } from "../../ui/states";
+import { comparison, maybe } from "./facts";
+
+export function Tiles({ costs }: { costs: Costs }) {
+  return (
+    <div className="tiles">
+      <Total costs={costs} />
+      <MonthEnd costs={costs} />
+      <WithoutOwner costs={costs} />
+      <AgainstTheBill costs={costs} />
+    </div>
+  );
+}
+
+function Total({ costs }: { costs: Costs }) {
+  const { total, currency } = costs;
+  const [amount, previous] = [read(total.amount), maybe(total.previous)];
+  const { comparable, why } = comparison(costs);
+  const usage = ratio(read(total.usage), amount);
+  return (
+    <Card title="Total" className="tile">
+      <p className="figure lead" title={exact(amount, currency)}>
+        {money(amount, currency)}
+      </p>
+      {comparable && previous !== null ? (
+        <p className="line">
+          <Delta amount={amount} previous={previous} currency={currency} />
+          <span title={exact(amount - previous, currency)}>{signed(amount - previous, currency)}</span>
+          <span className="quiet" title={exact(previous, currency)}>
+            from {money(previous, currency)}
+          </span>
+        </p>
+      ) : why ? (
+        <Warning>{why}</Warning>
+      ) : (
+        <p className="line quiet">{range(costs.start_date, costs.end_date)}</p>
+      )}
+      <div className="foot">
+        <span className="gauge" aria-hidden="true">
+          <i style={{ width: `${Math.max(0, Math.min(1, usage ?? 0)) * 100}%` }} />
+          <i style={{ flex: 1 }} />
+        </span>
+        <p className="ends">
+          <span title={exact(total.usage, currency)}>{percent(usage, 0)} by usage</span>
+          <span title={exact(total.shared, currency)}>{percent(usage === null ? null : 1 - usage, 0)} shared</span>
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+function MonthEnd({ costs: { forecast, currency } }: { costs: Costs }) {
+  if (!forecast)
+    return (
+      <Card title="By the end of the month" className="tile">
+        <p className="line quiet">It takes some weeks of days before the month’s end can be told.</p>
+      </Card>
+    );
+  const [actual, expected, low, high] = [
+    read(forecast.actual),
+    read(forecast.expected),
+    read(forecast.low),
+    read(forecast.high),
+  ];
+  const spent = expected > 0n ? Math.max(0, Math.min(1, pixels(actual) / pixels(expected))) : 0;
+  return (
+    <Card title={`By ${brief(forecast.until)}`} className="tile">
+      <p className="figure" title={`${exact(expected, currency)}. ${forecast.method}`}>
+        <span className="approx">≈ </span>
+        {about(expected, currency)}
+      </p>
+      <p className="line quiet">
+        {short(low, currency)} – {short(high, currency)}, 8 times in 10
+      </p>
+      <div className="foot">
+        <span className="gauge" aria-hidden="true">
+          <i style={{ width: `${spent * 100}%` }} />
+        </span>
+        <p className="ends">
+          <span>
+            <Amount amount={actual} currency={currency} /> spent to {brief(forecast.actual_to)}
+          </span>
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+function WithoutOwner({ costs }: { costs: Costs }) {
+  const { total, currency } = costs;
+  const here = useHere();
+  const amount = read(total.unallocated);
+  return (
+    <Card title="Without an owner" className="tile">
+      <p className="figure" title={exact(amount, currency)}>
+        {money(amount, currency)}
+      </p>
+      <p className="line">
+        <span>{percent(ratio(amount, read(total.amount)))} of the total</span>
+        {comparison(costs).comparable && (
+          <Delta amount={amount} previous={maybe(total.previous_unallocated)} currency={currency} />
+        )}
+      </p>
+      <p className="foot">
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "unowned")}>
+          What is it? <Next />
+        </a>
+      </p>
+    </Card>
+  );
+}
+
+function AgainstTheBill({ costs }: { costs: Costs }) {
+  const here = useHere();
+  const days = costs.days ?? [];
+  const calculated = days.filter((each) => each.charged !== null);
+  const differ = calculated.filter((each) => each.difference !== null && read(each.difference) !== 0n);
+  const equal = calculated.length > 0 && differ.length === 0;
+  return (
+    <Card title="Against the bill" className="tile">
+      <p className="verdict">
+        {equal ? (
+          <Icon name="check" className="good" />
+        ) : (
+          <Icon name="warning" className={differ.length ? "bad" : "warn"} />
+        )}
+        {equal
+          ? "Equal to the last digit"
+          : differ.length
+            ? `${count(differ.length, "day")} ${differ.length === 1 ? "differs" : "differ"}`
+            : "Nothing calculated"}
+      </p>
+      <p className="line quiet">
+        {calculated.length} of {count(days.length, "day")} calculated
+        {here.view.filters.length > 0 && "; the whole tenant, whatever the filters"}
+      </p>
+      <p className="foot">
+        <a className="more" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
+          Day by day <Next />
+        </a>
+      </p>
+    </Card>
+  );
+}
+
+function Next() {
+  return <span aria-hidden="true">›</span>;
+}

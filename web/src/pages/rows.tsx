@@ -1,0 +1,3 @@
+export function RowsPage() {
+  return null;
+}

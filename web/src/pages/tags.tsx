@@ -1,0 +1,3 @@
+export function TagsPage() {
+  return null;
+}

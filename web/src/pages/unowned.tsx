@@ -1,0 +1,3 @@
+export function UnownedPage() {
+  return null;
+}

@@ -1,0 +1,3 @@
+export function ViewsPage() {
+  return null;
+}

@@ -1,0 +1,129 @@
+import { useState } from "react";
+import { useCosts } from "../api/questions";
+import type { Tenant } from "../api/shapes";
+import { go, useHere } from "../app/router";
+import { money } from "../format/money";
+import { COLUMNS, dimension, label, UNTAGGED } from "../format/names";
+import { type Filter, toggle } from "../url/view";
+import { Icon } from "./icons";
+import { Picker } from "./picker";
+import { Popover } from "./popover";
+
+/** The names of ids that this session has seen, so that a chip shows what its filter is called. */
+const seen = new Map<string, string>();
+
+export function rememberName(by: string, value: string | null, name: string | null): void {
+  if (value && name) seen.set(`${by} ${value}`, name);
+}
+
+export function nameOf({ key, value }: Pick<Filter, "key" | "value">): string {
+  return label(key, value, seen.get(`${key} ${value}`)).name;
+}
+
+export function Chips() {
+  const here = useHere();
+  const { view } = here;
+  return (
+    <>
+      {view.filters.map((each) => (
+        <span className="chip" key={`${each.not}${each.key}=${each.value}`}>
+          <span className="cut">
+            {dimension(each.key)} is {each.not && "not "}
+            <b>{nameOf(each)}</b>
+          </span>
+          <a href={here.to(toggle(view, each.key, each.value, each.not))}>
+            <Icon name="close" />
+            <span className="sr">
+              Remove: {dimension(each.key)} is {each.not && "not "}
+              {nameOf(each)}
+            </span>
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
+  return (
+    <Popover name="Filter" icon="plus" plain shortcut="filter" label="Filter">
+      {(close) => <FilterPicker keys={dimensions(tenant)} close={close} />}
+    </Popover>
+  );
+}
+
+/** What can be filtered by: tags first. */
+function dimensions(tenant: Tenant | undefined): string[] {
+  return [...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...COLUMNS];
+}
+
+function FilterPicker({ keys, close }: { keys: readonly string[]; close: () => void }) {
+  const [key, setKey] = useState<string | null>(null);
+  const [text, setText] = useState("");
+  if (key !== null) return <ValuePicker by={key} close={close} />;
+  const choices = keys.map((each) => ({ key: each, name: dimension(each) }));
+  return (
+    <Picker
+      label="What to filter by"
+      placeholder="Filter by …"
+      text={text}
+      onText={setText}
+      choices={choices.filter((each) => matches(each.name, text))}
+      onChoose={(choice) => setKey(choice.key)}
+      empty="Nothing has this name."
+    />
+  );
+}
+
+function ValuePicker({ by, close }: { by: string; close: () => void }) {
+  const here = useHere();
+  const [text, setText] = useState("");
+  const [not, setNot] = useState(false);
+  const view = { ...here.view, compare: "none", filters: here.view.filters.filter((each) => each.key !== by) };
+  const query = useCosts(here.tenant ?? "", view, [by], by, [["top", "50"]]);
+  const found = query.data?.breakdowns.find((each) => each.by === by);
+  const choices = (found?.items ?? []).map((item) => {
+    rememberName(by, item.value, item.name);
+    const value = item.value ?? (by.startsWith("tag:") ? UNTAGGED : "");
+    const named = label(by, item.value, item.name);
+    return {
+      key: value,
+      name: named.name,
+      search: `${named.name} ${value}`,
+      note: money(item.amount, query.data?.currency ?? "USD"),
+    };
+  });
+  const matching = choices.filter((each) => matches(each.search, text));
+  const typed =
+    text.trim() && !matching.length ? [{ key: text.trim(), name: `“${text.trim()}”`, note: "as typed" }] : [];
+  return (
+    <>
+      <Picker
+        label={`${dimension(by)} ${not ? "is not" : "is"}`}
+        placeholder={`${dimension(by)} ${not ? "is not" : "is"} …`}
+        text={text}
+        onText={setText}
+        choices={[...matching, ...typed]}
+        onChoose={(choice) => {
+          close();
+          go(here.to(toggle(here.view, by, choice.key, not)));
+        }}
+        empty={query.isPending ? "Asking …" : "There is none in this period."}
+      />
+      <hr />
+      <button type="button" aria-pressed={not} onClick={() => setNot(!not)}>
+        {not && <Icon name="check" />}
+        Leave it out instead
+      </button>
+      {found?.other && <h3>The {choices.length} with the highest cost; type an id for another one</h3>}
+    </>
+  );
+}
+
+export function matches(name: string, text: string): boolean {
+  const low = name.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((each) => low.includes(each));
+}

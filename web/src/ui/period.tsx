@@ -1,0 +1,153 @@
+import { type FormEvent, useId } from "react";
+import { go, useHere } from "../app/router";
+import { brief, isDay, range } from "../format/days";
+import { during, type View } from "../url/view";
+import { Popover } from "./popover";
+
+const PERIODS: readonly [string, string][] = [
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"],
+  ["90d", "Last 90 days"],
+  ["month", "This month"],
+  ["last-month", "Last month"],
+  ["quarter", "This quarter"],
+];
+
+const COMPARISONS: readonly [string, string][] = [
+  ["previous", "The period before"],
+  ["year", "The year before"],
+  ["none", "Nothing"],
+];
+
+interface Shown {
+  start: string;
+  end: string;
+}
+
+function named(view: View): string {
+  const found = PERIODS.find(([key]) => key === view.period);
+  return found ? found[1] : (view.period ?? "");
+}
+
+/** Choose the period. `shown` are the dates that the service gave to it. */
+export function PeriodButton({ shown, last }: { shown: Shown | null; last: string | null }) {
+  const here = useHere();
+  const { view } = here;
+  const dated = shown ?? (view.start && view.end ? { start: view.start, end: view.end } : null);
+  const label = dated ? range(dated.start, dated.end) : named(view);
+  return (
+    <span data-start={dated?.start} data-end={dated?.end}>
+      <Popover name="Period" icon="calendar" shortcut="period" label={label}>
+        {(close) => (
+          <>
+            <ul>
+              {PERIODS.map(([key, text]) => (
+                <li key={key}>
+                  <a
+                    href={here.to({ ...view, period: key, start: null, end: null })}
+                    aria-current={view.period === key ? "true" : undefined}
+                    onClick={close}
+                  >
+                    {text}
+                  </a>
+                </li>
+              ))}
+            </ul>
+            {last && <h3>Up to {brief(last)}, the last calculated day</h3>}
+            <hr />
+            <Dates
+              label="Show these days"
+              start={dated?.start}
+              end={dated?.end}
+              onChoose={(start, end) => {
+                close();
+                go(here.to(during(view, start, end)));
+              }}
+            />
+          </>
+        )}
+      </Popover>
+    </span>
+  );
+}
+
+/** Choose what the period is compared with. */
+export function CompareButton({ shown }: { shown: Shown | null }) {
+  const here = useHere();
+  const { view } = here;
+  const chosen = COMPARISONS.find(([key]) => key === view.compare);
+  const text = shown ? range(shown.start, shown.end) : (chosen?.[1].toLowerCase() ?? "other days");
+  return (
+    <Popover
+      name="Compare with"
+      plain
+      label={
+        <span>
+          vs <b className="wide-weight">{view.compare === "none" ? "nothing" : text}</b>
+        </span>
+      }
+    >
+      {(close) => (
+        <>
+          <ul>
+            {COMPARISONS.map(([key, label]) => (
+              <li key={key}>
+                <a
+                  href={here.to({ ...view, compare: key })}
+                  aria-current={view.compare === key ? "true" : undefined}
+                  onClick={close}
+                >
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+          <hr />
+          <Dates
+            label="Compare with these days"
+            start={shown?.start}
+            end={shown?.end}
+            onChoose={(start, end) => {
+              close();
+              go(here.to({ ...view, compare: `${start}..${end}` }));
+            }}
+          />
+        </>
+      )}
+    </Popover>
+  );
+}
+
+interface DatesProps {
+  label: string;
+  start: string | undefined;
+  end: string | undefined;
+  onChoose: (start: string, end: string) => void;
+}
+
+function Dates({ label, start, end, onChoose }: DatesProps) {
+  const id = useId();
+  const choose = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const [from = "", to = ""] = [String(data.get("start")), String(data.get("end"))].sort();
+    if (isDay(from) && isDay(to)) onChoose(from, to);
+  };
+  return (
+    <form onSubmit={choose}>
+      <div>
+        <label htmlFor={`${id}-start`}>
+          From
+          <input className="field" id={`${id}-start`} name="start" type="date" defaultValue={start} required />
+        </label>
+        <label htmlFor={`${id}-end`}>
+          To
+          <input className="field" id={`${id}-end`} name="end" type="date" defaultValue={end} required />
+        </label>
+      </div>
+      <button type="submit" className="button">
+        {label}
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,86 @@
+import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+
+export interface Choice {
+  key: string;
+  name: string;
+  note?: ReactNode;
+}
+
+interface Props {
+  label: string;
+  placeholder?: string;
+  choices: readonly Choice[];
+  text: string;
+  onText: (text: string) => void;
+  onChoose: (choice: Choice) => void;
+  empty: string;
+}
+
+/** A combobox whose list is always open: typing narrows, arrows walk, Enter chooses. */
+export function Picker({ label, placeholder, choices, text, onText, onChoose, empty }: Props) {
+  const id = useId();
+  const [walked, setWalked] = useState(0);
+  const at = Math.min(walked, choices.length - 1);
+
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      const next = Math.max(0, Math.min(choices.length - 1, at + step));
+      setWalked(next);
+      document.getElementById(`${id}-${next}`)?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      const choice = choices[at];
+      if (choice) onChoose(choice);
+    }
+  };
+
+  return (
+    <div className="picker">
+      <input
+        className="field"
+        type="text"
+        role="combobox"
+        aria-label={label}
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={choices.length ? `${id}-${at}` : undefined}
+        autoComplete="off"
+        spellCheck={false}
+        placeholder={placeholder}
+        value={text}
+        onChange={(event) => {
+          setWalked(0);
+          onText(event.target.value);
+        }}
+        onKeyDown={onKey}
+      />
+      {choices.length ? (
+        <div role="listbox" id={`${id}-list`} aria-label={label}>
+          {choices.map((choice, n) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the input's, which keeps the focus
+            // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input, which names the active option
+            <div
+              key={choice.key}
+              id={`${id}-${n}`}
+              className="option"
+              role="option"
+              aria-selected={n === at}
+              onPointerMove={() => setWalked(n)}
+              onClick={() => onChoose(choice)}
+            >
+              <span className="cut">{choice.name}</span>
+              {choice.note && <span className="end cut">{choice.note}</span>}
+            </div>
+          ))}
+        </div>
+      ) : (
+        <p className="option quiet" id={`${id}-list`}>
+          {empty}
+        </p>
+      )}
+    </div>
+  );
+}

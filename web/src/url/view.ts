@@ -1,0 +1,108 @@
+import { isDay } from "../format/days";
+import { COLUMNS } from "../format/names";
+
+/** One condition. Several of one key mean one or the other; of several keys, all; `not` excludes. */
+export interface Filter {
+  key: string;
+  value: string;
+  not: boolean;
+}
+
+/** What a page shows. It is the query of the page's address, and the query of the API. */
+export interface View {
+  /** A named period such as `30d`, `month` or `2026-10`; null where two dates are given. */
+  period: string | null;
+  start: string | null;
+  end: string | null;
+  /** `previous`, `year`, `none`, or `2026-09-01..2026-09-30`. */
+  compare: string;
+  /** What is shown over time; null lets the page choose. */
+  by: string | null;
+  filters: readonly Filter[];
+  /** What only one page knows, such as `table` or `tab`. */
+  extra: Readonly<Record<string, string>>;
+}
+
+export const DEFAULT_PERIOD = "30d";
+export const PERIOD = /^([1-9]\d{0,2}d|month|last-month|quarter|[12]\d{3}-(0[1-9]|1[0-2]))$/;
+const COMPARE = /^(previous|year|none|\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})$/;
+
+export function isFilterKey(key: string): boolean {
+  return COLUMNS.includes(key) || (key.startsWith("tag:") && key.length > 4);
+}
+
+/** Read a query; what nobody understands is kept for the page as `extra`. */
+export function readView(search: string): View {
+  const filters: Filter[] = [];
+  const extra: Record<string, string> = {};
+  const known: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(search)) {
+    const not = name.startsWith("not.");
+    const key = not ? name.slice(4) : name;
+    if (isFilterKey(key)) {
+      if (!filters.some((each) => same(each, { key, value, not }))) filters.push({ key, value, not });
+    } else if (["period", "start_date", "end_date", "compare", "by"].includes(name)) known[name] = value;
+    else extra[name] = value;
+  }
+  const { start_date: start = "", end_date: end = "", period = "", compare = "", by = "" } = known;
+  const dated = isDay(start) && isDay(end) && start <= end;
+  return {
+    period: dated ? null : PERIOD.test(period) ? period : DEFAULT_PERIOD,
+    start: dated ? start : null,
+    end: dated ? end : null,
+    compare: COMPARE.test(compare) ? compare : "previous",
+    by: isFilterKey(by) ? by : null,
+    filters,
+    extra,
+  };
+}
+
+/** The query of a view, without what is usual; `?` included, empty for the usual view. */
+export function writeView(view: View): string {
+  const params = new URLSearchParams();
+  if (view.start && view.end) {
+    params.set("start_date", view.start);
+    params.set("end_date", view.end);
+  } else if (view.period && view.period !== DEFAULT_PERIOD) params.set("period", view.period);
+  if (view.compare !== "previous") params.set("compare", view.compare);
+  if (view.by) params.set("by", view.by);
+  for (const { key, value, not } of view.filters) params.append(not ? `not.${key}` : key, value);
+  for (const [key, value] of Object.entries(view.extra)) params.set(key, value);
+  const text = params.toString().replaceAll("%3A", ":");
+  return text && `?${text}`;
+}
+
+/** What the API is asked for a view: period, comparison and filters. */
+export function apiQuery(view: View, { compare = true } = {}): [string, string][] {
+  const query: [string, string][] = [];
+  if (view.start && view.end) query.push(["start_date", view.start], ["end_date", view.end]);
+  else query.push(["period", view.period ?? DEFAULT_PERIOD]);
+  if (compare) query.push(["compare", view.compare]);
+  for (const { key, value, not } of view.filters) query.push([not ? `not.${key}` : key, value]);
+  return query;
+}
+
+function same(a: Filter, b: Filter): boolean {
+  return a.key === b.key && a.value === b.value && a.not === b.not;
+}
+
+export function has(view: View, key: string, value: string, not = false): boolean {
+  return view.filters.some((each) => same(each, { key, value, not }));
+}
+
+/** Add a filter, or take it away if it is there: twice is nothing. The opposite of the same value goes. */
+export function toggle(view: View, key: string, value: string, not = false): View {
+  const filter = { key, value, not };
+  if (has(view, key, value, not)) return { ...view, filters: view.filters.filter((each) => !same(each, filter)) };
+  return { ...view, filters: [...view.filters.filter((each) => !same(each, { ...filter, not: !not })), filter] };
+}
+
+export function during(view: View, start: string, end: string): View {
+  return { ...view, period: null, start, end };
+}
+
+/** Set or, with null, remove what only one page knows. */
+export function extra(view: View, key: string, value: string | null): View {
+  const { [key]: _, ...rest } = view.extra;
+  return { ...view, extra: value === null ? rest : { ...rest, [key]: value } };
+}
