@@ -43,13 +43,16 @@ export interface Issue {
 
 export interface DayFacts {
   date: string;
-  state: string;
-  billed: string | null;
-  charged: string | null;
-  difference: string | null;
-  topics: string | boolean | null;
+  state: DayState;
+  billed: string;
+  charged: string;
+  difference: string;
+  topics: boolean;
   error: string | null;
 }
+
+/** Charged what was billed; not what was billed; not calculated yet; without a bill. */
+export type DayState = "equal" | "differs" | "pending" | "none";
 
 export interface Forecast {
   until: string;
@@ -73,6 +76,8 @@ export interface TopicItem {
 }
 
 export interface Topics {
+  start_date?: string;
+  end_date?: string;
   total: string;
   items: TopicItem[];
   other: { count: number; amount: string; previous?: string | null } | null;
@@ -88,7 +93,7 @@ export interface Costs {
   days_with_costs: number;
   times: string[];
   amounts: string[];
-  previous_amounts: (string | null)[] | null;
+  previous_amounts: (string | null)[];
   total: {
     amount: string;
     usage: string;
@@ -172,10 +177,12 @@ export interface Found {
 
 export interface Reconciled {
   date: string;
-  state: string;
-  billed: string | null;
-  charged: string | null;
-  difference: string | null;
+  state: DayState;
+  billed: string;
+  charged: string;
+  difference: string;
+  topics?: boolean;
+  error?: string | null;
   fingerprint?: string | null;
   calculated_at?: string | null;
   run?: string | null;
@@ -220,6 +227,8 @@ export interface FlowLink {
 }
 
 export interface Flow {
+  start_date?: string;
+  end_date?: string;
   currency: string;
   by: string[];
   nodes: FlowNode[];

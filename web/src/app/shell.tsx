@@ -30,7 +30,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <header className="head">
         <a className="brand" href={name ? href(name, "costs") : ROOT}>
           <Logo />
-          <span>Chargeback</span>
+          <span className="narrow-sr">Chargeback</span>
           <span className="sr"> home</span>
         </a>
         <TenantButton />

@@ -1,9 +1,8 @@
 import { type KeyboardEvent, useRef, useState } from "react";
+import type { DayState } from "../api/shapes";
 import { type Day, month, spoken, weekday } from "../format/days";
 import { money } from "../format/money";
 import { pixels, type Units } from "../money/money";
-
-export type DayState = "equal" | "differs" | "pending" | "none";
 
 export interface CalendarDay {
   date: Day;

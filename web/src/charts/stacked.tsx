@@ -138,7 +138,9 @@ export function geometry(
     .offset(stackOffsetDiverging)
     .value((index, band) => pixels(band.amounts[index] ?? 0n))(times.map((_, index) => index));
   const earlier = (before ?? []).slice(0, times.length).map((each) => (each === null ? null : pixels(each)));
-  const edges = layers.flatMap((layer) => layer.flatMap(([low, high]) => [low, high]));
+  const edges = layers
+    .flatMap((layer) => layer.map(([low, high]) => Math.min(low, high)))
+    .concat(layers.flatMap((layer) => layer.map(([, high]) => high)));
   const known = [...edges, ...earlier.filter((each) => each !== null)];
   const marks = ticks(Math.min(0, ...known), Math.max(0, ...known));
   const y = linear([marks[0] ?? 0, marks.at(-1) || 1], [HEIGHT - PAD.bottom, PAD.top]);

@@ -57,7 +57,9 @@ export function split(amount: string): [string, string] {
 }
 
 export function percent(share: number | null, digits = 1): string {
-  return share === null ? "–" : `${(share * 100).toFixed(digits).replace("-", MINUS)}%`;
+  if (share === null) return "–";
+  const text = (share * 100).toFixed(digits);
+  return `${Number(text) === 0 ? text.replace("-", "") : text.replace("-", MINUS)}%`;
 }
 
 export interface Change {

@@ -7,7 +7,6 @@ const DIMENSIONS: Record<string, string> = {
   identity_id: "Identity",
   resource_id: "Resource",
   environment_id: "Environment",
-  cluster_id: "Cluster",
   product_type: "Product",
   product_category: "Product group",
   cost_type: "Kind of cost",

@@ -1,3 +1,173 @@
+import { tenantPath, useTenant, useTopics } from "../api/questions";
+import type { TopicItem, Topics } from "../api/shapes";
+import { useHere } from "../app/router";
+import { colours } from "../charts/colours";
+import { type Group, Treemap } from "../charts/treemap";
+import { count } from "../format/days";
+import { money } from "../format/money";
+import { dimension } from "../format/names";
+import { larger, read, sum, type Units } from "../money/money";
+import { Amount, Card, Delta, share } from "../ui/card";
+import { Scroller } from "../ui/scroller";
+import { Answered, Bone, Empty, Warning } from "../ui/states";
+import { datesOf, Toolbar } from "../ui/toolbar";
+import { apiQuery, extra } from "../url/view";
+import { maybe } from "./costs/facts";
+
+const MOST = 1000;
+
+/** Which topic: clusters and their topics as areas, and as a table. */
 export function TopicsPage() {
-  return null;
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const tenant = useTenant(name).data;
+  const query = useTopics(name, here.view, MOST);
+  if (tenant && !tenant.features.topics)
+    return (
+      <Empty title="Costs of topics are not attributed">
+        <p>Switch topic attribution on in the configuration of this tenant, and recalculate the days.</p>
+      </Empty>
+    );
+  const shown = datesOf(here.view, query.data);
+  return (
+    <>
+      <Toolbar
+        shown={shown}
+        file={{ path: tenantPath(name, "topics.csv"), query: apiQuery(here.view), name: `${name}-topics.csv` }}
+      />
+      <Answered query={query} skeleton={<Bone height={40} />}>
+        {(found) =>
+          found.items.length === 0 ? (
+            <Empty title="No topics in this view" />
+          ) : (
+            <AllTopics topics={found} currency={found.currency} />
+          )
+        }
+      </Answered>
+    </>
+  );
+}
+
+function AllTopics({ topics, currency }: { topics: Topics; currency: string }) {
+  const here = useHere();
+  const { cluster, topic } = here.view.extra;
+  const items = cluster ? topics.items.filter((each) => each.cluster_resource_id === cluster) : topics.items;
+  const groups = grouped(items, (id) =>
+    here.to(extra({ ...here.view, extra: {} }, "cluster", cluster === id ? null : id)),
+  );
+  const whole = cluster ? sum(items.map((each) => read(each.amount))) : read(topics.total);
+  const ignored = topics.ignored_filters ?? [];
+  return (
+    <>
+      {ignored.length > 0 && (
+        <Warning>
+          Topics know nothing of {ignored.map((each) => dimension(each).toLowerCase()).join(", ")}: that filter is left
+          aside here.
+        </Warning>
+      )}
+      <Card
+        title={`${count(items.length + (cluster ? 0 : (topics.other?.count ?? 0)), "topic")}, ${money(whole, currency)}`}
+        note={cluster ? "of one cluster" : "area is the cost; press a cluster to see it alone"}
+        action={
+          cluster && (
+            <a className="more" href={here.to({ ...here.view, extra: {} })}>
+              all clusters
+            </a>
+          )
+        }
+      >
+        <Treemap groups={groups} currency={currency} whole={whole} />
+      </Card>
+      <TopicTable items={items} whole={whole} currency={currency} lit={topic ?? null} />
+    </>
+  );
+}
+
+function grouped(items: readonly TopicItem[], to: (cluster: string) => string): Group[] {
+  const clusters = [...Map.groupBy(items, (each) => each.cluster_resource_id)];
+  const total = (list: readonly TopicItem[]): Units => sum(list.map((each) => read(each.amount)));
+  clusters.sort(([, a], [, b]) => larger(total(a), total(b)));
+  const classes = colours(
+    "cluster",
+    clusters.slice(0, 8).map(([id]) => id),
+  );
+  return clusters.map(([id, list], n) => ({
+    key: id,
+    name: list[0]?.cluster_name ?? id,
+    colour: classes[n] ?? "k-others",
+    href: to(id),
+    leaves: list.map((each) => ({
+      key: each.topic_name,
+      name: each.topic_name,
+      amount: read(each.amount),
+      href: to(id),
+    })),
+  }));
+}
+
+interface TableProps {
+  items: readonly TopicItem[];
+  whole: Units;
+  currency: string;
+  lit: string | null;
+}
+
+function TopicTable({ items, whole, currency, lit }: TableProps) {
+  const here = useHere();
+  const traffic = items.some((each) => each.bytes_in != null || each.zombie);
+  return (
+    <Card title="The same as a table" note="the most expensive first">
+      <Scroller className="tall" label="Topics">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Topic</th>
+              <th scope="col">Cluster</th>
+              {traffic && <th scope="col">Traffic</th>}
+              <th scope="col" className="end">
+                Share
+              </th>
+              <th scope="col" className="end">
+                Change
+              </th>
+              <th scope="col" className="end">
+                Amount
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((each) => (
+              <tr
+                key={`${each.cluster_resource_id} ${each.topic_name}`}
+                className={each.topic_name === lit ? "lit" : undefined}
+              >
+                <th scope="row">{each.topic_name}</th>
+                <td>
+                  <a className="more" href={here.to({ ...here.view, extra: { cluster: each.cluster_resource_id } })}>
+                    {each.cluster_name ?? each.cluster_resource_id}
+                  </a>
+                </td>
+                {traffic && (
+                  <td>
+                    {each.zombie ? (
+                      <span className="warn">none: costs without traffic</span>
+                    ) : (
+                      <span className="quiet">yes</span>
+                    )}
+                  </td>
+                )}
+                <td className="end num">{share(read(each.amount), whole)}</td>
+                <td className="end">
+                  <Delta amount={read(each.amount)} previous={maybe(each.previous)} currency={currency} />
+                </td>
+                <td className="end">
+                  <Amount amount={each.amount} currency={currency} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroller>
+    </Card>
+  );
 }

@@ -1,3 +1,148 @@
+import { tenantPath, useCosts, useTenant } from "../api/questions";
+import type { Costs } from "../api/shapes";
+import { useHere } from "../app/router";
+import { RankedList } from "../charts/ranked";
+import { count } from "../format/days";
+import { advice, NOBODY, reason } from "../format/names";
+import { read } from "../money/money";
+import { Amount, Card, share } from "../ui/card";
+import { Scroller } from "../ui/scroller";
+import { Answered, Bone, Empty } from "../ui/states";
+import { Toolbar } from "../ui/toolbar";
+import { apiQuery, has, toggle } from "../url/view";
+import { comparison, ranked } from "./costs/facts";
+import { TagForm } from "./tagform";
+
+const BY = ["resource_id", "product_type", "environment_id", "allocation_detail"];
+
+/** What nobody could be charged for, why, and what to do about it. */
 export function UnownedPage() {
-  return null;
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const tenant = useTenant(name).data;
+  const narrowed = has(here.view, "identity_id", NOBODY) ? here.view : toggle(here.view, "identity_id", NOBODY);
+  const query = useCosts(name, narrowed, BY, "resource_id", [
+    ["top", "20"],
+    ["include", "issues"],
+  ]);
+  const all = useCosts(name, here.view, ["identity_id"], "identity_id", [["top", "1"]]).data;
+  const costs = query.data;
+  const compared = costs?.compared_with;
+  return (
+    <>
+      <Toolbar
+        shown={costs ? { start: costs.start_date, end: costs.end_date } : null}
+        compared={compared ? { start: compared.start_date, end: compared.end_date } : null}
+        file={{
+          path: tenantPath(name, "chargebacks.csv"),
+          query: apiQuery(narrowed, { compare: false }),
+          name: `${name}-unowned.csv`,
+        }}
+      />
+      <Answered query={query} skeleton={<Bone height={30} />}>
+        {(found) =>
+          found.total.rows === 0 ? (
+            <Nothing />
+          ) : (
+            <Reasons costs={found} whole={all} canTag={tenant?.features.can_tag ?? false} />
+          )
+        }
+      </Answered>
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <Empty title="Everything has an owner">
+      <p>In this view, no cost is charged to nobody.</p>
+    </Empty>
+  );
+}
+
+function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefined; canTag: boolean }) {
+  const here = useHere();
+  const { currency, total } = costs;
+  const issues = (costs.issues ?? []).filter((each) => each.unallocated);
+  const amount = read(total.amount);
+  const resources = costs.breakdowns.find((each) => each.by === "resource_id");
+  const listing = { ...here, colour: (_: string | null, index: number) => (index < 0 ? "k-others" : "k-bar") };
+  return (
+    <>
+      <Card
+        title={
+          <>
+            <Amount amount={amount} currency={currency} /> without an owner
+          </>
+        }
+        note={whole && `${share(amount, read(whole.total.amount))} of the total, ${count(total.rows, "row")}`}
+      >
+        <Scroller label="Reasons">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Why</th>
+                <th scope="col">What to do</th>
+                <th scope="col" className="end">
+                  Resources
+                </th>
+                <th scope="col" className="end">
+                  Rows
+                </th>
+                <th scope="col" className="end">
+                  Amount
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {issues.map((each) => (
+                <tr key={each.reason}>
+                  <th scope="row">
+                    <a
+                      className="more"
+                      href={here.to(
+                        toggle(toggle(here.view, "identity_id", NOBODY), "allocation_detail", each.reason),
+                        "rows",
+                      )}
+                    >
+                      {reason(each.reason)}
+                    </a>
+                  </th>
+                  <td className="quiet">{advice(each.reason) ?? "See the rows."}</td>
+                  <td className="end num">{each.resources.toLocaleString("en-US")}</td>
+                  <td className="end num">{each.rows.toLocaleString("en-US")}</td>
+                  <td className="end">
+                    <Amount amount={each.amount} currency={currency} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroller>
+      </Card>
+      <div className="split">
+        {resources && (
+          <Card title="Resources" note="what these costs are for">
+            <RankedList
+              items={ranked(resources, 12, listing)}
+              whole={amount}
+              currency={currency}
+              comparable={comparison(costs).comparable}
+            />
+          </Card>
+        )}
+        <Card title="Name a team" note="tag the resources, so that a team sees what is its own">
+          {canTag && resources ? (
+            <TagForm
+              entities={resources.items.flatMap((each) =>
+                each.value ? [{ type: "resource", id: each.value, name: each.name }] : [],
+              )}
+            />
+          ) : (
+            <p className="note">Tags cannot be changed here.</p>
+          )}
+        </Card>
+      </div>
+    </>
+  );
 }

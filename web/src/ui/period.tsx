@@ -24,7 +24,9 @@ interface Shown {
   end: string;
 }
 
-function named(view: View): string {
+/** What the period of a view is called. */
+export function named(view: View): string {
+  if (view.start && view.end) return range(view.start, view.end);
   const found = PERIODS.find(([key]) => key === view.period);
   return found ? found[1] : (view.period ?? "");
 }

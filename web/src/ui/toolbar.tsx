@@ -3,7 +3,7 @@ import { address, type Query } from "../api/client";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { length } from "../format/days";
-import { during } from "../url/view";
+import { during, type View } from "../url/view";
 import { Chips, FilterButton } from "./filters";
 import { Icon } from "./icons";
 import { CompareButton, PeriodButton } from "./period";
@@ -16,6 +16,12 @@ interface Props {
   /** What this page shows, for a file: path and query of the API. */
   file?: { path: string; query: Query; name: string } | null;
   children?: ReactNode;
+}
+
+/** The dates of an answer that says them, else those of the address. */
+export function datesOf(view: View, answer: { start_date?: string; end_date?: string } | undefined): Props["shown"] {
+  const [start, end] = [answer?.start_date ?? view.start, answer?.end_date ?? view.end];
+  return start && end ? { start, end } : null;
 }
 
 /** Period, comparison and filters of a page, and what can be taken from it. */

@@ -1,7 +1,7 @@
 import { usePipeline } from "../../api/questions";
-import type { Costs, DayFacts } from "../../api/shapes";
+import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { Calendar, type DayState, STATES } from "../../charts/calendar";
+import { Calendar, STATES } from "../../charts/calendar";
 import { count, instant } from "../../format/days";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
@@ -9,9 +9,9 @@ import { Card } from "../../ui/card";
 import { during } from "../../url/view";
 import { maybe } from "./facts";
 
-export function stateOf(day: Pick<DayFacts, "billed" | "charged" | "difference">): DayState {
-  if (day.charged === null) return day.billed === null ? "none" : "pending";
-  return day.difference !== null && read(day.difference) !== 0n ? "differs" : "equal";
+/** Whether a day has been calculated. */
+export function isCalculated({ state }: Pick<DayFacts, "state">): boolean {
+  return state === "equal" || state === "differs";
 }
 
 const LEGEND: Record<DayState, string> = {
@@ -28,8 +28,8 @@ export function DaysCard({ costs }: { costs: Costs }) {
   const amounts = new Map(costs.times.map((time, n) => [time.slice(0, 10), costs.amounts[n] ?? "0"]));
   const days = facts.map((each) => ({
     date: each.date,
-    amount: each.charged === null ? null : maybe(amounts.get(each.date) ?? each.charged),
-    state: stateOf(each),
+    amount: isCalculated(each) ? maybe(amounts.get(each.date) ?? each.charged) : null,
+    state: each.state,
     href: here.to(during(here.view, each.date, each.date)),
   }));
   return (
@@ -56,19 +56,19 @@ function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: stri
   const here = useHere();
   const run = usePipeline(here.tenant ?? "").data;
   const all = count(facts.length, "day");
-  const difference = sum(facts.map((each) => read(each.difference ?? "0")));
+  const difference = sum(facts.filter(isCalculated).map((each) => read(each.difference)));
   const errors = run?.last_result?.errors ?? [];
   const whole = difference === 0n ? "0.000000000000" : write(difference);
   return (
     <dl className="facts-list">
       <Fact name="Billed">
-        {facts.filter((each) => each.billed !== null).length} of {all}
+        {facts.filter((each) => each.state !== "none").length} of {all}
       </Fact>
       <Fact name="Calculated">
-        {facts.filter((each) => each.charged !== null).length} of {all}
+        {facts.filter(isCalculated).length} of {all}
       </Fact>
       <Fact name="Topics">
-        {facts.filter((each) => each.topics !== null && each.topics !== false).length} of {all}
+        {facts.filter((each) => each.topics).length} of {all}
       </Fact>
       <Fact name="Difference">
         <span className={difference === 0n ? "good" : "bad"} title={exact(difference, currency)}>

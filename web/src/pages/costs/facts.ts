@@ -72,7 +72,7 @@ export function ranked(found: Breakdown, most: number, { view, to, colour }: Lis
     rememberName(found.by, item.value, item.name);
     const value = filterValue(found.by, item.value);
     const { name, id } = label(found.by, item.value, item.name);
-    const closed = item.value === null && !found.by.startsWith("tag:");
+    const closed = item.value === null && !found.by.startsWith("tag:") && found.by !== "environment_id";
     return {
       key: keyOf(item.value),
       name,

@@ -19,12 +19,20 @@ export function CostsPage() {
   return <CostsView />;
 }
 
+interface ViewProps {
+  head?: React.ReactNode;
+  /** Dimensions that say nothing here, because one value of them is what the page is about. */
+  leave?: readonly string[];
+  /** What is shown over time unless the address says so. */
+  usual?: string | null;
+}
+
 /** The cards of the costs page; `head` stands above them, and says whose bill it is. */
-export function CostsView({ head, leave = [] }: { head?: React.ReactNode; leave?: readonly string[] }) {
+export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const here = useHere();
   const name = here.tenant ?? "";
   const tenant = useTenant(name);
-  const all = dimensionsOf(here.view, tenant.data, tenant.failureCount > 0);
+  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, tenant.failureCount > 0);
   const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
   const costs = query.data;
   const shown = costs ? { start: costs.start_date, end: costs.end_date } : null;
@@ -72,7 +80,7 @@ function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: 
   return (
     <>
       <Tiles costs={costs} />
-      <OverTime costs={costs} found={main} choices={segments(dimensions)} />
+      <OverTime costs={costs} found={main} choices={segments(dimensions).filter((each) => !leave.includes(each))} />
       <div className="cards">
         <WhatChanged costs={costs} found={main} />
         {shown.map((each) => (

@@ -11,6 +11,7 @@ import { larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Popover } from "../../ui/popover";
+import { Scroller } from "../../ui/scroller";
 import { during, extra } from "../../url/view";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
 
@@ -31,7 +32,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     [found],
   );
   const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
-  const before = useMemo(() => costs.previous_amounts?.map(maybe) ?? null, [costs]);
+  const before = useMemo(() => (costs.compared_with ? costs.previous_amounts.map(maybe) : null), [costs]);
   const totals = useMemo(() => costs.amounts.map(read), [costs]);
   const { comparable } = comparison(costs);
   const table = here.view.extra.table !== undefined;
@@ -207,8 +208,7 @@ function describe(index: number, { currency, times }: Costs, bands: readonly Ban
 function AsTable({ costs, bands, totals }: Reading) {
   const { currency, times } = costs;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keys
-    <section className="scroller" style={{ maxHeight: "22rem" }} tabIndex={0} aria-label="Costs of each day">
+    <Scroller style={{ maxHeight: "22rem" }} label="Costs of each day">
       <table className="table">
         <thead>
           <tr>
@@ -252,6 +252,6 @@ function AsTable({ costs, bands, totals }: Reading) {
           </tr>
         </tbody>
       </table>
-    </section>
+    </Scroller>
   );
 }

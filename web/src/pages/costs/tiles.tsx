@@ -6,6 +6,7 @@ import { pixels, ratio, read } from "../../money/money";
 import { Amount, Card, Delta } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Warning } from "../../ui/states";
+import { isCalculated } from "./days";
 import { comparison, maybe } from "./facts";
 
 export function Tiles({ costs }: { costs: Costs }) {
@@ -120,8 +121,8 @@ function WithoutOwner({ costs }: { costs: Costs }) {
 function AgainstTheBill({ costs }: { costs: Costs }) {
   const here = useHere();
   const days = costs.days ?? [];
-  const calculated = days.filter((each) => each.charged !== null);
-  const differ = calculated.filter((each) => each.difference !== null && read(each.difference) !== 0n);
+  const calculated = days.filter(isCalculated);
+  const differ = calculated.filter((each) => each.state === "differs");
   const equal = calculated.length > 0 && differ.length === 0;
   return (
     <Card title="Against the bill" className="tile">

@@ -1,3 +1,0 @@
-export function RowsPage() {
-  return null;
-}
