@@ -58,7 +58,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
       }
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
     >
-      <Scroller className="tall" label="Days">
+      <Scroller className="tall" label="Table of days">
         <table className="table">
           <thead>
             <tr>
@@ -178,7 +178,7 @@ function Runs() {
           items.length === 0 ? (
             <p className="note">No run has ended yet.</p>
           ) : (
-            <Scroller label="Runs">
+            <Scroller label="Table of runs">
               <table className="table">
                 <thead>
                   <tr>

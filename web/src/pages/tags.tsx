@@ -176,7 +176,7 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   const pick = (tag: Tag, on: boolean) =>
     onChoose(on ? [...chosen, tag] : chosen.filter((each) => each.tag_id !== tag.tag_id));
   return (
-    <Scroller className="tall" label="Tags">
+    <Scroller className="tall" label="Table of tags">
       <table className="table">
         <thead>
           <tr>

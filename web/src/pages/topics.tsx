@@ -117,7 +117,7 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
   const traffic = items.some((each) => each.bytes_in != null || each.zombie);
   return (
     <Card title="The same as a table" note="the most expensive first">
-      <Scroller className="tall" label="Topics">
+      <Scroller className="tall" label="Table of topics">
         <table className="table">
           <thead>
             <tr>

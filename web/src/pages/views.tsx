@@ -27,7 +27,7 @@ export function ViewsPage() {
             items.length === 0 ? (
               <p className="note">None yet. Choose a period and filters on any page, come here and save them.</p>
             ) : (
-              <Scroller label="Saved views">
+              <Scroller label="Table of views">
                 <table className="table">
                   <thead>
                     <tr>

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 export interface Choice {
   key: string;
@@ -20,6 +20,8 @@ interface Props {
 export function Picker({ label, placeholder, choices, text, onText, onChoose, empty }: Props) {
   const id = useId();
   const [walked, setWalked] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
   const at = Math.min(walked, choices.length - 1);
 
   const onKey = (event: KeyboardEvent) => {
@@ -39,6 +41,7 @@ export function Picker({ label, placeholder, choices, text, onText, onChoose, em
   return (
     <div className="picker">
       <input
+        ref={input}
         className="field"
         type="text"
         role="combobox"

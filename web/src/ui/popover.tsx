@@ -54,6 +54,7 @@ export function Popover({ label, icon, shortcut, plain = false, name, children }
           const opens = event.newState === "open";
           setOpen(opens);
           if (opens) requestAnimationFrame(place);
+          else if (document.activeElement === document.body) button.current?.focus();
         }}
       >
         {open && children(() => pop.current?.hidePopover())}

@@ -41,7 +41,7 @@ export function RowsTable({ total, currency, rowAt, onRange, onWhy }: Props) {
   useEffect(() => onRange(from, Math.max(from, to - 1)), [from, to, onRange]);
 
   return (
-    <Scroller ref={box} label="Rows">
+    <Scroller ref={box} label="Table of rows">
       <table className="table" aria-rowcount={total + 1}>
         <colgroup>
           <col style={{ width: "8.5rem" }} />

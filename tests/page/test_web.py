@@ -1,0 +1,47 @@
+"""The page's own tests: its laws in Node, and its use in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chargeback.api.app import create_app
+from chargeback.page.serve import BUILT
+from tests.support.serving import served, services_for
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+NODE = Path(sys.executable).with_name("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = pytest.mark.skipif(
+    not (WEB / "node_modules" / ".all").exists(), reason="`make test` installs what the page's tests need"
+)
+
+
+def node(*words: str, **environment: str) -> None:
+    """Run Node in the page's folder; what it says is shown when it fails."""
+    done = subprocess.run(
+        [NODE, *words], cwd=WEB, env=os.environ | environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-4000:]
+
+
+def test_the_laws_of_the_page_hold() -> None:
+    """Money, dates, names, the address, and the geometry of the charts."""
+    node("node_modules/vitest/vitest.mjs", "run")
+
+
+@pytest.mark.parametrize("file", ["journeys", "pages", "states"])
+@pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="the page has not been built")
+@pytest.mark.skipif(CHROMIUM is None, reason="`make test` installs Debian's chromium")
+def test_the_page_works_in_a_browser(file: str) -> None:
+    """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
+    with served(create_app(services_for())) as address:
+        artifacts = str(ROOT / "test-artifacts")
+        node("--test", f"tests/browser/{file}.test.ts", BASE=f"{address}/ui/", CHROMIUM=CHROMIUM or "", ARTIFACTS=artifacts)

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { asProblem, Problem, problemOf, unreachable } from "./problems";
+
+test("a problem says what the service says", async () => {
+  const body = JSON.stringify({ title: "The storage cannot be used", detail: "database is locked" });
+  const found = await problemOf(new Response(body, { status: 503 }));
+  expect(found).toMatchObject({
+    status: 503,
+    title: "The storage cannot be used",
+    detail: "database is locked",
+    passes: true,
+  });
+});
+
+test("a proxy's page of HTML becomes a sentence", async () => {
+  const found = await problemOf(new Response("<html>no</html>", { status: 403 }));
+  expect(found.title).toBe("You may not see this");
+  expect(found.detail).toContain("proxy");
+});
+
+test("what is wrong stays wrong, what is down may come back", () => {
+  expect([400, 401, 403, 404].map((status) => new Problem(status, "", "").passes)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect([429, 500, 503, 504].map((status) => new Problem(status, "", "").passes)).toEqual([true, true, true, true]);
+  expect(unreachable().passes).toBe(true);
+  expect(asProblem(new Error("x")).title).toBe("This page made a mistake");
+});

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { read, write } from "../money/money";
+import { about, change, exact, money, percent, short, signed, split } from "./money";
+
+test("amounts are shown to the cent, with a true minus", () => {
+  expect(money("2762.306796452111", "USD")).toBe("$2,762.31");
+  expect(money(read("-0.62"), "USD")).toBe("−$0.62");
+  expect(money("99999999999999999999.99", "USD")).toBe("$99,999,999,999,999,999,999.99");
+  expect(about(read("62082.4"), "USD")).toBe("$62,082");
+  expect(short(61900, "USD")).toBe("$61.9K");
+  expect(signed(read("449.5"), "EUR")).toBe("+€449.50");
+});
+
+test("the exact value has every digit", () => {
+  expect(exact("2762.306796452111", "USD")).toBe("USD 2762.306796452111");
+});
+
+test("what is split is the whole amount", () => {
+  const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
+  fc.assert(
+    fc.property(units, (each) => {
+      const [cents, more] = split(write(each));
+      return read((cents + more).replaceAll(",", "").replace("−", "-")) === each;
+    }),
+  );
+});
+
+test.each([
+  ["110", "100", "up", "+10.0%"],
+  ["90", "100", "down", "−10.0%"],
+  ["100", "100", "same", "no change"],
+  ["100.001", "100", "same", "no change"],
+  ["5", "0", "new", "new"],
+  ["5000", "1", "up", "+>999%"],
+  ["-50", "-100", "up", "+50.0%"],
+])("%s after %s is %s, %s", (amount, previous, direction, text) => {
+  expect(change(read(amount), read(previous))).toMatchObject({ direction, text });
+});
+
+test("nothing to compare with is no change at all", () => {
+  expect(change(1n, null)).toBeNull();
+});
+
+test("there is no minus zero", () => {
+  expect(percent(-0.0001)).toBe("0.0%");
+  expect(percent(null)).toBe("–");
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { Breakdown, Costs, Item, Tenant } from "../../api/shapes";
+import { read, sum } from "../../money/money";
+import { readView } from "../../url/view";
+import { comparison, dimensionsOf, leadingTag, ranked, remainder } from "./facts";
+
+const item = (value: string | null, amount: string, previous = "1"): Item => ({
+  value,
+  name: null,
+  kind: null,
+  deleted_at: null,
+  amount,
+  previous,
+  usage: "0",
+  rows: 1,
+  amounts: [],
+});
+
+const breakdown: Breakdown = {
+  by: "product_type",
+  items: [item("A", "10"), item("B", "5"), item("C", "3.000000000001"), item(null, "1")],
+  other: { count: 3, amount: "0.5", previous: "2", amounts: [] },
+  movers: [],
+};
+
+function costs(days: number, before: number | null): Costs {
+  const compared_with =
+    before === null ? null : { start_date: "2026-10-01", end_date: "2026-10-30", days_with_costs: before };
+  return { days_with_costs: days, compared_with, start_date: "2026-10-31", end_date: "2026-11-29" } as Costs;
+}
+
+describe("comparison", () => {
+  test("only periods with equally many days with costs are compared", () => {
+    expect(comparison(costs(30, 30))).toEqual({ comparable: true, why: null });
+    expect(comparison(costs(30, 25))).toEqual({
+      comparable: false,
+      why: "the period before has only 25 of 30 days: not comparable",
+    });
+    expect(comparison(costs(12, 30)).why).toBe("this period has only 12 of 30 days: not comparable");
+    expect(comparison(costs(30, 0)).comparable).toBe(false);
+    expect(comparison(costs(30, null))).toEqual({ comparable: false, why: null });
+  });
+});
+
+describe("ranked", () => {
+  const listing = { view: readView(""), to: () => "x", colour: () => "k1" };
+
+  test("what is shown and what remains are the whole, to the last digit", () => {
+    const shown = ranked(breakdown, 2, listing);
+    expect(shown.map((each) => each.name)).toEqual(["A", "B", "5 others"]);
+    expect(sum(shown.map((each) => each.amount))).toBe(read("19.500000000001"));
+    expect(remainder(breakdown, 2)?.previous).toBe(read("4"));
+  });
+
+  test("without others there is no rest", () => {
+    expect(remainder({ ...breakdown, other: null }, 4)).toBeNull();
+  });
+});
+
+describe("dimensions", () => {
+  const tenant = (coverage: string) => ({ tenant_name: "acme", tag_keys: [{ key: "team", coverage }] }) as Tenant;
+
+  test("a tag leads where most of the cost has it", () => {
+    expect(leadingTag(tenant("0.5"))).toBe("tag:team");
+    expect(leadingTag(tenant("0.49"))).toBeNull();
+    expect(dimensionsOf(readView(""), tenant("0.8"), true)?.[0]).toBe("tag:team");
+    expect(dimensionsOf(readView(""), tenant("0.1"), true)?.[0]).toBe("identity_id");
+  });
+
+  test("the address decides, and there are never more than six", () => {
+    const found = dimensionsOf(readView("?by=cost_type"), tenant("0.8"), true);
+    expect(found?.[0]).toBe("cost_type");
+    expect(found?.length).toBeLessThanOrEqual(6);
+  });
+});

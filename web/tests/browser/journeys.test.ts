@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { BASE, close, RECORDED, type World, world } from "./world.ts";
+
+after(close);
+
+async function visit(path: string): Promise<World> {
+  const found = await world();
+  await found.open(path);
+  return found;
+}
+
+const query = (url: string) => new URL(url).search;
+
+test("the figures are the API's, to the last digit", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  const { total, breakdowns, amounts } = RECORDED.costs;
+  const exact = (text: string) => `USD ${text.replace(/0+$/, "").replace("-", "−")}`;
+  assert.equal(await page.locator(".lead").getAttribute("title"), exact(total.amount));
+  const list = page.locator(".overtime .ranked .amount");
+  for (const [n, item] of breakdowns[0].items.entries())
+    assert.equal(await list.nth(n).getAttribute("title"), exact(item.amount));
+  await page.getByRole("link", { name: "Show as a table" }).click();
+  const cells = page.locator(".overtime tbody tr td:nth-child(2) .num");
+  for (const [n, amount] of amounts.entries()) assert.equal(await cells.nth(n).getAttribute("title"), exact(amount));
+  assert.equal(await cells.last().getAttribute("title"), exact(total.amount));
+  await leave();
+});
+
+test("a click is a filter, the filter is the address and the question, and back undoes it", async () => {
+  const { page, asked, close: leave } = await visit("acme/costs?period=7d");
+  await page
+    .getByRole("link", { name: /^search / })
+    .first()
+    .click();
+  assert.equal(query(page.url()), "?period=7d&tag:team=search");
+  await page.getByText("Team is search", { exact: true }).waitFor();
+  assert.ok(asked.some((each) => /\/costs\?.*tag:team=search/.test(each)));
+  await page.getByRole("link", { name: "Leave out Kafka CKUs" }).first().click();
+  assert.equal(query(page.url()), "?period=7d&tag:team=search&not.product_type=KAFKA_NUM_CKUS");
+  await page.goBack();
+  await page.goBack();
+  assert.equal(query(page.url()), "?period=7d");
+  assert.equal(await page.locator(".chip").count(), 0);
+  await leave();
+});
+
+test("what is presentation leaves no step to go back to", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  const steps = () => page.evaluate(() => history.length);
+  const before = await steps();
+  await page.getByRole("navigation", { name: "Stacked by" }).getByRole("link", { name: "Product" }).click();
+  assert.equal(query(page.url()), "?period=7d&by=product_type");
+  assert.equal(await steps(), before);
+  await leave();
+});
+
+test("a filter is added by keys alone, and Escape gives the focus back", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.keyboard.press("f");
+  const box = page.getByRole("combobox");
+  await box.waitFor();
+  await page.keyboard.type("product");
+  await page.keyboard.press("Enter");
+  await page.getByRole("combobox", { name: "Product is" }).waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent?.trim()), "Filter");
+  await page.keyboard.press("f");
+  await page.keyboard.type("team");
+  await page.keyboard.press("Enter");
+  await page.getByRole("option", { name: /shipping/ }).waitFor();
+  await page.keyboard.type("shipp");
+  await page.keyboard.press("Enter");
+  await page.getByText("Team is shipping", { exact: true }).waitFor();
+  assert.equal(query(page.url()), "?period=7d&tag:team=shipping");
+  await leave();
+});
+
+test("the chart is read by arrow keys", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  const chart = page.getByRole("slider", { name: "Read the chart day by day" });
+  await chart.focus();
+  await page.keyboard.press("Home");
+  assert.match(
+    (await chart.getAttribute("aria-valuetext")) ?? "",
+    /^Tue, 10 November 2026: \$2,207\.55\. Without this tag \$/,
+  );
+  await page.keyboard.press("ArrowRight");
+  assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^Wed, 11 November 2026/);
+  await page.keyboard.press("Enter");
+  assert.equal(query(page.url()), "?start_date=2026-11-11&end_date=2026-11-11");
+  await leave();
+});
+
+test("dragging across the chart is a period", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  const box = await page.locator(".plot").boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + 60, box.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2, box.y + 100, { steps: 4 });
+  await page.mouse.up();
+  assert.equal(query(page.url()), "?start_date=2026-11-10&end_date=2026-11-13");
+  await leave();
+});
+
+test("days are walked by arrows and opened by Enter", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.locator("[data-day='2026-11-16']").focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Enter");
+  assert.equal(query(page.url()), "?start_date=2026-11-15&end_date=2026-11-15");
+  await leave();
+});
+
+test("why this amount: the dialog holds the focus and gives it back", async () => {
+  const { page, close: leave } = await visit("acme/rows?period=7d");
+  const row = page.getByRole("button", { name: /why this amount/ }).nth(2);
+  await row.focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  await dialog.waitFor();
+  assert.equal(await dialog.getByRole("listitem").count(), 5);
+  const { amount, metadata } = RECORDED.rows.items[2];
+  assert.equal((await dialog.locator(".whole").textContent())?.replaceAll(",", ""), amount.replace(/0+$/, ""));
+  assert.ok((await dialog.textContent())?.includes(metadata.line_id));
+  await page.keyboard.press("Escape");
+  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
+  await leave();
+});
+
+test("anything is found by its name", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.keyboard.press("/");
+  await page.getByRole("combobox", { name: "Find anything" }).fill("prod");
+  await page.getByRole("option").first().waitFor();
+  await page.getByRole("option", { name: /prod-dedicated-0/ }).click();
+  assert.match(page.url(), /\/acme\/item\?period=7d&resource_id=lkc-/);
+  await leave();
+});
+
+test("keys lead to pages, and never while somebody types", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.keyboard.press("g");
+  await page.keyboard.press("d");
+  await page.getByRole("heading", { name: "Days of acme" }).waitFor({ state: "attached" });
+  await page.locator("[data-start]").waitFor();
+  await page.keyboard.press("[");
+  assert.equal(query(page.url()), "?start_date=2026-11-03&end_date=2026-11-09");
+  await page.goto(`${BASE}acme/tags`);
+  await page.getByRole("searchbox").fill("");
+  await page.getByRole("searchbox").press("g");
+  await page.keyboard.press("c");
+  assert.equal(await page.getByRole("searchbox").inputValue(), "gc");
+  await leave();
+});
+
+test("the skip link leads past the navigation", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
+  await leave();
+});
+
+test("a copied link has dates instead of “the last days”", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d&tag:team=search");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy link" }).click();
+  await page.getByText("Copied").waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, `${BASE}acme/costs?start_date=2026-11-10&end_date=2026-11-16&tag:team=search`);
+  await leave();
+});
+
+test("the chosen theme stays, without a flash", async () => {
+  const { page, open, close: leave } = await visit("acme/views");
+  await page.getByRole("button", { name: "Theme: system" }).click();
+  await page.getByRole("button", { name: "Theme: light" }).click();
+  await open("acme/views");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await leave();
+});
+
+test("an address without a tenant leads to the only one", async () => {
+  const { page, close: leave } = await visit("");
+  await page.waitForURL(`${BASE}acme/costs`);
+  await leave();
+});

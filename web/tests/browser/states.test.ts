@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Route } from "playwright-core";
+import { type Answers, BASE, close, findings, problem, RECORDED, type World, world } from "./world.ts";
+
+after(close);
+
+async function visit(path: string, answers: Answers): Promise<World> {
+  const found = await world({}, answers);
+  await found.page.goto(BASE + path);
+  return found;
+}
+
+/** The recorded costs, changed. */
+function changed(change: (costs: typeof RECORDED.costs) => void): (route: Route) => Promise<void> {
+  const costs = structuredClone(RECORDED.costs);
+  change(costs);
+  return (route) => route.fulfill({ json: costs });
+}
+
+async function end({ page, complaints, close: leave }: World): Promise<void> {
+  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(complaints, []);
+  await leave();
+}
+
+test("loading: places of the final size, and a word for readers", async () => {
+  let answer: (() => void) | undefined;
+  const waits = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const found = await visit("acme/costs?period=7d", {
+    costs: async (route) => {
+      await waits;
+      return route.fulfill({ json: RECORDED.costs });
+    },
+  });
+  await found.page.getByText("Loading").waitFor({ state: "attached" });
+  assert.ok((await found.page.locator(".bone").count()) > 5);
+  assert.deepEqual(await findings(found.page), []);
+  answer?.();
+  await found.page.getByText("$15,161.99").first().waitFor();
+  await end(found);
+});
+
+test("refetching: the old figures stay until new ones are there", async () => {
+  let late = false;
+  const found = await visit("acme/costs?period=7d", {
+    costs: async (route) => {
+      if (late) await new Promise((resolve) => setTimeout(resolve, 400));
+      return route.fulfill({ json: RECORDED.costs });
+    },
+  });
+  await found.page.getByText("$15,161.99").first().waitFor();
+  late = true;
+  await found.page
+    .getByRole("link", { name: /^search / })
+    .first()
+    .click();
+  await found.page.locator(".stale").waitFor();
+  assert.ok(await found.page.getByText("$15,161.99").first().isVisible());
+  await found.page.locator(".stale").waitFor({ state: "detached" });
+  await end(found);
+});
+
+test("error: what the service says, at once, and another try", async () => {
+  let broken = true;
+  const found = await visit("acme/costs?period=7d", {
+    costs: (route) =>
+      broken
+        ? problem(route, 503, "The storage cannot be used", "The database is locked.")
+        : route.fulfill({ json: RECORDED.costs }),
+  });
+  await found.page.getByText("The storage cannot be used").waitFor();
+  assert.ok(await found.page.getByText("HTTP 503").isVisible());
+  assert.deepEqual(await findings(found.page), []);
+  broken = false;
+  await found.page.getByRole("button", { name: "Try again" }).click();
+  await found.page.getByText("$15,161.99").first().waitFor();
+  await end(found);
+});
+
+test("a wrong request is told once, and not asked again", async () => {
+  const found = await visit("acme/costs?period=7d", {
+    costs: (route) => problem(route, 400, "Invalid request", "by: unknown"),
+  });
+  await found.page.getByText("by: unknown").waitFor();
+  await found.page.waitForTimeout(1500);
+  assert.equal(found.asked.filter((each) => each.includes("/costs")).length, 1);
+  await end(found);
+});
+
+test("offline: the page says so", async () => {
+  const found = await visit("acme/costs?period=7d", { costs: (route) => route.abort() });
+  await found.page.getByText("The service cannot be reached").waitFor();
+  await end(found);
+});
+
+test("empty: which view is empty, and a way out", async () => {
+  const found = await visit("acme/costs?period=7d&identity_id=nobody-there", {
+    costs: changed((costs) => {
+      costs.total = { ...costs.total, amount: "0.00", usage: "0.00", shared: "0.00", rows: 0, unallocated: "0.00" };
+      for (const each of costs.breakdowns) Object.assign(each, { items: [], other: null, movers: [] });
+    }),
+  });
+  await found.page.getByText("No costs in this view").waitFor();
+  const way = found.page.getByRole("link", { name: "Show the last 30 days without filters" });
+  assert.equal(await way.getAttribute("href"), new URL("acme/costs", BASE).pathname);
+  await end(found);
+});
+
+test("partial: what is not comparable has no delta", async () => {
+  const found = await visit("acme/costs?period=7d", {
+    costs: changed((costs) => {
+      costs.compared_with.days_with_costs = 5;
+    }),
+  });
+  await found.page.getByText("the period before has only 5 of 7 days: not comparable", { exact: true }).waitFor();
+  assert.equal(await found.page.locator(".delta").count(), 0);
+  await end(found);
+});
+
+test("a day that differs from the bill, and one that is pending, are told", async () => {
+  const found = await visit("acme/costs?period=7d", {
+    costs: changed((costs) => {
+      Object.assign(costs.days[2], { state: "differs", difference: "0.000000000001" });
+      Object.assign(costs.days[6], { state: "pending", charged: "0.00" });
+    }),
+  });
+  await found.page.getByText("1 day differs").waitFor();
+  assert.ok(await found.page.getByText("6 of 7 days calculated").isVisible());
+  assert.ok(await found.page.getByText("0.000000000001", { exact: true }).isVisible());
+  assert.match((await found.page.locator("[data-day='2026-11-16']").getAttribute("class")) ?? "", /pending/);
+  await end(found);
+});
+
+test("running and suspended are said above the figures", async () => {
+  const running = await visit("acme/costs?period=7d", {
+    status: (route) => route.fulfill({ json: { ...RECORDED.status, is_running: true } }),
+  });
+  await running.page.getByText("New figures appear by themselves.").waitFor();
+  await end(running);
+  const suspended = await visit("acme/costs?period=7d", {
+    status: (route) => route.fulfill({ json: { ...RECORDED.status, permanent_failure: "5 gathers failed in a row." } }),
+  });
+  await suspended.page.getByText("5 gathers failed in a row.").waitFor();
+  await end(suspended);
+});
+
+test("topics disabled: the card says so", async () => {
+  const found = await visit("acme/costs?period=7d", {
+    costs: changed((costs) => {
+      costs.topics = null;
+    }),
+  });
+  await found.page.getByText("Costs of topics are not attributed for this tenant").waitFor();
+  await end(found);
+});
+
+test("an unknown tenant: those that are known", async () => {
+  const found = await visit("nosuch/costs", {});
+  await found.page.getByText("There is no tenant “nosuch”").waitFor();
+  assert.ok(await found.page.getByRole("link", { name: "acme", exact: true }).isVisible());
+  await end(found);
+});
+
+test("an unknown page: a way back", async () => {
+  const found = await visit("acme/nowhere", {});
+  await found.page.getByText("There is no such page").waitFor();
+  await end(found);
+});
+
+test("not allowed to see the list: a name can be typed, and is remembered", async () => {
+  const found = await visit("", { tenants: (route) => problem(route, 403, "Forbidden") });
+  await found.page.getByRole("textbox", { name: "Tenant" }).fill("acme");
+  assert.deepEqual(await findings(found.page), []);
+  await found.page.getByRole("button", { name: "Open" }).click();
+  await found.page.getByText("$15,161.99").first().waitFor();
+  await found.page.goto(BASE);
+  assert.equal(await found.page.getByRole("textbox", { name: "Tenant" }).inputValue(), "acme");
+  await end(found);
+});
+
+test("a run can be started, and a refusal is told", async () => {
+  const found = await world({}, {});
+  await found.page.route("**/pipeline/run", (route) =>
+    problem(route, 409, "Conflict", "Pipeline is already running for tenant acme"),
+  );
+  await found.page.goto(`${BASE}acme/days?period=7d`);
+  await found.page.getByRole("button", { name: "Run now" }).click();
+  await found.page.getByText("Pipeline is already running for tenant acme").waitFor();
+  await end(found);
+});
+
+test("tags are shown before they are written", async () => {
+  const found = await world({}, {});
+  const sent: { items: { tag_value: string }[] }[] = [];
+  await found.page.route("**/tags/bulk", (route) => {
+    sent.push(route.request().postDataJSON());
+    return route.fulfill({ json: { created_count: 1, updated_count: 0, skipped_count: 0 } });
+  });
+  await found.page.goto(`${BASE}acme/unowned?period=7d`);
+  await found.page.getByRole("checkbox", { name: /prod-dedicated-0/ }).check();
+  await found.page.getByRole("textbox", { name: "Value" }).fill("payments");
+  await found.page.getByRole("textbox", { name: "Your name" }).fill("alice");
+  await found.page.getByRole("button", { name: "Preview" }).click();
+  await found.page.getByText("1 thing will have the tag").waitFor();
+  assert.equal(sent.length, 0);
+  await found.page.getByRole("button", { name: "Write" }).click();
+  await found.page.getByText("1 created, 0 changed, 0 left as they were.").waitFor();
+  assert.deepEqual(
+    sent[0]?.items.map((each) => each.tag_value),
+    ["payments"],
+  );
+  await end(found);
+});
