@@ -58,9 +58,9 @@ $(RUN)/.ready: requirements/runtime.lock pyproject.toml
 	@$(RUN)/bin/python $(PIP) --quiet --no-deps -e .
 	@touch $@
 
-page: $(PAGE)  ## The browser page, from web/ (part of setup and demo)
+page: $(RUN_READY) $(PAGE)  ## The browser page, from web/ (part of setup and demo)
 
-$(PAGE): $(PAGE_SOURCES) | $(RUN_READY)
+$(PAGE): $(PAGE_SOURCES)
 	@test -x $(RUN_BIN)/npm || $(RUN_BIN)/python $(PIP) --quiet --require-hashes -r requirements/page.lock
 	@echo "Building the browser page (the first time it fetches what the build needs, some 50 MB)"
 	@cd web && export $(call WITH_NODE,$(RUN_BIN)) && { test node_modules/.all -nt package-lock.json || test node_modules/.build -nt package-lock.json \
@@ -68,7 +68,7 @@ $(PAGE): $(PAGE_SOURCES) | $(RUN_READY)
 
 # Without a registry of npm everything but the page works.
 page-or-not:
-	@$(MAKE) --no-print-directory page || echo "The browser page could not be built; all else works. \`make page\` tries again." >&2
+	@$(MAKE) --no-print-directory $(PAGE) || echo "The browser page could not be built; all else works. \`make page\` tries again." >&2
 
 $(WEB_READY): web/package-lock.json | $(READY)
 	@cd web && $(call WITH_NODE,$(BIN)) npm ci --silent && touch node_modules/.all
@@ -76,7 +76,8 @@ $(WEB_READY): web/package-lock.json | $(READY)
 demo: $(RUN_READY) page-or-not  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
 	@$(RUN_BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
 
-test: setup servers  ## All tests, the doctests included
+test: setup servers $(WEB_READY)  ## All tests, the doctests and those of the browser page included
+	@$(MAKE) --no-print-directory page
 	@$(BIN)/python -m pytest -q -n 2 -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
 
 check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the documentation matches the code
@@ -110,7 +111,7 @@ clean:  ## Remove what was made here, but no data
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, and
-# a PostgreSQL (one that runs already serves for most of them). faketime puts clocks wrong.
+# a PostgreSQL (one that runs already serves for most of them). faketime puts clocks wrong. chromium shows the page.
 # Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
 servers:
 	@missing=""; \
@@ -119,6 +120,7 @@ servers:
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v faketime >/dev/null || missing="$$missing faketime"; \
 	PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	test -z "$$missing" && exit 0; \
 	echo "installing Debian's $$missing" >&2; \
 	if [ "$$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi; \

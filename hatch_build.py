@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface  # type: ignore[import-not-found]
 
 _PAGE = Path("src/chargeback/page/static/index.html")
 
 
-class PageIsBuilt(BuildHookInterface):  # type: ignore[type-arg]
+class PageIsBuilt(BuildHookInterface):  # type: ignore[misc]
     """Stop a build of a wheel or a source distribution if the page is missing; an editable install needs none."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -43,5 +43,11 @@ def test_the_laws_of_the_page_hold() -> None:
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     with served(create_app(services_for())) as address:
-        artifacts = str(ROOT / "test-artifacts")
-        node("--test", f"tests/browser/{file}.test.ts", BASE=f"{address}/ui/", CHROMIUM=CHROMIUM or "", ARTIFACTS=artifacts)
+        pictures = os.environ.get("CHARGEBACK_ARTIFACTS", "")
+        node(
+            "--test",
+            f"tests/browser/{file}.test.ts",
+            BASE=f"{address}/ui/",
+            CHROMIUM=CHROMIUM or "",
+            ARTIFACTS=pictures,
+        )

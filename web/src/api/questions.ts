@@ -101,7 +101,7 @@ export const useTags = (tenant: string, key: string | null, page: number) =>
   ]);
 
 export function rowsQuery(view: View, sort: Query): Query {
-  return [...apiQuery(view, { compare: false }), ...sort];
+  return [...apiQuery(view, { compare: false }), ["names", "true"], ...sort];
 }
 
 export function rowsPage(tenant: string, query: Query, page: number, size: number, signal?: AbortSignal) {

@@ -65,8 +65,11 @@ function choice(found: Found, n: number, currency: string): Choice {
 
 function destination(found: Found, view: View): [View, string] {
   const clean = { ...view, extra: {} };
-  if (found.kind === "topic")
-    return [{ ...clean, filters: [], extra: { topic: found.id, cluster: found.parent_id ?? "" } }, "topics"];
+  if (found.type === "kafka_topic")
+    return [
+      { ...clean, filters: [], extra: { topic: found.name ?? found.id, cluster: found.parent_id ?? "" } },
+      "topics",
+    ];
   const key = found.kind === "tag" ? `tag:${found.type}` : (KEYS[found.kind] ?? "resource_id");
   rememberName(key, found.id, found.name);
   return [

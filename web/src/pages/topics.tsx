@@ -33,7 +33,11 @@ export function TopicsPage() {
     <>
       <Toolbar
         shown={shown}
-        file={{ path: tenantPath(name, "topics.csv"), query: apiQuery(here.view), name: `${name}-topics.csv` }}
+        file={{
+          path: tenantPath(name, "topic-attributions.csv"),
+          query: apiQuery({ ...here.view, filters: [] }, { compare: false }),
+          name: `${name}-topics.csv`,
+        }}
       />
       <Answered query={query} skeleton={<Bone height={40} />}>
         {(found) =>

@@ -1,10 +1,11 @@
-import { costsQuery, INCLUDE, tenantPath, useCosts, usePipeline, useTenant } from "../../api/questions";
+import { INCLUDE, tenantPath, useCosts, usePipeline, useTenant } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
 import { Answered, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
+import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard } from "./days";
 import { dimensionsOf } from "./facts";
@@ -40,8 +41,8 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
   const file = {
-    path: tenantPath(name, "costs.csv"),
-    query: costsQuery(here.view, all ?? [], all?.[0] ?? null),
+    path: tenantPath(name, "chargebacks.csv"),
+    query: apiQuery(here.view, { compare: false }),
     name: `${name}-costs.csv`,
   };
   return (

@@ -6,7 +6,7 @@ import { useHere } from "../../app/router";
 import { count } from "../../format/days";
 import { Bone, Empty, Failure } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
-import { extra } from "../../url/view";
+import { apiQuery, extra } from "../../url/view";
 import { RowsTable } from "./table";
 import { Why } from "./why";
 
@@ -54,7 +54,11 @@ export function RowsPage() {
   }, []);
   const data = first?.data;
   const shown = here.view.start && here.view.end ? { start: here.view.start, end: here.view.end } : null;
-  const file = { path: tenantPath(name, "chargebacks.csv"), query, name: `${name}-rows.csv` };
+  const file = {
+    path: tenantPath(name, "chargebacks.csv"),
+    query: apiQuery(here.view, { compare: false }),
+    name: `${name}-rows.csv`,
+  };
   return (
     <>
       <Toolbar shown={shown} compare={false} file={file} />

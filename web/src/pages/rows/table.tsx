@@ -45,9 +45,9 @@ export function RowsTable({ total, currency, rowAt, onRange, onWhy }: Props) {
       <table className="table" aria-rowcount={total + 1}>
         <colgroup>
           <col style={{ width: "8.5rem" }} />
+          <col style={{ width: "20%" }} />
           <col style={{ width: "22%" }} />
-          <col style={{ width: "25%" }} />
-          <col style={{ width: "15%" }} />
+          <col style={{ width: "14%" }} />
           <col />
           <col style={{ width: "13rem" }} />
         </colgroup>
