@@ -1,5 +1,5 @@
-"""Pages for people: `/` redirects to the browser page, or to the documentation if that page is not served; `/docs` shows
-the documentation. The service serves everything that they load.
+"""Pages for people: `/` redirects to the browser page, or to the documentation if that page is not served; `/docs`
+shows the documentation. The service serves everything that they load.
 
 Addresses are relative, so that the pages work below any path of a proxy.
 """

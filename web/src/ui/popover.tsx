@@ -54,7 +54,8 @@ export function Popover({ label, icon, shortcut, plain = false, name, children }
           const opens = event.newState === "open";
           setOpen(opens);
           if (opens) requestAnimationFrame(place);
-          else if (document.activeElement === document.body) button.current?.focus();
+          else if (document.activeElement === document.body || pop.current?.contains(document.activeElement))
+            button.current?.focus();
         }}
       >
         {open && children(() => pop.current?.hidePopover())}
