@@ -5,7 +5,7 @@ VENV   ?= .venv
 RUN    ?= .venv-run
 PORT   ?= 8080
 SIZE   ?= usual
-DAYS   ?= 60
+DAYS   ?= 66
 SEED   ?= 7
 DATA   ?= demo-data
 

@@ -36,7 +36,7 @@ def test_a_database_is_upgraded_by_hand(chargeback: Run, config: Path) -> None:
     said = chargeback("db", "upgrade", "--config", "c.yaml")
     assert (said.returncode, said.stdout) == (0, f"tenant acme: upgraded from not set up to revision {NEWEST}\n")
     said = chargeback("db", "upgrade", "--config", "c.yaml")
-    assert (said.returncode, said.stdout) == (0, f"tenant acme: is already at revision {NEWEST} already\n")
+    assert (said.returncode, said.stdout) == (0, f"tenant acme: is already at revision {NEWEST}\n")
 
 
 def test_looking_changes_nothing(chargeback: Run, config: Path) -> None:

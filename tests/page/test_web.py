@@ -19,13 +19,9 @@ WEB = ROOT / "web"
 NODE = Path(sys.executable).with_name("node")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
-pytestmark = pytest.mark.skipif(
-    not (WEB / "node_modules" / ".all").exists(), reason="`make test` installs what the page's tests need"
-)
-
-
 def node(*words: str, **environment: str) -> None:
     """Run Node in the page's folder; what it says is shown when it fails."""
+    assert (WEB / "node_modules" / ".all").exists(), "`make test` installs what the page's tests need"
     done = subprocess.run(
         [NODE, *words], cwd=WEB, env=os.environ | environment, capture_output=True, text=True, timeout=280, check=False
     )
@@ -38,16 +34,16 @@ def test_the_laws_of_the_page_hold() -> None:
 
 
 @pytest.mark.parametrize("file", ["journeys", "pages", "states"])
-@pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="the page has not been built")
-@pytest.mark.skipif(CHROMIUM is None, reason="`make test` installs Debian's chromium")
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
+    assert CHROMIUM is not None, "`make test` installs Debian's chromium"
+    assert (BUILT / "index.html").exists(), "`make page` builds the page"
     with served(create_app(services_for())) as address:
         pictures = os.environ.get("CHARGEBACK_ARTIFACTS", "")
         node(
             "--test",
             f"tests/browser/{file}.test.ts",
             BASE=f"{address}/ui/",
-            CHROMIUM=CHROMIUM or "",
+            CHROMIUM=CHROMIUM,
             ARTIFACTS=pictures,
         )

@@ -56,7 +56,7 @@ def demo(
     ] = Size.USUAL,
     days: Annotated[
         int, typer.Option("--days", metavar="DAYS", min=6, max=364, help="The number of days with bills.")
-    ] = 60,
+    ] = 66,
     seed: Annotated[
         int,
         typer.Option(
@@ -112,8 +112,8 @@ def demo(
         if no_serve or leaving.is_set():  # where Python calls back, what a signal raises is lost
             return
         url = f"http://{_HOST}:{port}"
+        typer.echo(f"Open {url}/ui/ in a browser. The API: {url}/docs. Ctrl-C stops the service.")
         typer.echo(f"What each team spent:  curl '{url}{_QUESTION}'")
-        typer.echo(f"Serving on {url}; try it at {url}/docs. Ctrl-C stops it.")
         serve_until_stopped(configuration, Mode.BOTH)
 
 

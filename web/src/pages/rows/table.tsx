@@ -107,7 +107,6 @@ function OneRow({ index, row, currency, onWhy }: OneRowProps) {
   const what = label("resource_id", row.resource_id, row.resource_name);
   const [amount, more] = split(row.amount);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the button of the row has the keys; the click is a larger target
     <tr aria-rowindex={index + 2} onClick={() => onWhy(row)}>
       <td className="num">{full(row.timestamp)}</td>
       <td>
