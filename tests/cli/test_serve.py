@@ -117,7 +117,7 @@ def test_a_port_that_is_taken(chargeback: Run, tmp_path: Path) -> None:
     [
         ("UPDATE alembic_version SET version_num = '9999'", "written by a newer version"),
         ("DELETE FROM alembic_version", "the migration history is broken"),
-        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* names it for tenant_id acme"),
+        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* uses it for tenant_id acme"),
     ],
 )
 def test_storage_that_must_not_be_used(chargeback: Run, tmp_path: Path, mode: str, change: str, words: str) -> None:

@@ -139,7 +139,7 @@ EXAMPLES = (
     Example(
         f"POST {TENANT}/tags/bulk-delete",
         f"{PEOPLE}/tags/bulk-delete",
-        page_shapes.REMOVED,
+        page_shapes.REMOVAL_PREVIEW,
         {"items": [{"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "env"}], "dry_run": True},
     ),
     Example(

@@ -175,4 +175,8 @@ VIEW: dict[str, Shape] = {
     "created_by": text,
     "created_at": instant,
 }
-REMOVED: dict[str, Shape] = {"deleted_count": number, "missing_count": number}
+_REMOVED: dict[str, Shape] = {"deleted_count": number, "missing_count": number}
+REMOVAL_PREVIEW: dict[str, Shape] = {
+    **_REMOVED,
+    "entities": [{"entity_type": one_of("resource", "identity"), "entity_id": text, **_REMOVED}],
+}

@@ -22,6 +22,8 @@ _RULES = (
     ("active_at", "cannot be combined with"),
     ("tag_value", "requires tag_key"),
     ("accept_less", "requires recalculate"),
+    ("period", "should not be given together with dates"),
+    ("series", "should be one of by"),
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"

@@ -30,13 +30,19 @@ BODIES: dict[str, Any] = {
     "tag_key": "team",
     "tag_value": "x",
     "display_name": "x",
+    "name": "x",
+    "page": "costs",
+    "query": "period=30d",
     "items": [{"entity_type": "resource", "entity_id": "x", "tag_key": "team", "tag_value": "x"}],
 }
 
 
 def body_of(endpoint: Endpoint) -> dict[str, Any]:
     """A valid body."""
-    return {name: copy.deepcopy(value) for name, value in BODIES.items() if name in endpoint.body}
+    body = {name: copy.deepcopy(value) for name, value in BODIES.items() if name in endpoint.body}
+    if endpoint.path.endswith("/bulk-delete"):
+        del body["items"][0]["tag_value"]
+    return body
 
 
 def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
@@ -60,7 +66,7 @@ def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
         "/api/v2/tenants",
         "/api/v1/tenant",
         "/api/v1/tenants/",
-        "/api/v1/tenants/acme",
+        "/api/v1/tenants/acme/nothing",
         "/api/v1/tenants/acme/billing/",
         "/tenants",
         "/readiness",
@@ -99,7 +105,12 @@ def test_head_is_get_without_the_body(client: Client, endpoint: Endpoint) -> Non
         got, head = client.get(asked), client.head(asked)
         assert head.content == b""
         assert head.status_code == got.status_code
-        assert {**head.headers, "date": ""} == {**got.headers, "date": ""}
+        # A server leaves out of HEAD what only a body that is being made would tell.
+        assert {**head.headers, "date": ""} == {**_without(got.headers, "transfer-encoding"), "date": ""}
+
+
+def _without(headers: httpx.Headers, name: str) -> dict[str, str]:
+    return {key: value for key, value in headers.items() if key != name}
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/docs/swagger-ui.css", "/openapi.json", "/metrics"])

@@ -68,7 +68,8 @@ def test_writes_change_the_tenant_of_the_path(scratch: Client, everything: Every
     try:
         wanted: dict[str, Any] = body_of(endpoint)
         if "items" in wanted:
-            wanted["items"][0] = {"entity_type": "resource", "entity_id": entity} | body | {"tag_value": "theirs"}
+            place = {"entity_type": "resource", "entity_id": entity, "tag_key": "team"}
+            wanted["items"][0] |= place | {key: "theirs" for key in wanted["items"][0] if key == "tag_value"}
         path = endpoint.of(OTHER, entity_id=entity, tag_key="team")
         if "override_existing" in endpoint.body:
             wanted["override_existing"] = True

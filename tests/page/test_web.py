@@ -19,6 +19,7 @@ WEB = ROOT / "web"
 NODE = Path(sys.executable).with_name("node")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+
 def node(*words: str, **environment: str) -> None:
     """Run Node in the page's folder; what it says is shown when it fails."""
     assert (WEB / "node_modules" / ".all").exists(), "`make test` installs what the page's tests need"

@@ -149,7 +149,7 @@ def print_days(tenant: str, days: Iterable[DayCheck]) -> bool:
 
     checks = list(days)
     if not checks:
-        typer.echo(f"tenant {tenant}: nothing was gathered yet, so there is nothing to compare")
+        typer.echo(f"tenant {tenant}: no data has been gathered yet, so there is nothing to compare")
         return True
     columns = (
         [str(check.day) for check in checks],

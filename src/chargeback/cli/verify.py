@@ -30,7 +30,7 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
     for each in chosen_tenants(configuration, tenant):
         database = each.storage.database_file
         if database is not None and not database.exists():
-            typer.echo(f"tenant {each.name}: nothing was gathered yet, so there is nothing to compare")
+            typer.echo(f"tenant {each.name}: no data has been gathered yet, so there is nothing to compare")
             continue
         store = open_store(each)
         try:
