@@ -81,13 +81,13 @@ SHARES = st.lists(
     max_size=30,
 )
 SELECTIONS = st.builds(
-    lambda first, count, zone, equal, tags: Selection(
-        instants(first, first + timedelta(days=count), ZoneInfo(zone)), equal, tags
+    lambda first, count, zone, columns, tags: Selection(
+        instants(first, first + timedelta(days=count), ZoneInfo(zone)), columns, tags
     ),
     st.sampled_from(DAYS),
     st.integers(0, 11),
     st.sampled_from(["UTC", "UTC", "America/Denver"]),
-    st.sampled_from([{}, {}, {"identity_id": "sa-1"}, {"product_type": "SUPPORT"}, {"resource_id": "lkc-1"}]),
+    st.sampled_from([(), (), equal(identity_id="sa-1"), equal(product_type="SUPPORT"), equal(resource_id="lkc-1")]),
     st.sampled_from([(), (), (TagFilter("team", frozenset(["operator", "UNTAGGED"])),)]),
 )
 GROUPINGS = st.builds(
