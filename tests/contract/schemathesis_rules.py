@@ -24,6 +24,10 @@ _RULES = (
     ("accept_less", "requires recalculate"),
     ("period", "should not be given together with dates"),
     ("series", "should be one of by"),
+    ("by", "should name no column twice"),
+    ("top", "should be at most 4 numbers"),
+    ("time_bucket", "should make at most"),
+    ("start_date", "should be at most"),
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"

@@ -103,7 +103,7 @@ def test_owners_that_could_not_be_listed_get_what_is_theirs_later(laboratory: La
     result = laboratory.run()
     assert laboratory.charged() == {"UNALLOCATED": "1000"}
     assert laboratory.state().shortcomings == [f"listing of {STATEMENT}: HTTP 403"]
-    assert any(str(DAY) in error and "last known of flink_statement" in error for error in result.errors)
+    assert any(str(DAY) in error and "last known flink_statement" in error for error in result.errors)
     assert laboratory.run().dates_calculated == 0
     sources.totals, sources.unlisted, sources.fault = {}, {}, AWAY
     assert laboratory.run().dates_calculated == 1

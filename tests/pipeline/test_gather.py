@@ -113,7 +113,7 @@ def test_a_day_that_is_answered_twice_is_not_calculated(run: RunContext, deploym
         run.record = RunRecord()
         gather(run, guard(Twice(), run))
         (error,) = run.record.described_errors()
-        assert error.startswith(f"{DAY}: plugin made_up: billing: the day was answered twice")
+        assert error.startswith(f"{DAY}: plugin made_up: billing: the day was returned twice")
         assert [state.tracking_date for state in deployment.states() if not state.billing_gathered] == [DAY]
     gather(run, guard(Bills(), run))
     assert deployment.state(DAY).billing_gathered

@@ -1,9 +1,9 @@
 """How costs flow through several columns."""
 
 from datetime import date
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, ResponseModel
@@ -15,6 +15,8 @@ from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 MOST_COLUMNS = 4
 MOST_VALUES = 50
 USUAL_VALUES = 10
+_COUNT = "([1-9]|[1-4][0-9]|50)"
+Counts = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{_COUNT}(,{_COUNT}){{0,{MOST_COLUMNS - 1}}}$"})]
 
 
 class FlowQuery(CostColumns, ComparingQuery):
@@ -30,7 +32,7 @@ class FlowQuery(CostColumns, ComparingQuery):
         description=f"The columns, from left to right, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; two to "
         f"{MOST_COLUMNS}.",
     )
-    top: list[str] = Field(
+    top: list[Counts] = Field(
         default=[str(USUAL_VALUES)],
         description=f"How many values each column names, 1 to {MOST_VALUES}; several, repeated or separated by commas, "
         "are for one column each.",
