@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Context, Decimal, InvalidOperation
 from threading import Lock
+from typing import TypeVar
 
 from chargeback.errors import SourceTooLarge
 from chargeback.model.days import InstantRange
@@ -15,6 +16,8 @@ from chargeback.model.usage import parse_quantity
 from chargeback.sources.prometheus import PrometheusClient, Sample, render_duration
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MILLISECOND = timedelta(milliseconds=1)
 _SMALLEST = timedelta(minutes=1)
@@ -35,6 +38,56 @@ class GroupTotals:
     dropped: int = 0
 
 
+class WindowSplitter:
+    """Queries a window in as many pieces as the server needs.
+
+    A window that the server finds too large is cut in halves. The accepted length is remembered per kind of query, so
+    that the next day does not begin with a refusal. Threads may share one object. With ``max_units``, longer windows
+    are cut before the first query.
+    """
+
+    def __init__(self, *, max_units: int | None = None) -> None:
+        self._max_units = max_units
+        self._accepted: dict[str, int] = {}
+        self._lock = Lock()
+
+    def query(
+        self, kind: str, window: InstantRange, unit: timedelta, query: Callable[[InstantRange], T]
+    ) -> Iterator[T]:
+        """Yield the results of ``query`` for the pieces of a window, the earliest first. Pieces are cut at multiples of
+        ``unit`` from its start.
+
+        Raises:
+            SourceTooLarge: the server refuses a piece of one unit.
+        """
+        pending = [window]
+        while pending:
+            piece = pending.pop()
+            count = (piece.end - piece.start) // unit
+            with self._lock:
+                accepted = self._accepted.get(kind, self._max_units)
+            if accepted is not None and count > max(accepted, 1):
+                pending += _halves(piece, count, unit)
+                continue
+            try:
+                result = query(piece)
+            except SourceTooLarge as refusal:
+                if count < 2:
+                    raise
+                with self._lock:
+                    self._accepted[kind] = (count + 1) // 2
+                logger.info("%s: %s; querying in pieces of %s", kind, refusal.message, (count + 1) // 2 * unit)
+                pending += _halves(piece, count, unit)
+                continue
+            yield result
+
+
+def _halves(piece: InstantRange, count: int, unit: timedelta) -> list[InstantRange]:
+    """Return the two halves of a window of ``count`` units, the later first: the earlier one is taken next."""
+    middle = piece.start + (count + 1) // 2 * unit
+    return [InstantRange(middle, piece.end), InstantRange(piece.start, middle)]
+
+
 class WindowSums:
     """Evaluates sums over ``[start, end)``.
 
@@ -42,15 +95,13 @@ class WindowSums:
     Prometheus 2, whose ranges are closed on both sides, and 3, whose are open on the left; a sample stamped exactly
     1 ms before the window is taken by version 2 too, which no minute-aligned sample is.
 
-    A window that the server finds too large is cut in halves, whose sums add up. What length went well is remembered
-    per kind of question, so that the next day does not begin with a refusal. Threads may share one object.
+    The sums of the pieces of a window add up. Threads may share one object.
     """
 
     def __init__(self, client: PrometheusClient, *, smallest: timedelta = _SMALLEST) -> None:
         self._client = client
         self._smallest = smallest
-        self._accepted: dict[str, timedelta] = {}
-        self._lock = Lock()
+        self._splitter = WindowSplitter()
 
     def sums(self, name: str, template: Template, labels: Sequence[str], window: InstantRange) -> GroupTotals:
         """The value of each group over the window. The query must be additive over time, as a sum of
@@ -62,39 +113,14 @@ class WindowSums:
             SourceTooLarge: the server refuses even the smallest window.
             SourceError: as for :meth:`PrometheusClient.instant`.
         """
+
+        def _query(piece: InstantRange) -> Sequence[Sample]:
+            return self._client.instant(template(render_duration(piece.end - piece.start)), piece.end - _MILLISECOND)
+
         totals: dict[Group, Decimal] = {}
-        pending = [window]
-        while pending:
-            piece = pending.pop()
-            with self._lock:
-                accepted = self._accepted.get(name)
-            if accepted is not None and piece.end - piece.start > accepted and self._can_halve(piece):
-                pending += self._halves(piece)
-                continue
-            try:
-                samples = self._client.instant(
-                    template(render_duration(piece.end - piece.start)), piece.end - _MILLISECOND
-                )
-            except SourceTooLarge as refusal:
-                if not self._can_halve(piece):
-                    raise
-                half = self._halves(piece)
-                with self._lock:
-                    self._accepted[name] = half[0].end - half[0].start
-                logger.info("%s: %s; querying in pieces of %s", name, refusal.message, half[0].end - half[0].start)
-                pending += half
-                continue
+        for samples in self._splitter.query(name, window, self._smallest, _query):
             _add(totals, samples, labels)
         return _measured(totals)
-
-    def _can_halve(self, piece: InstantRange) -> bool:
-        return piece.end - piece.start >= 2 * self._smallest
-
-    def _halves(self, piece: InstantRange) -> list[InstantRange]:
-        """Two pieces of whole smallest windows, the later first; the longer one never exceeds half rounded up."""
-        steps = (piece.end - piece.start) // self._smallest
-        middle = piece.start + (steps // 2) * self._smallest
-        return [InstantRange(middle, piece.end), InstantRange(piece.start, middle)]
 
 
 def _add(totals: dict[Group, Decimal], samples: Sequence[Sample], labels: Sequence[str]) -> None:

@@ -238,7 +238,7 @@ def test_a_source_that_moves_evaluation_times_is_refused() -> None:
         data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
         return Answer(json.dumps({"status": "success", "data": data}))
 
-    with Loopback(aligned) as server, meter(server.url) as opened, pytest.raises(SourceDataError, match="aligns"):
+    with Loopback(aligned) as server, meter(server.url) as opened, pytest.raises(SourceDataError, match="alignment"):
         opened.mean("size", DAY)
 
 

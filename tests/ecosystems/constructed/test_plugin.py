@@ -83,9 +83,9 @@ def test_connections_are_closed_at_the_end(context: TenantContext) -> None:
 def test_settings_of_another_ecosystem_are_refused(context: TenantContext) -> None:
     """An ecosystem works with settings of its own model only, and says so."""
     assert MACHINES.tenant_catalogue(SETTINGS).aliases == {"M": "MACHINE"}
-    with pytest.raises(TypeError, match="no settings of self_managed_kafka: ConstructedSettings"):
+    with pytest.raises(TypeError, match="not settings of self_managed_kafka: ConstructedSettings"):
         kafka.open(context, SETTINGS)
-    with pytest.raises(TypeError, match="no settings of machines: PluginSettings"):
+    with pytest.raises(TypeError, match="not settings of machines: PluginSettings"):
         MACHINES.tenant_catalogue(PluginSettings())
 
 

@@ -48,7 +48,7 @@ def test_a_wrong_count_of_brokers_is_a_warning(context: TenantContext, prometheu
     with gatherer(context, prometheus.url, broker_count=9) as opened:
         warned = [finding for finding in opened.check() if finding.warning]
     assert [(finding.subject, finding.ok, finding.detail) for finding in warned] == [
-        ("brokers", True, "the metrics know 2 brokers, but broker_count bills 9")
+        ("brokers", True, "the metrics contain 2 brokers, but broker_count bills 9")
     ]
 
 

@@ -7,26 +7,24 @@ on the source's own text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from threading import Lock
-from typing import TypeVar
+from itertools import chain
 
-from chargeback.errors import SourceDataError, SourceTooLarge
-from chargeback.model.days import ONE_DAY, start_of_day
+from chargeback.errors import SourceDataError
+from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
 from chargeback.model.usage import parse_quantity
 from chargeback.sources.prometheus import PrometheusClient, render_duration
+from chargeback.sources.windows import WindowSplitter
 
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = timedelta(minutes=1)
 #: Prometheus refuses more than 11,000 points a series.
 _MAX_POINTS = 10_000
 _MAX_DIGITS = 400
-
-_Answer = TypeVar("_Answer")
 
 #: One value: where it stands in time, its labels, its text.
 Point = tuple[datetime, Mapping[str, str], str]
@@ -51,14 +49,12 @@ class Shares:
 
 
 class Meter:
-    """Asks one metrics source at one step. A question that is too large is asked in halves, and what size went well
-    is remembered per kind of question. Threads may share one object."""
+    """Queries one metrics source at one step, in as many pieces as it needs. Threads may share one object."""
 
     def __init__(self, client: PrometheusClient, step: timedelta) -> None:
         self._client = client
         self.step = step
-        self._accepted: dict[str, int] = {}
-        self._lock = Lock()
+        self._splitter = WindowSplitter(max_units=_MAX_POINTS)
 
     def mean(self, query: str, day: date) -> Reading | None:
         """A gauge over the day: its values of one step added up, averaged over the steps that have one.
@@ -117,9 +113,8 @@ class Meter:
             SourceDataError: the source evaluates at other times than requested.
         """
 
-        def ask(start: datetime, steps: int) -> list[Point]:
-            first = start + self.step - _MILLISECOND
-            last = first + (steps - 1) * self.step
+        def _ask(piece: InstantRange) -> list[Point]:
+            first, last = piece.start + self.step - _MILLISECOND, piece.end - _MILLISECOND
             return [
                 (at, series.labels, text)
                 for series in self._client.range(query, first, last, self.step)
@@ -127,40 +122,16 @@ class Meter:
                 if _is_on_step(at, first, self.step)
             ]
 
-        return self._in_pieces(query, start_of_day(day), self.step, ask)
+        return chain.from_iterable(self._splitter.query(query, _whole(day), self.step, _ask))
 
     def _increases(self, selector: str, label: str | None, day: date) -> Iterator[tuple[Mapping[str, str], str]]:
         by = f" by ({label})" if label else ""
 
-        def ask(start: datetime, minutes: int) -> list[tuple[Mapping[str, str], str]]:
-            length = minutes * _MINUTE
-            query = f"sum{by} (increase({selector}[{render_duration(length)}]))"
-            return [(each.labels, each.value) for each in self._client.instant(query, start + length - _MILLISECOND)]
+        def _ask(piece: InstantRange) -> list[tuple[Mapping[str, str], str]]:
+            query = f"sum{by} (increase({selector}[{render_duration(piece.end - piece.start)}]))"
+            return [(each.labels, each.value) for each in self._client.instant(query, piece.end - _MILLISECOND)]
 
-        return self._in_pieces(f"{selector} {by}", start_of_day(day), _MINUTE, ask)
-
-    def _in_pieces(
-        self, kind: str, start: datetime, unit: timedelta, ask: Callable[[datetime, int], list[_Answer]]
-    ) -> Iterator[_Answer]:
-        """What ``ask(start, units)`` answers for the day, asked in as many pieces as the source needs."""
-        pending = [(start, ONE_DAY // unit)]
-        while pending:
-            at, count = pending.pop()
-            with self._lock:
-                most = self._accepted.get(kind, _MAX_POINTS)
-            if count > most:
-                pending += _halves(at, count, unit)
-                continue
-            try:
-                answers = ask(at, count)
-            except SourceTooLarge:
-                if count == 1:
-                    raise
-                with self._lock:
-                    self._accepted[kind] = (count + 1) // 2
-                pending += _halves(at, count, unit)
-                continue
-            yield from answers
+        return chain.from_iterable(self._splitter.query(f"{selector} {by}", _whole(day), _MINUTE, _ask))
 
 
 def billable(text: str) -> Fraction | None:
@@ -180,10 +151,8 @@ def billable(text: str) -> Fraction | None:
     return Fraction(value)
 
 
-def _halves(start: datetime, count: int, unit: timedelta) -> list[tuple[datetime, int]]:
-    """The later half first: the earlier one is taken next."""
-    first = (count + 1) // 2
-    return [(start + first * unit, count - first), (start, first)]
+def _whole(day: date) -> InstantRange:
+    return InstantRange(start_of_day(day), start_of_day(day + ONE_DAY))
 
 
 def _is_on_step(at: datetime, first: datetime, step: timedelta) -> bool:
