@@ -23,6 +23,7 @@ from chargeback.model.days import utc_now
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
 from chargeback.store.control import schema
 from chargeback.store.control.tags import TagWrite, create
+from chargeback.store.control.views import ViewWrite, create_view
 from chargeback.store.facts.tables import TOPICS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import DAYS, LAST
@@ -75,6 +76,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TenantSto
     with tenant_store(folder) as acme, tenant_store(folder, name="globex") as globex:
         fill(acme, MARK)
         fill(globex, "the-others")
+        for store, name in ((acme, MARK), (globex, "the-others")):
+            with store.control.write() as connection:
+                create_view(connection, ViewWrite(name, "costs", f"tag:team={name}"), "somebody")
         yield acme, globex
 
 
@@ -99,6 +103,9 @@ def bodies() -> dict[str, Any]:
         "/entities/{entity_type}/{entity_id}/tags/{tag_key}": {"tag_value": "changed"},
         "/tags/bulk": {"items": [tag], "override_existing": True},
         "/tags/bulk-by-filter": {"tag_key": KEY, "display_name": "changed", "override_existing": True},
+        "/tags/bulk-delete": {"items": [{name: tag[name] for name in ("entity_type", "entity_id", "tag_key")}]},
+        "/views": {"name": "changed", "page": "costs", "query": ""},
+        "/views/{view_id}": {"name": "changed too", "page": "costs", "query": ""},
         "/pipeline/run": {},
         "/export": {},
         "/topic-attributions/export": {},
@@ -123,6 +130,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{entity_id}": RESOURCE,
                 "{tag_key}": KEY,
                 "{dimension_id}": str(acmes_dimension()),
+                "{view_id}": "1",
             }
             concrete = path
             for name, value in given.items():

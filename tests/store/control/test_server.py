@@ -60,7 +60,7 @@ def test_silence_is_told(server: PostgresServer) -> None:
     limits = ServerLimits(silence=0.3)
     with closing(ControlDatabase(server.address, None, limits)) as database:
         _, why = seconds_to_fail(database, "SELECT pg_sleep(60)")
-    assert "has not answered for 0.3 s" in why
+    assert "has not responded for 0.3 s" in why
 
 
 def test_limits_of_the_server_itself(server: PostgresServer) -> None:

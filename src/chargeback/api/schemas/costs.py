@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
-from chargeback.api.schemas.datasets import DatasetQuery, is_tag
+from chargeback.api.schemas.datasets import DatasetQuery, column_or_tag, is_tag
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
 from chargeback.store.queries.costs import COST_COLUMNS
@@ -17,6 +17,7 @@ from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 #: An answer has at most so many units of time.
 MOST_TIMES = 1000
 #: So many breakdowns at once.
+_PART = "|".join(PARTS)
 MOST_BREAKDOWNS = 6
 #: What is shown unless dates or another period are given.
 USUAL_PERIOD = "30d"
@@ -63,8 +64,13 @@ class CostsQuery(CostColumns, ComparingQuery):
         max_length=MOST_BREAKDOWNS,
         description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; at "
         f"most {MOST_BREAKDOWNS}.",
+        json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
     )
-    series: str | None = Field(default=None, description="Which of `by` is broken down over time. Default: the first.")
+    series: str | None = Field(
+        default=None,
+        description="Which of `by` is broken down over time. Default: the first.",
+        json_schema_extra=column_or_tag(COST_COLUMNS),
+    )
     top: int = Field(default=7, ge=1, le=50, description="How many values each breakdown names.")
     time_bucket: Literal["day", "week", "month"] = Field(
         default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
@@ -73,6 +79,7 @@ class CostsQuery(CostColumns, ComparingQuery):
         default=[],
         description=f"What comes with the sums, repeatable or separated by commas: {', '.join(PARTS)}.",
         examples=[["issues,days"]],
+        json_schema_extra={"items": {"type": "string", "pattern": f"^({_PART})(,({_PART}))*$"}},
     )
 
     @field_validator("by")

@@ -1,5 +1,6 @@
 """Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
@@ -130,15 +131,13 @@ def groups_of(dataset: Dataset, default: str) -> Any:
         max_length=MAX_GROUPS,
         description=f"Columns to group by, repeatable: {', '.join(dataset.groups)}, or `tag:<key>`; "
         f"at most {MAX_GROUPS}.",
-        json_schema_extra={
-            "items": {
-                "anyOf": [
-                    {"type": "string", "enum": list(dataset.groups)},
-                    {"type": "string", "pattern": TAG_PARAMETER},
-                ]
-            }
-        },
+        json_schema_extra={"items": column_or_tag(dataset.groups)},
     )
+
+
+def column_or_tag(columns: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON schema of the name of a column or ``tag:<key>``."""
+    return {"anyOf": [{"type": "string", "enum": list(columns)}, {"type": "string", "pattern": TAG_PARAMETER}]}
 
 
 def is_tag(name: str) -> bool:

@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema, field_validator
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
-from chargeback.api.schemas.datasets import is_tag
+from chargeback.api.schemas.datasets import column_or_tag, is_tag
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
@@ -31,6 +31,7 @@ class FlowQuery(CostColumns, ComparingQuery):
         max_length=MOST_COLUMNS,
         description=f"The columns, from left to right, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; two to "
         f"{MOST_COLUMNS}.",
+        json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
     )
     top: list[Counts] = Field(
         default=[str(USUAL_VALUES)],
