@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from chargeback.api.parameters import StrictModel, Text
 from chargeback.api.schemas.common import Instant, ResponseModel
@@ -13,18 +13,15 @@ from chargeback.store.control.views import ViewWrite
 MOST_VIEWS = 1000
 
 
-def _plain(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must contain printable characters only")
-    return text
-
-
 PageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
 QueryText = Annotated[
     str,
-    StringConstraints(max_length=8000),
-    AfterValidator(_plain),
-    Field(description="The page's query, without the question mark.", examples=["period=30d&tag:team=payments"]),
+    StringConstraints(max_length=8000, pattern=r"^[!-~]*$"),
+    Field(
+        description="The page's query, without the question mark, as an address has it: anything but printable ASCII "
+        "is percent-encoded.",
+        examples=["period=30d&tag:team=payments"],
+    ),
 ]
 
 
