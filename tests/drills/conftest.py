@@ -8,7 +8,7 @@ import pytest
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
-from tests.drills.ledger import TODAY, RunOutcome
+from tests.drills.ledger import TODAY, StoredResult
 from tests.support.deployments import DAYS, Deployment, deployment, prepared, server
 
 __all__ = ["deployment", "prepared", "server"]
@@ -21,10 +21,10 @@ def organisation() -> Organisation:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
+def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredResult:
     """What a tenant of the same organisation has that was calculated in peace."""
     with DemoServer(organisation) as server:
         tenant = Deployment.copied(prepared, server, tmp_path_factory.mktemp("undisturbed"))
-        outcome = RunOutcome.of(tenant.store)
+        outcome = StoredResult.of(tenant.store)
         tenant.store.close()
     return outcome

@@ -74,14 +74,14 @@ _PLACE: Final = re.compile(r"(?<=<!-- drills -->\n).*(?=<!-- end of drills -->)"
 
 
 @dataclass(frozen=True)
-class RunOutcome:
+class StoredResult:
     """What a tenant has in the end: its chargeback rows by day and order, and the bytes that it exports."""
 
     rows: pa.Table
     exported: bytes
 
     @classmethod
-    def of(cls, store: TenantStore) -> RunOutcome:
+    def of(cls, store: TenantStore) -> StoredResult:
         """What is stored, and adds up: every day to its bill."""
         with store.control.read() as connection:
             days = [state.tracking_date for state in read_days(connection)]
@@ -93,7 +93,7 @@ class RunOutcome:
         assert answer.status_code == 200
         return cls(rows, answer.content)
 
-    def differing_rows(self, found: RunOutcome, *, but: Sequence[str] = ()) -> int:
+    def differing_rows(self, found: StoredResult, *, but: Sequence[str] = ()) -> int:
         """How many rows are missing, and how many are there that should not be; a different row is both. The columns
         ``but`` may differ."""
         wanted, there = (Counter(map(repr, each.rows.drop_columns(list(but)).to_pylist())) for each in (self, found))
@@ -108,17 +108,17 @@ class Drill:
     survived: int = 0
     lost_rows: int = 0
 
-    def compare(self, undisturbed: RunOutcome, store: TenantStore) -> None:
+    def compare(self, undisturbed: StoredResult, store: TenantStore) -> None:
         """Note how many rows differ from those of an undisturbed tenant; one, or one exported byte, is a failure."""
-        found = RunOutcome.of(store)
+        found = StoredResult.of(store)
         differing = undisturbed.differing_rows(found)
         self.lost_rows += differing
         assert differing == 0
         assert found.exported == undisturbed.exported
 
-    def compare_shares(self, undisturbed: RunOutcome, store: TenantStore) -> None:
+    def compare_shares(self, undisturbed: StoredResult, store: TenantStore) -> None:
         """The same for a tenant of another name: its rows differ in whose they are, and in nothing else."""
-        differing = undisturbed.differing_rows(RunOutcome.of(store), but=("tenant_id", "dimension_id"))
+        differing = undisturbed.differing_rows(StoredResult.of(store), but=("tenant_id", "dimension_id"))
         self.lost_rows += differing
         assert differing == 0
 

@@ -13,14 +13,14 @@ from sqlalchemy import update
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now
 from chargeback.pipeline.overlay import topic_plan
-from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import ATTRIBUTED, verify_topics
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
 from tests.drills.cases import cases
-from tests.drills.ledger import TODAY, Ledger, RunOutcome
+from tests.drills.ledger import TODAY, Ledger, StoredResult
 from tests.support.clock import FAKED
 from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
@@ -64,7 +64,7 @@ def test_a_clock_that_is_put_right(
     server: DemoServer,
     prepared: Path,
     tmp_path: Path,
-    undisturbed: RunOutcome,
+    undisturbed: StoredResult,
     ledger: Ledger,
     tries: int,
 ) -> None:
@@ -113,7 +113,7 @@ def _nothing_is_ahead(deployment: Deployment) -> None:
 
 
 def test_the_service_does_not_wait_for_the_wrong_time(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
     """A worker that respects a pause between runs begins at once, though the last run seems to end in two days."""
     deployment = Deployment.within(server, tmp_path / "served")
@@ -135,7 +135,7 @@ def test_the_service_does_not_wait_for_the_wrong_time(
 
 
 def test_a_lease_of_the_wrong_time_is_nobodys(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
     """A process of another host died under a clock that was two days ahead: its tenant is not locked until then."""
     deployment = Deployment.within(server, tmp_path / "locked")
@@ -146,7 +146,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
             connection.execute(
                 update(schema.tenant).values(lease_owner=str(owner), lease_expires_at=ahead, lease_epoch=1)
             )
-        assert deployment.run().outcome is Ending.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
         drill.compare(undisturbed, deployment.store)
     deployment.store.close()
 
@@ -158,12 +158,12 @@ def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger
     for each in (deployment, peaceful):
         each.configure(lookback_days=LOOKBACK)
     with ledger.drill(FAULT) as drill:
-        assert deployment.run().outcome is Ending.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
         with deployment.store.control.write() as connection:
             connection.execute(update(schema.days).values(gathered_at=utc_now() + timedelta(days=2)))
         server.changes.edit_costs(day, lambda rows: rows[1:])
         for each in (deployment, peaceful):
-            assert each.run().outcome is Ending.COMPLETED
-        drill.compare(RunOutcome.of(peaceful.store), deployment.store)
+            assert each.run().outcome is RunOutcome.COMPLETED
+        drill.compare(StoredResult.of(peaceful.store), deployment.store)
     for each in (deployment, peaceful):
         each.store.close()

@@ -18,7 +18,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.recompute.verify import verify
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.tenant import TenantStore
-from tests.drills.ledger import Drill, Ledger, RunOutcome, tries
+from tests.drills.ledger import Drill, Ledger, StoredResult, tries
 from tests.support.disks import Disk, disk
 from tests.support.installations import Installation
 from tests.support.processes import eventually
@@ -103,7 +103,7 @@ def _assert_whole(store: TenantStore) -> None:
 
 @tries(1, 4)
 def test_a_disk_that_fills_up(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """A run that finds no space says so and ends; what was calculated can be read; with space the next one goes on."""
     for number in range(tries):
@@ -115,7 +115,7 @@ def test_a_disk_that_fills_up(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", ["database", "facts"])
 def test_one_of_two_disks_fills_up(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, what: str
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, what: str
 ) -> None:
     """The same where database and facts lie on two disks, and only one of them is full."""
     for number in range(3):
@@ -123,7 +123,7 @@ def test_one_of_two_disks_fills_up(
             _fill_and_free(server, tmp_path / f"{number}", what, drill, undisturbed)
 
 
-def _fill_and_free(server: DemoServer, folder: Path, what: str, drill: Drill, undisturbed: RunOutcome) -> None:
+def _fill_and_free(server: DemoServer, folder: Path, what: str, drill: Drill, undisturbed: StoredResult) -> None:
     kibibytes = random.SystemRandom().randint(*_TOO_SMALL[what])
     print(f"{kibibytes} KiB for {what}")
     with disk(folder / "disk", kibibytes) as small:
@@ -155,7 +155,7 @@ def _runs_in_vain(placed: Placed) -> None:
 
 @tries(1, 5)
 def test_facts_that_turn_read_only(
-    slow_server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    slow_server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """The run in progress fails and says why; the same service goes on answering, and completes the work when the disk
     can be written again."""
@@ -185,7 +185,7 @@ def test_facts_that_turn_read_only(
 
 @tries(1, 3)
 def test_a_service_on_a_read_only_disk(
-    server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """A service that is started on a disk that cannot be written answers from what lies there, and refuses to write;
     when the disk can be written it does its work without being started again."""

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import RunOutcome as Ending
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.facts.tables import USAGE_TABLE, read_day
-from tests.drills.ledger import Ledger, RunOutcome
+from tests.drills.ledger import Ledger, StoredResult
 from tests.drills.ledger import tries as tried
 from tests.support.deployments import Deployment
 
@@ -20,7 +19,7 @@ _NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}
 
 @tried(1, 3)
 def test_metrics_are_away_during_a_recalculation(
-    server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """However often everything is recalculated meanwhile, and also when the metrics have forgotten everything when
     they are back, each day keeps its measurements and its rows."""
@@ -32,19 +31,19 @@ def test_metrics_are_away_during_a_recalculation(
                 server.faults.add(METRICS, fault)
                 for _ in range(3):
                     result = deployment.run(RunRequest(recalculate=True))
-                    assert result.outcome is Ending.COMPLETED_WITH_ERRORS
+                    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
                     assert any("the stored measurements are kept" in error for error in result.errors)
                 server.faults.clear()
                 drill.compare(undisturbed, deployment.store)
                 assert _usage(deployment) == usage
-            assert deployment.run(RunRequest(recalculate=True)).outcome is Ending.COMPLETED
+            assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
             drill.compare(undisturbed, deployment.store)
         deployment.store.close()
 
 
 @tried(1, 3)
 def test_an_optional_listing_fails_once(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """Days that were calculated without knowing whose statements are whose say so; with the next listing they have
     what an undisturbed tenant has, although the metrics are away by then."""
@@ -52,12 +51,12 @@ def test_an_optional_listing_fails_once(
         deployment = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill("an optional listing fails once") as drill:
             server.faults.add(STATEMENTS, Fault(status=403, times=None))
-            assert deployment.run().outcome is Ending.COMPLETED_WITH_ERRORS
+            assert deployment.run().outcome is RunOutcome.COMPLETED_WITH_ERRORS
             assert server.faults.hits(STATEMENTS) > 0
             assert all(state.missing_listings == ["flink_statement"] for state in deployment.states())
             server.faults.clear()
             server.faults.add(METRICS, Fault(status=500, times=None))
-            assert deployment.run().outcome is Ending.COMPLETED
+            assert deployment.run().outcome is RunOutcome.COMPLETED
             assert not any(state.incomplete for state in deployment.states())
             drill.compare(undisturbed, deployment.store)
             server.faults.clear()

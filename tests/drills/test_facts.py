@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE
 from chargeback.store.facts.upkeep import STAMP
-from tests.drills.ledger import Ledger, RunOutcome, tries
+from tests.drills.ledger import Ledger, StoredResult, tries
 from tests.support.damage import DAMAGES, file_of
 from tests.support.deployments import Deployment
 from tests.support.installations import Installation, Service
@@ -28,7 +28,7 @@ def test_a_lost_file(
     server: DemoServer,
     prepared: Path,
     tmp_path: Path,
-    undisturbed: RunOutcome,
+    undisturbed: StoredResult,
     ledger: Ledger,
     damage: str,
     tries: int,
@@ -63,7 +63,7 @@ def _lose_and_find(
     code, said = installation.run()
     assert (code, f"{day}: {name}: the file " in said) == (1, True)
     assert not [check for check in verify(deployment.store) if check.is_wrong]
-    assert deployment.run().outcome is Ending.COMPLETED
+    assert deployment.run().outcome is RunOutcome.COMPLETED
     assert service.reads() == {200}
 
 

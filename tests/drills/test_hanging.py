@@ -23,7 +23,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.tenant import open_store
-from tests.drills.ledger import Ledger, RunOutcome, tries
+from tests.drills.ledger import Ledger, StoredResult, tries
 from tests.support.databases import PostgresServer, own_postgres_server
 from tests.support.deployments import Deployment
 from tests.support.installations import Installation, readiness, runs_ended, serving
@@ -45,7 +45,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @tries(1, 3)
 def test_a_server_that_hangs_beside_a_healthy_tenant(
-    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """Though one run at a time is allowed and many ask the tenant that hangs, the other one is refreshed and served;
     readiness says in time what is the matter; when the server goes on, so does its tenant."""
@@ -128,7 +128,7 @@ def _seconds(ask: Callable[[], object]) -> float:
 
 @tries(1, 3)
 def test_a_paused_parent_loses_the_tenant(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """The child keeps the time limit by itself: its run is recorded as timed out, the tenant is free, and another
     process takes over while the parent is still paused."""
@@ -182,7 +182,7 @@ def _holder(deployment: Deployment) -> int | None:
 
 @tries(1, 3)
 def test_a_database_that_is_away_at_start(
-    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """The service starts and says what is missing; when the server is there it prepares the tenant and runs it."""
     for number in range(tries):

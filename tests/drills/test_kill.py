@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 from chargeback.demo.server import DemoServer
-from tests.drills.ledger import Ledger, RunOutcome, tries
+from tests.drills.ledger import Ledger, StoredResult, tries
 from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
 
 
 @tries(4, 100, seconds=1800)
 def test_killed_and_started_again(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """Each try is a backfill of its own, killed at a moment of its own, and ended by one more run."""
     seed = random.SystemRandom().randrange(2**32)

@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.drills.ledger import FAULTS, Drill, Ledger, RunOutcome
+from tests.drills.ledger import FAULTS, Drill, Ledger, StoredResult
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 _ROW = re.compile(r"^\| (.+?) \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
-def outcome(*amounts: int) -> RunOutcome:
+def outcome(*amounts: int) -> StoredResult:
     """An outcome of so many rows."""
-    return RunOutcome(pa.table({"amount": pa.array(amounts, pa.int64())}), b"")
+    return StoredResult(pa.table({"amount": pa.array(amounts, pa.int64())}), b"")
 
 
 def test_rows_that_are_lost_doubled_or_different_are_counted() -> None:

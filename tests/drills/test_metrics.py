@@ -15,11 +15,11 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline.overlay import topic_plan
-from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import ATTRIBUTED, verify, verify_topics
 from chargeback.store.control import days
 from tests.drills.cases import cases
-from tests.drills.ledger import TODAY, Ledger, RunOutcome
+from tests.drills.ledger import TODAY, Ledger, StoredResult
 from tests.support.deployments import Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
 
@@ -86,7 +86,7 @@ def _deployment(server: DemoServer, folder: Path) -> Deployment:
 
 @cases(OFTEN, RARELY)
 def test_broken_metrics(
-    case: Case, server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    case: Case, server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """Days wait for the metrics with the reason on record; the next run has everything; and with the fault again, what
     is calculated stays as it is."""
@@ -96,11 +96,11 @@ def test_broken_metrics(
             server.faults.add(METRICS, case.fault)
             _run_under(case, deployment)
             server.faults.clear()
-            assert deployment.run().outcome is Ending.COMPLETED
+            assert deployment.run().outcome is RunOutcome.COMPLETED
             drill.compare(undisturbed, deployment.store)
             _every_topic_has_its_share(deployment)
             server.faults.add(METRICS, case.fault)
-            assert deployment.run().outcome is Ending.COMPLETED
+            assert deployment.run().outcome is RunOutcome.COMPLETED
             server.faults.clear()
             drill.compare(undisturbed, deployment.store)
         deployment.store.close()
@@ -137,20 +137,20 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
 
 
 def test_days_that_went_without_metrics_come_back(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
     """After three failing runs the days are calculated without metrics, and say so; once the metrics answer they are
     calculated again by themselves."""
     deployment = _deployment(server, tmp_path / "patient")
     with ledger.drill("metrics answer 403") as drill:
         server.faults.add(METRICS, Fault(status=403, times=None))
-        assert [deployment.run().outcome for _ in range(3)] == [Ending.COMPLETED_WITH_ERRORS] * 3
+        assert [deployment.run().outcome for _ in range(3)] == [RunOutcome.COMPLETED_WITH_ERRORS] * 3
         states = deployment.states()
         assert all(state.chargeback_calculated and days.METRICS in state.incomplete for state in states)
-        without = RunOutcome.of(deployment.store)
+        without = StoredResult.of(deployment.store)
         assert "METRICS_UNAVAILABLE" in without.rows["allocation_detail"].to_pylist()
         server.faults.clear()
-        assert deployment.run().outcome is Ending.COMPLETED
+        assert deployment.run().outcome is RunOutcome.COMPLETED
         drill.compare(undisturbed, deployment.store)
         _every_topic_has_its_share(deployment)
     deployment.store.close()

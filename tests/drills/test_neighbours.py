@@ -15,7 +15,7 @@ import yaml
 from chargeback.demo.server import DemoServer
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE
 from tests.drills.cases import cases
-from tests.drills.ledger import Ledger, RunOutcome
+from tests.drills.ledger import Ledger, StoredResult
 from tests.support.deployments import Deployment
 from tests.support.installations import readiness, runs_ended, serving
 from tests.support.processes import eventually, free_port
@@ -79,7 +79,7 @@ RARELY = (Case("no folder for the database", _no_folder_for_the_database, "error
 
 @cases(OFTEN, RARELY)
 def test_a_broken_neighbour(
-    case: Case, server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    case: Case, server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """The healthy tenant is calculated and answers, whatever is the matter with the other one."""
     for number in range(tries):
@@ -94,7 +94,9 @@ def test_a_broken_neighbour(
         healthy.store.close()
 
 
-def test_broken_while_it_is_served(server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger) -> None:
+def test_broken_while_it_is_served(
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
+) -> None:
     """A tenant's storage that is lost under the running service takes nothing else with it."""
     healthy = Deployment.within(server, tmp_path / "both")
     folder = healthy.config_file.parent
@@ -129,7 +131,7 @@ def _beside_a_broken_one(healthy: Deployment, case: Case | None) -> Path:
     return file
 
 
-def _the_healthy_one_answers(api: httpx.Client, undisturbed: RunOutcome) -> None:
+def _the_healthy_one_answers(api: httpx.Client, undisturbed: StoredResult) -> None:
     rows = undisturbed.rows.num_rows
     listed = api.get("/api/v1/tenants/acme/chargebacks", params={"page_size": 10}).raise_for_status().json()
     assert (listed["total"], len(listed["items"])) == (rows, 10)

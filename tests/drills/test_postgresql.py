@@ -16,7 +16,7 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.store.tenant import TenantStore, open_store
-from tests.drills.ledger import Drill, Ledger, RunOutcome, tries
+from tests.drills.ledger import Drill, Ledger, StoredResult, tries
 from tests.support.databases import PostgresServer, own_postgres_server, scratch_database
 from tests.support.installations import Installation, Service
 from tests.support.processes import eventually
@@ -63,7 +63,7 @@ def test_a_server_that_stops_and_comes_back(
     server: DemoServer,
     postgres: PostgresServer,
     tmp_path: Path,
-    undisturbed: RunOutcome,
+    undisturbed: StoredResult,
     ledger: Ledger,
     mode: str,
     tries: int,
@@ -99,7 +99,7 @@ def _assert_away(service: Service) -> None:
     assert service.is_alive()
 
 
-def _complete(service: Service, installation: Installation, drill: Drill, undisturbed: RunOutcome) -> None:
+def _complete(service: Service, installation: Installation, drill: Drill, undisturbed: StoredResult) -> None:
     assert service.reads() == {200}
     eventually(lambda: service.readiness() == "ready")
     service.run()
@@ -109,7 +109,7 @@ def _complete(service: Service, installation: Installation, drill: Drill, undist
 
 @tries(1, 4)
 def test_connections_that_are_cut(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """Runs whose connections are cut again and again may fail; one more, in peace, leaves nothing lost or doubled."""
     seed = random.SystemRandom().randrange(2**32)

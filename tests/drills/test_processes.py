@@ -20,12 +20,12 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_now
-from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.tenant import open_store
-from tests.drills.ledger import TODAY, Drill, Ledger, RunOutcome, tries
+from tests.drills.ledger import TODAY, Drill, Ledger, StoredResult, tries
 from tests.support.databases import KINDS, scratch_database
 from tests.support.deployments import Deployment
 from tests.support.installations import Installation
@@ -51,7 +51,7 @@ def everything_stored(deployment: Deployment) -> list[object]:
 
 @tries(1, 5)
 def test_a_paused_owner_that_wakes_up_writes_nothing(
-    server: DemoServer, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """A run that was stopped in its tracks, and replaced, finds that it has lost the lease and ends."""
     for number in range(tries):
@@ -102,8 +102,8 @@ def _calculated_exactly_once(drill: Drill, folder: Path, *, tenants: int, days: 
     with ExitStack() as stack:
         server = stack.enter_context(DemoServer(organisation))
         template = Deployment.within(server, folder)
-        assert template.run().outcome is Ending.COMPLETED
-        alone = RunOutcome.of(template.store)
+        assert template.run().outcome is RunOutcome.COMPLETED
+        alone = StoredResult.of(template.store)
         template.store.close()
         document = yaml.safe_load(template.config_file.read_text())
         known = document["tenants"].pop("acme")

@@ -12,10 +12,10 @@ from chargeback.demo.app import ServerOptions
 from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import RunOutcome as Ending
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
 from tests.drills.cases import cases
-from tests.drills.ledger import Ledger, RunOutcome
+from tests.drills.ledger import Ledger, StoredResult
 from tests.support.deployments import Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
 
@@ -40,7 +40,7 @@ class Case:
     name: str
     path: str
     fault: Fault
-    ends: Ending
+    ends: RunOutcome
     says: str = ""
     largest_page: int | None = None
     time_limit: int = 0
@@ -49,7 +49,7 @@ class Case:
         return f"{self.name} at {self.path}: {self.ends}"
 
 
-FAILED, PARTLY, COMPLETED = Ending.FAILED, Ending.COMPLETED_WITH_ERRORS, Ending.COMPLETED
+FAILED, PARTLY, COMPLETED = RunOutcome.FAILED, RunOutcome.COMPLETED_WITH_ERRORS, RunOutcome.COMPLETED
 
 OFTEN = (
     Case("provider answers 401", COSTS, Fault(status=401, body=ECHO, times=None), FAILED, "HTTP 401"),
@@ -77,13 +77,13 @@ RARELY = (
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), COMPLETED, largest_page=100),
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), PARTLY, "repeat", largest_page=20),
     Case("provider drips slowly", ACCOUNTS, Fault("slow_drip", times=None, delay=0.1), COMPLETED),
-    Case("provider drips slowly", COSTS, Fault("slow_drip", times=None, delay=30), Ending.TIMED_OUT, time_limit=5),
+    Case("provider drips slowly", COSTS, Fault("slow_drip", times=None, delay=30), RunOutcome.TIMED_OUT, time_limit=5),
 )
 
 
 @cases(OFTEN, RARELY)
 def test_a_broken_provider(
-    case: Case, organisation: Organisation, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger, tries: int
+    case: Case, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
     """The run under the fault ends as the table says; the one after it has everything; and with the fault again, what
     is calculated stays as it is."""
@@ -126,7 +126,7 @@ def _run_under(case: Case, deployment: Deployment) -> None:
         assert server.secret not in told
     if case.ends is COMPLETED:
         assert run.errors == ()
-    elif case.ends is Ending.TIMED_OUT:
+    elif case.ends is RunOutcome.TIMED_OUT:
         assert run.errors == (f"Execution timed out after {case.time_limit}s",)
     else:
         # What was asked of whom, and what came of it.
@@ -143,7 +143,7 @@ def _run_again_under(case: Case, deployment: Deployment) -> None:
     assert recorded_runs(deployment.store)[-1].outcome == case.ends
 
 
-def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: RunOutcome) -> None:
+def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: StoredResult) -> None:
     """What is calculated adds up, and is what it will be in the end."""
     assert not [check for check in verify(deployment.store) if check.is_wrong]
     rows = undisturbed.rows.to_pylist()

@@ -15,11 +15,10 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY
-from chargeback.pipeline.run_messages import RunOutcome as Ending
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.recompute.verify import verify
 from chargeback.store.control.inventory import read_inventory
-from tests.drills.ledger import TODAY, Ledger, RunOutcome
+from tests.drills.ledger import TODAY, Ledger, StoredResult
 from tests.support.databases import KINDS, scratch_database
 from tests.support.deployments import DAYS, Deployment
 from tests.support.runs import recorded_runs, run_to_its_end
@@ -87,7 +86,7 @@ def odd_principals(cluster: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_odd_texts(
-    kind: str, organisation: Organisation, tmp_path: Path, undisturbed: RunOutcome, ledger: Ledger
+    kind: str, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
     """Every day is gathered and calculated, to the last digit; with sensible texts again, nothing odd is left of it."""
     with (
@@ -111,7 +110,7 @@ def test_odd_texts(
         assert max(map(len, billed)) == 255
         server.faults.clear()
         # The evidence of a day is kept: who was listed under an odd name took part in it.
-        assert deployment.run(RunRequest(recalculate=True)).outcome is Ending.COMPLETED
+        assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
         drill.compare(undisturbed, deployment.store)
 
 

@@ -1,4 +1,4 @@
-"""RequestContext that nobody waits for any more ends, and gives back what it held."""
+"""The work of a request that nobody waits for any more ends, and gives back what it held."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers made of a tenant's facts: each has an ETag, and one that a client still has is not made again.
 
 The ETag stands for everything that decides an answer: the versions of the tables, the revisions of tags, inventory and
-days, what the configuration says of the tenant, and what was params. It is known before any query runs.
+days, what the configuration says of the tenant, and the request. It is known before any query runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers that were given, kept while there is room: params again, they cost nothing.
+"""Answers that were given, kept while there is room: the same request again costs nothing.
 
 An answer is kept under all that it was made of, so that it never becomes wrong and is never taken away for that.
 """

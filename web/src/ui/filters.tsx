@@ -9,7 +9,7 @@ import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { Popover } from "./popover";
 
-/** The names of ids that this session has seen, so that a chip shows what its filter is called. */
+/** The names of ids that were shown since the page was loaded, so that a chip shows what its filter is called. */
 const seen = new Map<string, string>();
 
 export function rememberName(by: string, value: string | null, name: string | null): void {

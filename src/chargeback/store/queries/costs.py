@@ -39,7 +39,7 @@ _UNALLOCATED: Final = f"identity_id = '{UNALLOCATED}'"
 
 @dataclass(frozen=True)
 class CostQuery:
-    """What is params of costs.
+    """Which costs are asked for, and how they are summed.
 
     Attributes:
         selection: the rows of the period.
