@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
-from chargeback.api.schemas.datasets import DatasetQuery, column_or_tag, is_tag
+from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
 from chargeback.store.queries.costs import COST_COLUMNS
@@ -85,9 +85,7 @@ class CostsQuery(CostColumns, ComparingQuery):
     @field_validator("by")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        for name in value:
-            if name not in COST_COLUMNS and not is_tag(name):
-                raise ValueError(f"{name[:80]!r} should be one of {', '.join(COST_COLUMNS)}, or tag:<key>")
+        check_columns(value, COST_COLUMNS)
         return list(dict.fromkeys(value))
 
     @field_validator("include")

@@ -1,6 +1,6 @@
 """Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
@@ -111,11 +111,7 @@ class AggregateParameters(DatasetQuery):
     @field_validator("group_by", check_fields=False)
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        """Check that every column is one of the list or a tag, without duplicates."""
-        columns = cls.dataset.groups
-        for name in value:
-            if name not in columns and not is_tag(name):
-                raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, or tag:<key>")
+        check_columns(value, cls.dataset.groups)
         return list(dict.fromkeys(value))
 
     @property
@@ -138,6 +134,17 @@ def groups_of(dataset: Dataset, default: str) -> Any:
 def column_or_tag(columns: Iterable[str]) -> dict[str, Any]:
     """Return the JSON schema of the name of a column or ``tag:<key>``."""
     return {"anyOf": [{"type": "string", "enum": list(columns)}, {"type": "string", "pattern": TAG_PARAMETER}]}
+
+
+def check_columns(names: Iterable[str], columns: Collection[str]) -> None:
+    """Check that every name is a column or ``tag:<key>``.
+
+    Raises:
+        ValueError: one is neither.
+    """
+    for name in names:
+        if name not in columns and not is_tag(name):
+            raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, or tag:<key>")
 
 
 def is_tag(name: str) -> bool:

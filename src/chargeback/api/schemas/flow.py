@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema, field_validator
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
-from chargeback.api.schemas.datasets import column_or_tag, is_tag
+from chargeback.api.schemas.datasets import check_columns, column_or_tag
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
@@ -43,9 +43,7 @@ class FlowQuery(CostColumns, ComparingQuery):
     @field_validator("by")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        for name in value:
-            if name not in COST_COLUMNS and not is_tag(name):
-                raise ValueError(f"{name[:80]!r} should be one of {', '.join(COST_COLUMNS)}, or tag:<key>")
+        check_columns(value, COST_COLUMNS)
         if len(set(value)) < len(value):
             raise ValueError("should name no column twice")
         return value
