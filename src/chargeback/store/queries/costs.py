@@ -23,14 +23,13 @@ from chargeback.store.queries.aggregate import dimension_columns
 from chargeback.store.queries.calendar import bucket
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Scan
 from chargeback.store.queries.selection import Selection
 
-#: What costs can be grouped by, beside ``tag:<key>``.
+#: What costs can be grouped and filtered by, beside ``tag:<key>``: what a dimension and its environment decide.
 COST_COLUMNS: Final = CHARGEBACKS.groups
-#: What costs can be filtered by, beside ``tag:<key>``: what a dimension and its environment decide.
-COST_FILTERS: Final = COST_COLUMNS
 
 _ZERO: Final = Decimal("0.000000000000")
 _USAGE: Final = f"cost_type = '{USAGE_COST}'"
@@ -158,12 +157,14 @@ def days_with_rows(reader: TenantReader, window: InstantRange) -> int:
 
 def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) -> dict[date, Decimal]:
     """Return the amount of the selected rows of each UTC day that has any."""
-    scan = reader.scan(dataset, selection)
-    if not scan.files:
+    if not reader.scan(dataset, selection).files:
         return {}
-    condition = scan.condition()
-    sql = f"SELECT date, sum({dataset.amount}) FROM {SOURCE} WHERE {condition.sql} GROUP BY date"
-    return dict(reader.cursor.rows(sql, condition.parameters))
+
+    def _sum(source: Addends) -> dict[date, Decimal]:
+        sql = f"SELECT date, {source.sums['total']} FROM {source.relation} WHERE {source.condition.sql} GROUP BY date"
+        return dict(reader.cursor.rows(sql, source.condition.parameters))
+
+    return reader.add_up(dataset, selection, "date", _sum)
 
 
 def sum_selected(
@@ -177,28 +178,26 @@ def sum_selected(
         StorageError: the facts cannot be read.
         ValueError: costs cannot be filtered or grouped so.
     """
-    unknown = [each.column for each in selection.columns if each.column not in COST_FILTERS]
+    unknown = [each.column for each in selection.columns if each.column not in COST_COLUMNS]
     if unknown:
         raise ValueError(f"costs cannot be filtered by {', '.join(unknown)}")
     scans = [reader.scan(CHARGEBACKS, Selection(window)) for window in windows]
-    _sum_by_dimension(reader.cursor, scans)
+    columns = "dimension_id BIGINT, environment_id VARCHAR, total DECIMAL(38, 12), row_count BIGINT"
+    sum_by_period(reader.cursor, "sums", columns, "dimension_id, environment_id, sum(amount), count(*)", scans)
     _resolve(reader, selection, by)
     return scans
 
 
-def _sum_by_dimension(cursor: Cursor, scans: Sequence[Scan]) -> None:
-    """Sum the rows of each period (0, 1) by dimension and environment, into the table ``sums``."""
-    cursor.run(
-        "CREATE OR REPLACE TEMP TABLE sums (period INTEGER, dimension_id BIGINT, environment_id VARCHAR, "
-        "total DECIMAL(38, 12), row_count BIGINT)"
-    )
+def sum_by_period(cursor: Cursor, table: str, columns: str, select: str, scans: Sequence[Scan]) -> None:
+    """Make the table ``table`` of what ``select`` sums of each scan's rows, by its other expressions; ``columns`` are
+    their names and types. The column ``period`` before them has the number of the scan, from 0."""
+    cursor.run(f"CREATE OR REPLACE TEMP TABLE {table} (period INTEGER, {columns})")
     for period, scan in enumerate(scans):
         if not scan.files:
             continue
         condition = scan.condition()
         cursor.run(
-            f"""INSERT INTO sums SELECT {period}, dimension_id, environment_id, sum(amount), count(*)
-                FROM {SOURCE} WHERE {condition.sql} GROUP BY dimension_id, environment_id""",
+            f"INSERT INTO {table} SELECT {period}, {select} FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL",
             condition.parameters,
         )
 

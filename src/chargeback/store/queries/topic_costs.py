@@ -10,6 +10,7 @@ from typing import Final
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
+from chargeback.store.queries.costs import sum_by_period
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.reader import TenantReader
@@ -89,19 +90,8 @@ def topic_costs(
 
 def _sum(cursor: Cursor, scans: list[Scan]) -> None:
     """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
-    cursor.run(
-        "CREATE OR REPLACE TEMP TABLE topic_sums "
-        "(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12))"
-    )
-    for period, scan in enumerate(scans):
-        if not scan.files:
-            continue
-        condition = scan.condition()
-        cursor.run(
-            f"""INSERT INTO topic_sums SELECT {period}, cluster_resource_id, topic_name, sum(amount)
-                FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL""",
-            condition.parameters,
-        )
+    columns = "cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12)"
+    sum_by_period(cursor, "topic_sums", columns, "cluster_resource_id, topic_name, sum(amount)", scans)
     cursor.run(
         """CREATE OR REPLACE TEMP TABLE ranked_topics AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
