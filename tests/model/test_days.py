@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chargeback.model.days import (
+    ONE_DAY,
     DayRange,
     InstantRange,
     has_passed,
     instants,
+    month_of,
     parse_instant,
     render_instant,
     zone_named,
@@ -76,3 +78,11 @@ def test_a_gap_has_passed_when_it_lies_on_either_side_of_now() -> None:
     assert has_passed(gap, None, now)
     for hours, passed in ((-25, True), (-24, True), (-23, False), (0, False), (23, False), (25, True)):
         assert has_passed(gap, now + timedelta(hours=hours), now) is passed
+
+
+def test_ends_of_months() -> None:
+    """Every month has one."""
+    assert [(month_of(date(2026, month, 15)).end - ONE_DAY).day for month in range(1, 13)] == [
+        *(31, 28, 31, 30, 31, 30),
+        *(31, 31, 30, 31, 30, 31),
+    ]

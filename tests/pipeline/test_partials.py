@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from chargeback.model.days import week_of
 from chargeback.pipeline.partials import PartialsWriter
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest
-from chargeback.store.facts.partial_files import PARTIALS, week_of
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.facts.upkeep import STAMP
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -28,7 +29,7 @@ def _files(facts: FactTables) -> set[Path]:
 def _expected(facts: FactTables) -> set[tuple[str, str]]:
     """Kind and week of every partial file that there should be."""
     return {
-        (kind, str(week_of(day)))
+        (kind, str(week_of(day).start))
         for table, kinds in partial_kinds().items()
         for day in facts.snapshot(table).days
         for kind in kinds
@@ -87,7 +88,7 @@ def test_a_run_does_without_them(deployment: Deployment) -> None:
 def test_a_week_is_made_when_another_begins(tmp_path: Path) -> None:
     """While many days are written, each week is summed once."""
     facts = new_facts(tmp_path / "facts")
-    monday = week_of(TODAY)
+    monday = week_of(TODAY).start
     days = days_from(monday, 8)
     write_shares(facts, [Share(day, "sa-1", "1") for day in days])
     writer = PartialsWriter(facts, CHARGEBACKS)

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from chargeback.service.periods import COMPARISON, PERIOD, Period, compared_period, end_of_month, named_period
+from chargeback.service.periods import COMPARISON, PERIOD, Period, compared_period, named_period
 
 LAST = date(2026, 11, 14)
 
@@ -63,11 +63,3 @@ def test_two_dates_are_a_period() -> None:
         assert re.fullmatch(COMPARISON, wrong)
         with pytest.raises(ValueError, match=r"should|day|month"):
             compared_period(wrong, period)
-
-
-def test_ends_of_months() -> None:
-    """Every month has one."""
-    assert [end_of_month(date(2026, month, 15)).day for month in range(1, 13)] == [
-        *(31, 28, 31, 30, 31, 30),
-        *(31, 31, 30, 31, 30, 31),
-    ]

@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from threading import Event
 from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
 
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY, DayRange, month_of, week_of
 from chargeback.settings import LocalPath, Settings
 
 #: The values of ``aggregation``, from the finest.
@@ -75,11 +75,9 @@ class Period:
         '2025-12-29'
         """
         if aggregation == WEEKLY:
-            start = day - timedelta(days=day.weekday())
-            return cls(DayRange(start, start + timedelta(days=7)), aggregation)
+            return cls(week_of(day), aggregation)
         if aggregation == MONTHLY:
-            start = day.replace(day=1)
-            return cls(DayRange(start, (start + timedelta(days=31)).replace(day=1)), aggregation)
+            return cls(month_of(day), aggregation)
         return cls(DayRange(day, day + ONE_DAY), aggregation)
 
 

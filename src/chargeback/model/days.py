@@ -62,6 +62,26 @@ class InstantRange:
         return DayRange(self.start.date(), last.date() + ONE_DAY)
 
 
+def week_of(day: date) -> DayRange:
+    """Return the week of a day, from Monday.
+
+    >>> str(week_of(date(2026, 1, 1)).start)
+    '2025-12-29'
+    """
+    monday = day - timedelta(days=day.weekday())
+    return DayRange(monday, monday + timedelta(days=7))
+
+
+def month_of(day: date) -> DayRange:
+    """Return the month of a day.
+
+    >>> str(month_of(date(2028, 2, 1)).end)
+    '2028-03-01'
+    """
+    first = day.replace(day=1)
+    return DayRange(first, (first + timedelta(days=31)).replace(day=1))
+
+
 def start_of_day(day: date, zone: ZoneInfo | None = None) -> datetime:
     """The first instant of ``day`` in ``zone`` (UTC by default), in UTC.
 

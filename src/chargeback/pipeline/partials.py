@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from datetime import date
 
 from chargeback.errors import LeaseLost, StorageError
-from chargeback.model.days import DayRange
+from chargeback.model.days import DayRange, week_of
 from chargeback.pipeline.run_context import RunContext
-from chargeback.store.facts.partial_files import ONE_WEEK, by_week, week_of
+from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import DATASETS, Dataset
@@ -30,7 +30,7 @@ class PartialsWriter:
     def __init__(self, facts: FactTables, dataset: Dataset) -> None:
         self._facts = facts
         self._dataset = dataset
-        self._week: date | None = None
+        self._week: DayRange | None = None
 
     def day_written(self, day: date) -> None:
         """Note that a day was committed."""
@@ -43,7 +43,7 @@ class PartialsWriter:
         week, self._week = self._week, None
         if week is not None:
             with _survived(), QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
-                files = self._facts.snapshot(self._dataset.table).within(DayRange(week, week + ONE_WEEK))
+                files = self._facts.snapshot(self._dataset.table).within(week)
                 make_partials(cursor, self._facts.partials, self._dataset, files)
 
 

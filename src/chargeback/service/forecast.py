@@ -12,8 +12,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
+from chargeback.model.days import ONE_DAY, month_of
 from chargeback.model.money import from_units, to_units, total
-from chargeback.service.periods import end_of_month
 
 #: The days whose mean is taken for every day to come: a whole week, so that weekends have their part.
 WEEK: Final = 7
@@ -46,7 +46,7 @@ def forecast(last: date, daily: Sequence[Decimal]) -> Forecast | None:
     """Return the forecast of the month of ``last``, the last calculated day; ``daily`` are the amounts of the days up
     to it, without a gap. None if the month is over, or if there are not enough days.
     """
-    until = end_of_month(last)
+    until = month_of(last).end - ONE_DAY
     left = (until - last).days
     actual = total(daily[-last.day :])
     if left == 0 or len(daily) < last.day:

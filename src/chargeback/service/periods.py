@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from chargeback.model.days import ONE_DAY
+from chargeback.model.days import ONE_DAY, month_of
 
 #: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, ``quarter``, ``2026-10``.
 PERIOD: Final = r"^([1-9][0-9]{0,2}d|month|last-month|quarter|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
@@ -67,7 +67,7 @@ def named_period(name: str, last: date) -> Period:
             return Period(first.replace(month=(last.month - 1) // 3 * 3 + 1), last)
         case _:
             month = date.fromisoformat(f"{name}-01")
-            return Period(month, end_of_month(month))
+            return Period(month, month_of(month).end - ONE_DAY)
 
 
 def compared_period(comparison: str, period: Period) -> Period | None:
@@ -92,15 +92,6 @@ def compared_period(comparison: str, period: Period) -> Period | None:
     if chosen.start.year < _FIRST_YEAR or chosen.end.year > _LAST_YEAR:
         raise ValueError(f"should lie within the years {_FIRST_YEAR} to {_LAST_YEAR}")
     return chosen
-
-
-def end_of_month(day: date) -> date:
-    """Return the last day of a day's month.
-
-    >>> end_of_month(date(2028, 2, 1))
-    datetime.date(2028, 2, 29)
-    """
-    return (day.replace(day=28) + timedelta(days=4)).replace(day=1) - ONE_DAY
 
 
 def _year_before(day: date) -> date:

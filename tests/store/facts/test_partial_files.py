@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from chargeback.model.days import week_of
 from chargeback.store.facts.files import DayFile
-from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week, sources_of, week_of
+from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week, sources_of
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from tests.support.damage import DAMAGES
 from tests.support.facts import Share, days_from, new_facts, write_shares
@@ -30,7 +31,7 @@ def facts(tmp_path: Path) -> FactTables:
 
 def _sources(facts: FactTables, week: date = MONDAY) -> dict[date, str]:
     files = facts.snapshot(CHARGEBACKS_TABLE).files
-    return sources_of([file for file in files if file.day is not None and week_of(file.day) == week]) or {}
+    return sources_of([file for file in files if file.day is not None and week_of(file.day).start == week]) or {}
 
 
 def _keep(facts: FactTables, kind: str = KIND, rows: pa.Table = ROWS) -> Path:

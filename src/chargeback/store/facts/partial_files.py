@@ -24,6 +24,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from chargeback.model.days import week_of
 from chargeback.store.facts.files import DayFile, digest_in_name
 
 log = logging.getLogger(__name__)
@@ -129,17 +130,12 @@ class PartialFiles:
         return removed
 
 
-def week_of(day: date) -> date:
-    """Return the Monday of a day's week."""
-    return day - timedelta(days=day.weekday())
-
-
 def by_week(files: Sequence[DayFile]) -> dict[date, list[DayFile]]:
     """Return the files of days by the week they lie in."""
     weeks: dict[date, list[DayFile]] = {}
     for file in files:
         if file.day is not None and file.rows:
-            weeks.setdefault(week_of(file.day), []).append(file)
+            weeks.setdefault(week_of(file.day).start, []).append(file)
     return weeks
 
 
