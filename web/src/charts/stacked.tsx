@@ -1,9 +1,10 @@
 import { area, line, stack, stackOffsetDiverging } from "d3-shape";
-import { type PointerEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type PointerEvent, useId, useMemo, useState } from "react";
 import { brief } from "../format/days";
 import { short } from "../format/money";
 import { pixels, type Units } from "../money/money";
 import { linear, ticks } from "./scale";
+import { useWidth } from "./width";
 
 export interface Band {
   key: string;
@@ -31,7 +32,7 @@ const PAD = { top: 10, right: 2, bottom: 22, left: 46 };
 
 /** Stacked areas over time, with the total of the period before as a dotted line. Straight between what is known. */
 export function Stacked({ times, bands, before, currency, lit, describe, tip, onZoom }: Props) {
-  const [frame, width] = useWidth();
+  const [frame, width] = useWidth<HTMLDivElement>(160, 640);
   const [at, setAt] = useState<number | null>(null);
   const [drag, setDrag] = useState<number | null>(null);
   const shape = useMemo(() => geometry(times, bands, before, width), [times, bands, before, width]);
@@ -170,17 +171,4 @@ export function geometry(
         index % step === 0 && (index === 0 || times.length - 1 - index >= step * 0.6 || index === times.length - 1),
     );
   return { x, y, bars, paths, ticks: marks, labels, before: bars || earlier.length < 2 ? null : dotted(earlier) };
-}
-
-function useWidth(): [React.RefObject<HTMLDivElement | null>, number] {
-  const frame = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(640);
-  useEffect(() => {
-    const box = frame.current;
-    if (!box) return;
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.max(160, entry.contentRect.width)));
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, []);
-  return [frame, width];
 }

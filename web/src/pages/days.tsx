@@ -10,8 +10,8 @@ import { exact } from "../format/money";
 import { read, sum, write } from "../money/money";
 import { Amount, Card } from "../ui/card";
 import { Icon } from "../ui/icons";
-import { Scroller } from "../ui/scroller";
 import { Answered, Bone, Empty } from "../ui/states";
+import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { during } from "../url/view";
 import { isCalculated } from "./costs/days";
@@ -58,71 +58,55 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
       }
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
     >
-      <Scroller className="tall" label="Table of days">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Day</th>
-              <th scope="col">State</th>
-              <th scope="col" className="end">
-                Billed
-              </th>
-              <th scope="col" className="end">
-                Charged
-              </th>
-              <th scope="col" className="end">
-                Difference
-              </th>
-              <th scope="col">Topics</th>
-              <th scope="col">Bill’s fingerprint</th>
-            </tr>
-          </thead>
-          <tbody>
-            {[...days].reverse().map((each) => (
-              <tr key={each.date}>
-                <th scope="row" className="num">
-                  <a
-                    className="more"
-                    href={here.to({ ...during(here.view, each.date, each.date), extra: {} }, "costs")}
-                  >
-                    {spoken(each.date)}
-                  </a>
-                </th>
-                <td>
-                  <State day={each} />
-                </td>
-                <td className="end">
-                  {each.state === "none" ? "–" : <Amount amount={each.billed} currency={currency} />}
-                </td>
-                <td className="end">
-                  {isCalculated(each) ? <Amount amount={each.charged} currency={currency} /> : "–"}
-                </td>
-                <td className={`end num ${each.state === "differs" ? "bad" : ""}`}>
-                  {isCalculated(each) ? twelve(each.difference) : "–"}
-                </td>
-                <td>{each.topics === undefined ? "" : each.topics ? "yes" : "no"}</td>
-                <td className="quiet small">{each.fingerprint?.slice(0, 16) ?? ""}</td>
-              </tr>
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <th scope="row">Total</th>
-              <td />
-              <td className="end">
-                <Amount amount={sum(calculated.map((each) => read(each.billed)))} currency={currency} />
-              </td>
-              <td className="end">
-                <Amount amount={sum(calculated.map((each) => read(each.charged)))} currency={currency} />
-              </td>
-              <td className="end num" title={exact(difference, currency)}>
-                {twelve(write(difference))}
-              </td>
-              <td colSpan={2} />
-            </tr>
-          </tfoot>
-        </table>
-      </Scroller>
+      <Table
+        className="tall"
+        label="Table of days"
+        heads={[
+          "Day",
+          "State",
+          { name: "Billed", end: true },
+          { name: "Charged", end: true },
+          { name: "Difference", end: true },
+          "Topics",
+          "Bill’s fingerprint",
+        ]}
+        foot={
+          <tr>
+            <th scope="row">Total</th>
+            <td />
+            <td className="end">
+              <Amount amount={sum(calculated.map((each) => read(each.billed)))} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={sum(calculated.map((each) => read(each.charged)))} currency={currency} />
+            </td>
+            <td className="end num" title={exact(difference, currency)}>
+              {twelve(write(difference))}
+            </td>
+            <td colSpan={2} />
+          </tr>
+        }
+      >
+        {[...days].reverse().map((each) => (
+          <tr key={each.date}>
+            <th scope="row" className="num">
+              <a className="more" href={here.to({ ...during(here.view, each.date, each.date), extra: {} }, "costs")}>
+                {spoken(each.date)}
+              </a>
+            </th>
+            <td>
+              <State day={each} />
+            </td>
+            <td className="end">{each.state === "none" ? "–" : <Amount amount={each.billed} currency={currency} />}</td>
+            <td className="end">{isCalculated(each) ? <Amount amount={each.charged} currency={currency} /> : "–"}</td>
+            <td className={`end num ${each.state === "differs" ? "bad" : ""}`}>
+              {isCalculated(each) ? twelve(each.difference) : "–"}
+            </td>
+            <td>{each.topics === undefined ? "" : each.topics ? "yes" : "no"}</td>
+            <td className="quiet small">{each.fingerprint?.slice(0, 16) ?? ""}</td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }
@@ -178,42 +162,32 @@ function Runs() {
           items.length === 0 ? (
             <p className="note">No run has ended yet.</p>
           ) : (
-            <Scroller label="Table of runs">
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Ended</th>
-                    <th scope="col">How</th>
-                    <th scope="col" className="end">
-                      Days fetched
-                    </th>
-                    <th scope="col" className="end">
-                      Days calculated
-                    </th>
-                    <th scope="col" className="end">
-                      Rows
-                    </th>
-                    <th scope="col">Errors</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {items.map((each) => (
-                    <tr key={each.run_id}>
-                      <th scope="row" className="num">
-                        {each.completed_at ? instant(each.completed_at) : "is on"}
-                      </th>
-                      <td>{each.status}</td>
-                      <td className="end num">{each.dates_gathered}</td>
-                      <td className="end num">{each.dates_calculated}</td>
-                      <td className="end num">{each.chargeback_rows_written.toLocaleString("en-US")}</td>
-                      <td className={each.errors.length ? "bad" : "quiet"}>
-                        {each.errors.length ? each.errors.join("; ") : "none"}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </Scroller>
+            <Table
+              label="Table of runs"
+              heads={[
+                "Ended",
+                "How",
+                { name: "Days fetched", end: true },
+                { name: "Days calculated", end: true },
+                { name: "Rows", end: true },
+                "Errors",
+              ]}
+            >
+              {items.map((each) => (
+                <tr key={each.run_id}>
+                  <th scope="row" className="num">
+                    {each.completed_at ? instant(each.completed_at) : "is on"}
+                  </th>
+                  <td>{each.status}</td>
+                  <td className="end num">{each.dates_gathered}</td>
+                  <td className="end num">{each.dates_calculated}</td>
+                  <td className="end num">{each.chargeback_rows_written.toLocaleString("en-US")}</td>
+                  <td className={each.errors.length ? "bad" : "quiet"}>
+                    {each.errors.length ? each.errors.join("; ") : "none"}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Answered>

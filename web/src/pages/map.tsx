@@ -1,14 +1,15 @@
-import { useEffect, useRef, useState } from "react";
 import { useFlow, useTenant } from "../api/questions";
 import type { Flow, FlowNode } from "../api/shapes";
 import { useHere } from "../app/router";
 import { FlowChart, type Link, type Node, type Tone } from "../charts/flow";
+import { useWidth } from "../charts/width";
 import { change, money } from "../format/money";
 import { dimension, label } from "../format/names";
 import { ratio, read, type Units } from "../money/money";
 import { Amount, Card, Delta } from "../ui/card";
 import { Scroller } from "../ui/scroller";
 import { Answered, Bone, Empty } from "../ui/states";
+import { Table } from "../ui/table";
 import { datesOf, Toolbar } from "../ui/toolbar";
 import { extra, toggle } from "../url/view";
 import { filterValue, leadingTag, maybe } from "./costs/facts";
@@ -95,15 +96,7 @@ const MARK: Record<Tone, string> = { up: "▲", down: "▼", same: "", new: "" }
 
 function Drawn({ flow, by }: { flow: Flow; by: readonly string[] }) {
   const here = useHere();
-  const frame = useRef<HTMLElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const box = frame.current;
-    if (!box) return;
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.max(736, entry.contentRect.width)));
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, []);
+  const [frame, width] = useWidth<HTMLElement>(736, 0);
   const { currency } = flow;
   const nodes = flow.nodes.map((each): Node => {
     const [amount, previous] = [read(each.amount), maybe(each.previous)];
@@ -138,44 +131,31 @@ function AsTable({ flow }: { flow: Flow }) {
   return (
     <details className="as-table">
       <summary className="more">The same as a table</summary>
-      <Scroller label="Map as a table">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Column</th>
-              <th scope="col">Name</th>
-              <th scope="col" className="end">
-                Change
-              </th>
-              <th scope="col" className="end">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {flow.nodes.map((each) => (
-              <tr key={`${each.column} ${each.value} ${each.other}`}>
-                <td className="quiet">{dimension(each.by)}</td>
-                <th scope="row">
-                  {each.other || each.value === null ? (
-                    nameOf(each)
-                  ) : (
-                    <a className="more" href={here.to(toggle(here.view, each.by, each.value))}>
-                      {nameOf(each)}
-                    </a>
-                  )}
-                </th>
-                <td className="end">
-                  <Delta amount={read(each.amount)} previous={maybe(each.previous)} currency={flow.currency} />
-                </td>
-                <td className="end">
-                  <Amount amount={each.amount} currency={flow.currency} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroller>
+      <Table
+        label="Map as a table"
+        heads={["Column", "Name", { name: "Change", end: true }, { name: "Amount", end: true }]}
+      >
+        {flow.nodes.map((each) => (
+          <tr key={`${each.column} ${each.value} ${each.other}`}>
+            <td className="quiet">{dimension(each.by)}</td>
+            <th scope="row">
+              {each.other || each.value === null ? (
+                nameOf(each)
+              ) : (
+                <a className="more" href={here.to(toggle(here.view, each.by, each.value))}>
+                  {nameOf(each)}
+                </a>
+              )}
+            </th>
+            <td className="end">
+              <Delta amount={read(each.amount)} previous={maybe(each.previous)} currency={flow.currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.amount} currency={flow.currency} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

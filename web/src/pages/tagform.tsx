@@ -3,9 +3,10 @@ import { type FormEvent, useState } from "react";
 import { tell } from "../api/client";
 import { asProblem } from "../api/problems";
 import { tenantPath } from "../api/questions";
-import { remember, remembered } from "../app/memory";
+import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count } from "../format/days";
+import { AuthorField } from "../ui/author";
 
 interface Entity {
   type: string;
@@ -76,17 +77,7 @@ export function TagForm({ entities }: { entities: readonly Entity[] }) {
           Value
           <input className="field" name="value" required maxLength={255} />
         </label>
-        <label>
-          Your name
-          <input
-            className="field"
-            name="author"
-            required
-            maxLength={255}
-            defaultValue={remembered("author") ?? ""}
-            autoComplete="name"
-          />
-        </label>
+        <AuthorField maxLength={255} />
         <label className="check">
           <input type="checkbox" name="override" /> replace values that are there
         </label>

@@ -11,8 +11,8 @@ import { percent } from "../format/money";
 import { read } from "../money/money";
 import { Card } from "../ui/card";
 import { matches } from "../ui/filters";
-import { Scroller } from "../ui/scroller";
 import { Answered, Bone, Empty } from "../ui/states";
+import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { extra, toggle } from "../url/view";
 import { comparison, ranked } from "./costs/facts";
@@ -176,56 +176,43 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   const pick = (tag: Tag, on: boolean) =>
     onChoose(on ? [...chosen, tag] : chosen.filter((each) => each.tag_id !== tag.tag_id));
   return (
-    <Scroller className="tall" label="Table of tags">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">Value</th>
-            <th scope="col">By</th>
-            <th scope="col">Since</th>
-            {canTag && <th scope="col">Change</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {tags.map((tag) => (
-            <tr key={tag.tag_id}>
-              <th scope="row">
-                <span className="check">
-                  {canTag && (
-                    <input
-                      type="checkbox"
-                      aria-label={`Choose ${tag.entity_id}`}
-                      checked={chosen.some((each) => each.tag_id === tag.tag_id)}
-                      onChange={(event) => pick(tag, event.target.checked)}
-                    />
-                  )}
-                  {tag.entity_id} <span className="quiet small">{tag.entity_type}</span>
-                </span>
-              </th>
-              <td>
-                <a
-                  className="more"
-                  href={here.to(
-                    toggle({ ...here.view, extra: {}, filters: [] }, `tag:${tag.tag_key}`, tag.tag_value),
-                    "item",
-                  )}
-                >
-                  {tag.tag_value}
-                </a>
-              </td>
-              <td className="quiet">{tag.created_by}</td>
-              <td className="quiet num small">{instant(tag.created_at)}</td>
+    <Table className="tall" label="Table of tags" heads={["What", "Value", "By", "Since", canTag && "Change"]}>
+      {tags.map((tag) => (
+        <tr key={tag.tag_id}>
+          <th scope="row">
+            <span className="check">
               {canTag && (
-                <td>
-                  <Remove tag={tag} />
-                </td>
+                <input
+                  type="checkbox"
+                  aria-label={`Choose ${tag.entity_id}`}
+                  checked={chosen.some((each) => each.tag_id === tag.tag_id)}
+                  onChange={(event) => pick(tag, event.target.checked)}
+                />
               )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroller>
+              {tag.entity_id} <span className="quiet small">{tag.entity_type}</span>
+            </span>
+          </th>
+          <td>
+            <a
+              className="more"
+              href={here.to(
+                toggle({ ...here.view, extra: {}, filters: [] }, `tag:${tag.tag_key}`, tag.tag_value),
+                "item",
+              )}
+            >
+              {tag.tag_value}
+            </a>
+          </td>
+          <td className="quiet">{tag.created_by}</td>
+          <td className="quiet num small">{instant(tag.created_at)}</td>
+          {canTag && (
+            <td>
+              <Remove tag={tag} />
+            </td>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

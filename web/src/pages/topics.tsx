@@ -8,8 +8,8 @@ import { money } from "../format/money";
 import { dimension } from "../format/names";
 import { larger, read, sum, type Units } from "../money/money";
 import { Amount, Card, Delta, share } from "../ui/card";
-import { Scroller } from "../ui/scroller";
 import { Answered, Bone, Empty, Warning } from "../ui/states";
+import { Table } from "../ui/table";
 import { datesOf, Toolbar } from "../ui/toolbar";
 import { apiQuery, extra } from "../url/view";
 import { maybe } from "./costs/facts";
@@ -121,57 +121,48 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
   const traffic = items.some((each) => each.bytes_in != null || each.zombie);
   return (
     <Card title="The same as a table" note="the most expensive first">
-      <Scroller className="tall" label="Table of topics">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Topic</th>
-              <th scope="col">Cluster</th>
-              {traffic && <th scope="col">Traffic</th>}
-              <th scope="col" className="end">
-                Share
-              </th>
-              <th scope="col" className="end">
-                Change
-              </th>
-              <th scope="col" className="end">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map((each) => (
-              <tr
-                key={`${each.cluster_resource_id} ${each.topic_name}`}
-                className={each.topic_name === lit ? "lit" : undefined}
-              >
-                <th scope="row">{each.topic_name}</th>
-                <td>
-                  <a className="more" href={here.to({ ...here.view, extra: { cluster: each.cluster_resource_id } })}>
-                    {each.cluster_name ?? each.cluster_resource_id}
-                  </a>
-                </td>
-                {traffic && (
-                  <td>
-                    {each.zombie ? (
-                      <span className="warn">none: costs without traffic</span>
-                    ) : (
-                      <span className="quiet">yes</span>
-                    )}
-                  </td>
+      <Table
+        className="tall"
+        label="Table of topics"
+        heads={[
+          "Topic",
+          "Cluster",
+          traffic && "Traffic",
+          { name: "Share", end: true },
+          { name: "Change", end: true },
+          { name: "Amount", end: true },
+        ]}
+      >
+        {items.map((each) => (
+          <tr
+            key={`${each.cluster_resource_id} ${each.topic_name}`}
+            className={each.topic_name === lit ? "lit" : undefined}
+          >
+            <th scope="row">{each.topic_name}</th>
+            <td>
+              <a className="more" href={here.to({ ...here.view, extra: { cluster: each.cluster_resource_id } })}>
+                {each.cluster_name ?? each.cluster_resource_id}
+              </a>
+            </td>
+            {traffic && (
+              <td>
+                {each.zombie ? (
+                  <span className="warn">none: costs without traffic</span>
+                ) : (
+                  <span className="quiet">yes</span>
                 )}
-                <td className="end num">{share(read(each.amount), whole)}</td>
-                <td className="end">
-                  <Delta amount={read(each.amount)} previous={maybe(each.previous)} currency={currency} />
-                </td>
-                <td className="end">
-                  <Amount amount={each.amount} currency={currency} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroller>
+              </td>
+            )}
+            <td className="end num">{share(read(each.amount), whole)}</td>
+            <td className="end">
+              <Delta amount={read(each.amount)} previous={maybe(each.previous)} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.amount} currency={currency} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }

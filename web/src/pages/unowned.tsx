@@ -6,8 +6,8 @@ import { count } from "../format/days";
 import { advice, NOBODY, reason } from "../format/names";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
-import { Scroller } from "../ui/scroller";
 import { Answered, Bone, Empty } from "../ui/states";
+import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { apiQuery, has, toggle } from "../url/view";
 import { comparison, ranked } from "./costs/facts";
@@ -77,48 +77,38 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
         }
         note={whole && `${share(amount, read(whole.total.amount))} of the total, ${count(total.rows, "row")}`}
       >
-        <Scroller label="Reasons">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Why</th>
-                <th scope="col">What to do</th>
-                <th scope="col" className="end">
-                  Resources
-                </th>
-                <th scope="col" className="end">
-                  Rows
-                </th>
-                <th scope="col" className="end">
-                  Amount
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {issues.map((each) => (
-                <tr key={each.reason}>
-                  <th scope="row">
-                    <a
-                      className="more"
-                      href={here.to(
-                        toggle(toggle(here.view, "identity_id", NOBODY), "allocation_detail", each.reason),
-                        "rows",
-                      )}
-                    >
-                      {reason(each.reason)}
-                    </a>
-                  </th>
-                  <td className="quiet">{advice(each.reason) ?? "See the rows."}</td>
-                  <td className="end num">{each.resources.toLocaleString("en-US")}</td>
-                  <td className="end num">{each.rows.toLocaleString("en-US")}</td>
-                  <td className="end">
-                    <Amount amount={each.amount} currency={currency} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroller>
+        <Table
+          label="Reasons"
+          heads={[
+            "Why",
+            "What to do",
+            { name: "Resources", end: true },
+            { name: "Rows", end: true },
+            { name: "Amount", end: true },
+          ]}
+        >
+          {issues.map((each) => (
+            <tr key={each.reason}>
+              <th scope="row">
+                <a
+                  className="more"
+                  href={here.to(
+                    toggle(toggle(here.view, "identity_id", NOBODY), "allocation_detail", each.reason),
+                    "rows",
+                  )}
+                >
+                  {reason(each.reason)}
+                </a>
+              </th>
+              <td className="quiet">{advice(each.reason) ?? "See the rows."}</td>
+              <td className="end num">{each.resources.toLocaleString("en-US")}</td>
+              <td className="end num">{each.rows.toLocaleString("en-US")}</td>
+              <td className="end">
+                <Amount amount={each.amount} currency={currency} />
+              </td>
+            </tr>
+          ))}
+        </Table>
       </Card>
       <div className="split">
         {resources && (

@@ -3,15 +3,17 @@ import type { FormEvent } from "react";
 import { tell } from "../api/client";
 import { asProblem } from "../api/problems";
 import { tenantPath, useViews } from "../api/questions";
-import { remember, remembered } from "../app/memory";
+import type { SavedView } from "../api/shapes";
+import { remember } from "../app/memory";
 import { PAGES, titleOf } from "../app/pages";
 import { useHere } from "../app/router";
 import { instant } from "../format/days";
+import { AuthorField } from "../ui/author";
 import { Card } from "../ui/card";
 import { Chips } from "../ui/filters";
 import { named } from "../ui/period";
-import { Scroller } from "../ui/scroller";
 import { Answered, Bone } from "../ui/states";
+import { Table } from "../ui/table";
 import { readView, writeView } from "../url/view";
 
 /** Views that somebody saved under a name, for everyone who may see the tenant. */
@@ -27,24 +29,11 @@ export function ViewsPage() {
             items.length === 0 ? (
               <p className="note">None yet. Choose a period and filters on any page, come here and save them.</p>
             ) : (
-              <Scroller label="Table of views">
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Name</th>
-                      <th scope="col">Page</th>
-                      <th scope="col">By</th>
-                      <th scope="col">Since</th>
-                      <th scope="col">Change</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {items.map((each) => (
-                      <OneView key={each.id} {...each} />
-                    ))}
-                  </tbody>
-                </table>
-              </Scroller>
+              <Table label="Table of views" heads={["Name", "Page", "By", "Since", "Change"]}>
+                {items.map((each) => (
+                  <OneView key={each.id} {...each} />
+                ))}
+              </Table>
             )
           }
         </Answered>
@@ -53,16 +42,7 @@ export function ViewsPage() {
   );
 }
 
-interface OneViewProps {
-  id: string;
-  name: string;
-  page: string;
-  query: string;
-  created_by: string;
-  created_at: string;
-}
-
-function OneView({ id, name, page, query, created_by, created_at }: OneViewProps) {
+function OneView({ id, name, page, query, created_by, created_at }: SavedView) {
   const here = useHere();
   const client = useQueryClient();
   const remove = useMutation({
@@ -127,17 +107,7 @@ function Save() {
             ))}
           </select>
         </label>
-        <label>
-          Your name
-          <input
-            className="field"
-            name="author"
-            required
-            maxLength={200}
-            defaultValue={remembered("author") ?? ""}
-            autoComplete="name"
-          />
-        </label>
+        <AuthorField maxLength={200} />
         <button type="submit" className="button primary" disabled={save.isPending}>
           Save
         </button>
