@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, Final
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, literal_column, select, update
 
 from chargeback.store.control.schema import days, tenant
 
-_DAYS = select(
+_STATE: Final = (
     days.c.tracking_date,
     days.c.billing_gathered,
     days.c.resources_gathered,
@@ -23,7 +24,13 @@ _DAYS = select(
     days.c.calculated_fingerprint,
     days.c.gathered_at,
     days.c.error,
-).order_by(days.c.tracking_date)
+)
+# Without their types: the values are only compared, and reading hundreds of dates would take most of the time.
+_UNTYPED: Final[list[Any]] = [literal_column(column.name) for column in _STATE]
+_DAYS = select(*_UNTYPED).select_from(days).order_by(days.c.tracking_date)
+_LAST_CALCULATED = select(func.max(days.c.tracking_date)).where(
+    days.c.chargeback_calculated | days.c.calculated_fingerprint.is_not(None)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +47,10 @@ def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the revisions as the control database has them now."""
     row = connection.execute(select(tenant.c.tags_revision, tenant.c.inventory_revision)).first()
     states = connection.execute(_DAYS).all()
-    calculated = [
-        state.tracking_date
-        for state in states
-        if state.chargeback_calculated or state.calculated_fingerprint is not None
-    ]
-    digest = hashlib.blake2b("\n".join(map(str, states)).encode(), digest_size=16)
+    last = connection.execute(_LAST_CALCULATED).scalar()
+    digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
     tags, inventory = (0, 0) if row is None else (row.tags_revision, row.inventory_revision)
-    return ControlRevisions(tags, inventory, digest.hexdigest(), max(calculated, default=None))
+    return ControlRevisions(tags, inventory, digest.hexdigest(), last)
 
 
 def raise_inventory_revision(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +32,29 @@ def newest_version(table: Path) -> int:
     """The version of the newest entry of a table's log; -1 where there is none."""
     entries = _entries(table / FOLDER)
     return int(entries[-1].stem) if entries else -1
+
+
+class LogState(NamedTuple):
+    """What a log looks like from outside: the inode of its ``folder``, 0 without one, and whether there is a newer
+    entry."""
+
+    folder: int
+    has_next: bool
+
+
+def log_state(table: Path, version: int) -> LogState:
+    """Return the state of a table's log for a reader that knows it up to ``version``. Versions are consecutive: there
+    is something new only if there is a next entry, or if the whole folder was exchanged.
+
+    Raises:
+        OSError: the log cannot be looked at.
+    """
+    log = table / FOLDER
+    try:
+        folder = log.stat().st_ino
+    except FileNotFoundError:
+        folder = 0
+    return LogState(folder, _entry(log, version + 1).exists())
 
 
 def flush_log(table: Path, after: int) -> None:
