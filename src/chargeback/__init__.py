@@ -4,5 +4,5 @@ from importlib.metadata import PackageNotFoundError, version
 
 try:
     __version__ = version("chargeback")
-except PackageNotFoundError:  # the source tree is on the path, but nothing was installed
+except PackageNotFoundError:  # the source tree is on the path, but the package is not installed
     __version__ = "0.0.0-dev"

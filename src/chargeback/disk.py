@@ -1,4 +1,4 @@
-"""What must survive a loss of power, what must be this user's alone, and who may use what on the disk."""
+"""Durable writes, private folders, and explanations of missing file permissions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def fsync(path: Path) -> None:
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder that nobody else can write to, or take one that is so.
+    """Create a folder that no other user can write to, or accept an existing one.
 
     Raises:
-        PermissionError: it is another user's, or a link.
-        OSError: it cannot be made.
+        PermissionError: it belongs to another user, or is a link.
+        OSError: it cannot be created.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
@@ -39,9 +39,9 @@ def private_folder(path: Path) -> Path:
 def explain_denial(path: Path, *, write: bool = True) -> str:
     """Explain which permission this process lacks to read ``path`` (and to write it), as an addition to a message.
 
-    Return "; " and a sentence that names the file or folder in the way, its owner and mode, the user and group of this
-    process and what to do; return "" if permissions are not the cause. A path that does not exist is created in the
-    nearest folder that does.
+    Return "; " and a sentence that names the file or folder that denies access, its owner and mode, the user and group
+    of this process and what to do; return "" if permissions are not the cause. A path that does not exist is created in
+    the nearest folder that does.
     """
     for place in (path, *path.parents):
         try:

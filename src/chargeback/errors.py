@@ -1,33 +1,33 @@
-"""The one tree of errors.
+"""All errors of the service.
 
 ::
 
     ChargebackError
-    ├── ConfigurationError      the configuration cannot be used; carries every problem found
-    ├── SourceError             something outside did not give what we asked for
-    │   ├── SourceUnavailable   it may answer later (network, time-out, 429, 5xx)        retryable
-    │   │   └── SourcePartial   it answered, and says that something is missing          retryable
-    │   │   └── SourceUnreachable   no connection to it can be made                      retryable
+    ├── ConfigurationError      the configuration is not valid; has every problem found
+    ├── SourceError             something outside did not give what was requested
+    │   ├── SourceUnavailable   it may respond later (network, timeout, 429, 5xx)        retryable
+    │   │   └── SourcePartial   it says that its response is incomplete                  retryable
+    │   │   └── SourceUnreachable   no connection to it is possible                      retryable
     │   ├── SourceRejected      it refused, and will refuse again (400, 401, 403, 404)
-    │   ├── SourceTooLarge      it refused because the question was too big: ask smaller ones
-    │   └── SourceDataError     it answered something that cannot be understood or trusted
-    │       └── PluginError     a plugin failed in a way that it does not declare, or breaks its contract
+    │   ├── SourceTooLarge      it refused because the query was too large: send smaller ones
+    │   └── SourceDataError     its response cannot be understood or trusted
+    │       └── PluginError     a plugin raised an undeclared error, or breaks its contract
     ├── StorageError            the tenant's storage cannot be used
     │   ├── SchemaError         the control database is not at this code's revision, or its history is broken
     │   │   └── ForeignStorage  the storage is another tenant's: this configuration must not use it
     │   ├── SumTooLarge         a sum has more digits than can be shown: one of the amounts must be wrong
-    │   ├── DamagedFacts        a file of the facts is missing, or not what was written
-    │   ├── StorageBusy         another writer was in the way                             retryable
+    │   ├── DamagedFacts        a file of the facts is missing or damaged
+    │   ├── StorageBusy         another writer held the storage                           retryable
     │   ├── LeaseHeld           another run works on this tenant                          retryable
-    │   ├── LeaseLost           this run's lease was taken over: it must write nothing more
+    │   ├── LeaseLost           this run's lease was taken over: it must not write any more
     │   └── DimensionCollision  two dimensions share one id
     ├── AllocationError         a day cannot be calculated from its evidence
     ├── EmitterError            an emitter could not write; it is tried again in the next run
-    ├── ListenError             the address to serve on cannot be had
-    ├── TenantSuspended         too many gatherings failed in a row: somebody must act before it runs again
+    ├── ListenError             the server cannot listen on its address
+    ├── TenantSuspended         too many gatherings failed in a row: fix the cause before it runs again
     ├── NoRunner                this process runs no pipelines
-    ├── EngineBusy              as many runs are under way as may be                      retryable
-    ├── QueryTimeout            a question took longer than its limit and was interrupted
+    ├── EngineBusy              the maximum number of runs is in progress                 retryable
+    ├── QueryTimeout            a query took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
 
 Every error says what went wrong in one sentence, and where: tenant, date, source.
@@ -41,9 +41,9 @@ from datetime import date
 
 
 class ChargebackError(Exception):
-    """Root of everything this service raises on purpose.
+    """Base of all errors that this service raises deliberately.
 
-    ``retryable`` tells whether the same attempt may succeed later without anyone changing anything.
+    ``retryable`` says whether the same attempt may succeed later without any change.
     """
 
     retryable = False
@@ -78,7 +78,7 @@ class ConfigProblem:
 
 
 class ConfigurationError(ChargebackError):
-    """The configuration cannot be used; ``problems`` names everything that is wrong with it."""
+    """The configuration is not valid; ``problems`` has every mistake in it."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -86,25 +86,26 @@ class ConfigurationError(ChargebackError):
 
 
 class SourceError(ChargebackError):
-    """Something outside the service did not give what was asked for."""
+    """Something outside the service did not give what was requested."""
 
 
 class SourceUnavailable(SourceError):
-    """The source did not answer properly, but may later."""
+    """The source gave no valid response, but may do so later."""
 
     retryable = True
 
 
 class SourcePartial(SourceUnavailable):
-    """The source answered, but says itself that its answer is incomplete; another question may be answered in full."""
+    """The source reported that its response is incomplete; another query may give a complete one."""
 
 
 class SourceUnreachable(SourceUnavailable):
-    """No connection to the source can be made: its name, its port or the way to it is wrong, or nothing runs there."""
+    """No connection to the source is possible: its name, its port or the network route is wrong, or no server runs
+    there."""
 
 
 class SourceRejected(SourceError):
-    """The source refused the request and will refuse it again until somebody acts.
+    """The source refused the request and will refuse it until something is changed.
 
     ``status`` is the HTTP status, where there was one.
     """
@@ -115,16 +116,16 @@ class SourceRejected(SourceError):
 
 
 class SourceTooLarge(SourceError):
-    """The question asks for more than the source gives at once; smaller questions may succeed."""
+    """The query asks for more than the source returns at once; smaller queries may succeed."""
 
 
 class SourceDataError(SourceError):
-    """The source answered something that cannot be understood or must not be trusted."""
+    """The source's response cannot be understood or must not be trusted."""
 
 
 class PluginError(SourceDataError):
-    """A plugin raised something that its contract does not name, or answered what the contract does not allow; the
-    message names the plugin and the method."""
+    """A plugin raised an error that its contract does not declare, or returned a value that the contract does not
+    allow; the message names the plugin and the method."""
 
 
 class StorageError(ChargebackError):
@@ -140,11 +141,11 @@ class ForeignStorage(SchemaError):
 
 
 class SumTooLarge(StorageError):
-    """A sum of amounts has more than 26 digits before its decimal point: one of them must be wrong."""
+    """A sum of amounts has more than 26 digits before its decimal point: one of the amounts must be wrong."""
 
 
 class DamagedFacts(StorageError):
-    """A file of the facts is missing, or not what was written; ``table`` names its table."""
+    """A file of the facts is missing or damaged; ``table`` names its table."""
 
     def __init__(self, message: str, *, table: str, day: date | None) -> None:
         super().__init__(message, day=day)
@@ -152,19 +153,19 @@ class DamagedFacts(StorageError):
 
 
 class StorageBusy(StorageError):
-    """Another writer was in the way for longer than we were willing to wait."""
+    """Another writer held the storage for longer than the time limit."""
 
     retryable = True
 
 
 class LeaseHeld(StorageError):
-    """Another run works on this tenant right now."""
+    """Another run is working on this tenant."""
 
     retryable = True
 
 
 class LeaseLost(StorageError):
-    """This run's lease was taken over; whatever it still wanted to write is refused."""
+    """This run's lease was taken over; its further writes are refused."""
 
 
 class DimensionCollision(StorageError):
@@ -176,32 +177,32 @@ class AllocationError(ChargebackError):
 
 
 class EmitterError(ChargebackError):
-    """What an emitter was to write could not be written; the message says why and shows no secret."""
+    """An emitter could not write; the message says why and shows no secret."""
 
     retryable = True
 
 
 class ListenError(ChargebackError):
-    """The address to serve on cannot be had; the message says what to change."""
+    """The server cannot listen on its address; the message says what to change."""
 
 
 class TenantSuspended(ChargebackError):
-    """The tenant is not processed any more until its cause is mended and the engine restarted; the message says why."""
+    """The tenant is not processed until the cause is fixed and the engine restarted; the message has the cause."""
 
 
 class NoRunner(ChargebackError):
-    """A run was asked of a process that runs no pipelines."""
+    """A run was requested from a process that runs no pipelines."""
 
 
 class EngineBusy(ChargebackError):
-    """As many runs are under way as may be at the same time; one that ends makes room."""
+    """The maximum number of runs is in progress; try again when one has ended."""
 
     retryable = True
 
 
 class QueryTimeout(ChargebackError):
-    """A question to the store took longer than its limit and was interrupted."""
+    """A query of the store took longer than its limit and was interrupted."""
 
 
 class Stopped(ChargebackError):
-    """The work was asked to stop, and did so at a safe place."""
+    """The work was asked to stop, and stopped at a safe point."""

@@ -1,7 +1,7 @@
-"""Logging: one handler on standard error, as text or as JSON lines, that knows what the work is about.
+"""Logging: one handler on standard error, as text or as JSON lines, with the context of the work.
 
-Code logs with :mod:`logging` as usual. Inside ``with log_context(tenant="acme"):`` every record carries the tenant;
-JSON lines show it, and a format may ask for ``%(tenant)s``, ``%(run)s`` and ``%(date)s``.
+Code uses :mod:`logging` as usual. Inside ``with log_context(tenant="acme"):`` every record carries the tenant; JSON
+lines show it, and a format may use ``%(tenant)s``, ``%(run)s`` and ``%(date)s``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from chargeback.config.settings import JSON_FORMAT, LOG_CONTEXT, LoggingSettings
 
 MASK = "********"
 
-#: Libraries that tell every step they take; unless the configuration names them, only what they warn of is shown.
+#: Libraries that log every step; unless the configuration names them, only their warnings and errors are shown.
 QUIET = dict.fromkeys(("alembic", "httpcore", "httpx", "uvicorn"), "WARNING")
 
-# Hiding a value of three letters would hide half of every sentence, and protect nobody.
+# Masking a value of three letters would make messages unreadable and protect nothing.
 _SHORTEST_SECRET = 4
 
 _context: ContextVar[dict[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - replaced, never changed
@@ -30,7 +30,7 @@ _context: ContextVar[dict[str, str]] = ContextVar("log_context", default={})  # 
 
 @contextmanager
 def log_context(**about: object) -> Iterator[None]:
-    """Says what the work inside the ``with`` is about: ``tenant``, ``run``, ``date``."""
+    """Set the context of the work inside the ``with``: ``tenant``, ``run``, ``date``."""
     token = _context.set(_context.get() | {name: str(value) for name, value in about.items()})
     try:
         yield
@@ -39,8 +39,8 @@ def log_context(**about: object) -> Iterator[None]:
 
 
 class _AboutFilter(logging.Filter):
-    """Gives every record the three attributes of its context; what a call gave as ``extra`` comes first, and what
-    holds for the whole process last."""
+    """Adds the three attributes of the context to every record. The ``extra`` of a call takes precedence, and the
+    context of the process comes last."""
 
     def __init__(self, of_process: Mapping[str, str]) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class _AboutFilter(logging.Filter):
 
 
 class _Masking(logging.Formatter):
-    """Hides the known secrets in whatever another formatter wrote.
+    """Masks the known secrets in the output of another formatter.
 
-    No message is meant to contain one; this is the second line of defence, for what a library might say.
+    No message should contain one; this is a second protection, against messages of libraries.
     """
 
     def __init__(self, inner: logging.Formatter, secrets: Iterable[str]) -> None:
@@ -75,11 +75,11 @@ class _Masking(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``time`` (UTC), ``level``, ``logger``, ``message``, and where known ``tenant``, ``run``,
+    """One JSON object per line: ``time`` (UTC), ``level``, ``logger``, ``message``, and if known ``tenant``, ``run``,
     ``date``, ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -93,7 +93,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what is standard error at the time, so that a progress display can keep its lines below the logs."""
+    """Writes to the current standard error, so that a progress display can stay below the logs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.setStream(sys.stderr)
@@ -103,10 +103,10 @@ class _StandardError(logging.StreamHandler[TextIO]):
 def configure_logging(
     settings: LoggingSettings, secrets: Iterable[str] = (), about: Mapping[str, object] | None = None
 ) -> None:
-    """Sends the logs of this process to standard error as ``settings`` say, with ``secrets`` hidden.
+    """Send the logs of this process to standard error as ``settings`` say, with ``secrets`` masked.
 
-    ``about`` is what everything in this process is about, whichever thread it happens in. Replaces what was configured
-    before, so it may be called again. Call it once in every process.
+    ``about`` is the context of all threads of this process. Call this once in every process; a later call replaces the
+    configuration.
     """
     inner = JsonFormatter() if settings.format == JSON_FORMAT else logging.Formatter(settings.format)
     handler = _StandardError(sys.stderr)

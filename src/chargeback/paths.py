@@ -1,11 +1,11 @@
-"""Paths as people write them: relative to a folder, with ``~``, and no longer than a file system takes."""
+"""Paths as users write them: relative to a folder, with ``~``, and limited to the length that a file system accepts."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: What Linux takes, less room for the names of the files that are made below a folder (bytes).
+#: The limit of Linux, less room for the names of files created in a folder (bytes).
 MAX_PATH_LENGTH = 3800
 MAX_NAME_LENGTH = 255
 
@@ -14,7 +14,7 @@ def locate(written: str, folder: Path) -> Path:
     """Return the absolute path that ``written`` means in a file in ``folder``. Links are kept, ``..`` is resolved.
 
     Raises:
-        ValueError: it can be no path; the message says why and does not show it.
+        ValueError: it cannot be a path; the message says why and does not show it.
     """
     if not written.strip() or "\0" in written:
         raise ValueError("should be a path")

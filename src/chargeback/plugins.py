@@ -1,7 +1,7 @@
-"""Plugins: other people's code, which may fail in any way, when it is loaded and whenever it is called.
+"""Plugins: third-party code, which may fail in any way when it is loaded or called.
 
-Whatever a plugin raises leaves :func:`calling` as an error of ours that names the plugin and the method. The traceback
-is logged at DEBUG, where its author finds it.
+:func:`calling` converts every exception of a plugin to an error of this service that names the plugin and the method.
+The traceback is logged at DEBUG, for the plugin's author.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_MESSAGE_LENGTH: Final = 300
 _SHORTEST_SECRET: Final = 4
 _MASK: Final = "***"
 
-#: What a plugin may raise on purpose; it reaches the caller as it is.
+#: The errors that a plugin may raise deliberately; they reach the caller unchanged.
 _DECLARED: Final = (SourceError, ConfigurationError, Stopped)
 
 
@@ -35,8 +35,8 @@ def installed_plugins(group: str) -> list[EntryPoint]:
 
 @contextmanager
 def loading(declared: type[Exception]) -> Iterator[None]:
-    """Turn whatever is raised inside the ``with``, in which a plugin is loaded, into a PluginError that says why it
-    cannot be used. The words of a ``declared`` error are taken as they are.
+    """Convert any exception raised while a plugin is loaded inside the ``with`` to a PluginError that says why it
+    cannot be used. The message of a ``declared`` error is used unchanged.
 
     Raises:
         PluginError: the plugin cannot be used.
@@ -58,13 +58,13 @@ def calling(
     secrets: Collection[str] = (),
     declared: tuple[type[ChargebackError], ...] = _DECLARED,
 ) -> Iterator[None]:
-    """Turn whatever the call inside the ``with`` raises, unless it is one of ``declared``, into a PluginError.
+    """Convert any exception of the call inside the ``with`` to a PluginError, except those in ``declared``.
 
     ``plugin`` and ``method`` name them in the message; ``secrets`` are masked in it. Once ``stop`` is set, any failure
-    counts as having stopped.
+    becomes Stopped.
 
     Raises:
-        PluginError: the plugin raised something that it does not declare.
+        PluginError: the plugin raised an undeclared error.
         Stopped: the work was asked to stop.
     """
     try:

@@ -1,4 +1,4 @@
-"""What all models of settings share: their base, and types for paths, exact numbers and addresses."""
+"""The base of all settings models, and types for paths, exact numbers and addresses."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -21,14 +21,14 @@ from chargeback.paths import locate
 
 #: The longest time that a setting may name, in seconds: 31 days.
 MAX_WAIT_SECONDS = 31 * 86_400
-#: The key of pydantic's validation context under which the folder of the configuration file stands.
+#: The key of pydantic's validation context for the folder of the configuration file.
 FOLDER: Final = "folder"
 
 
 class Settings(BaseModel):
-    """Base of every settings model: unknown keys are errors, values do not change afterwards, and a value that a
-    message might show is hidden (it could be a secret). A relative path starts at the folder of the configuration
-    file, whatever the working directory is."""
+    """Base of every settings model: unknown keys are errors, instances are immutable, and messages hide values (they
+    could be secrets). A relative path starts at the folder of the configuration file, whatever the working directory
+    is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -40,7 +40,7 @@ class Settings(BaseModel):
 
 
 def _located(value: Any, info: ValidationInfo) -> Any:
-    """The value, in which every path is absolute."""
+    """Return the value with all paths absolute."""
     if isinstance(value, Path):
         return locate(str(value), (info.context or {}).get(FOLDER, Path()))
     if type(value) in {list, tuple, set, frozenset}:
@@ -54,8 +54,8 @@ def _located_text(value: object, info: ValidationInfo) -> object:
     return locate(value, (info.context or {}).get(FOLDER, Path())) if isinstance(value, str) else value
 
 
-#: A path of a plugin's settings, absolute once it is read: a relative one starts at the folder of the configuration
-#: file. A text that can be no path is an error.
+#: A path in a plugin's settings; a relative one becomes absolute, starting at the folder of the configuration file. A
+#: text that cannot be a path is an error.
 LocalPath = Annotated[Path, BeforeValidator(_located_text)]
 
 
@@ -88,7 +88,7 @@ Url = Annotated[
 
 
 def secrets_in(value: object) -> Iterator[str]:
-    """Every secret text in settings, at whatever depth."""
+    """Yield every secret in settings, at any depth."""
     if isinstance(value, SecretStr):
         yield value.get_secret_value()
     elif isinstance(value, BaseModel):

@@ -1,4 +1,4 @@
-"""What may be configured: one YAML file, ``${NAME}`` from the environment, every mistake named at once."""
+"""The configuration: one YAML file, with ``${NAME}`` from the environment. All mistakes are reported at once."""
 
 from chargeback.config.configuration import Configuration, Tenant, TopicStatus
 from chargeback.config.loading import load_configuration

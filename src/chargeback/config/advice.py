@@ -1,4 +1,4 @@
-"""What is valid in a configuration, and yet probably not what was meant."""
+"""Advice about settings that are valid but probably not intended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chargeback.config.problems import suggestion
 
 
 def advice_about(configuration: Configuration) -> Iterator[str]:
-    """Yield a sentence about each thing that deserves a look; it names the tenant and the key."""
+    """Yield one sentence per suspicious setting; it names the tenant and the key."""
     for tenant in configuration.tenants.values():
         yield from _unknown_policies(tenant)
         if configuration.features.enable_periodic_refresh:
@@ -18,7 +18,7 @@ def advice_about(configuration: Configuration) -> Iterator[str]:
 
 
 def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:
-    """A tenant that is refreshed less often than ``features.refresh_interval`` says."""
+    """Find a tenant that is refreshed less often than ``features.refresh_interval`` says."""
     gap = tenant.plugin_settings.min_refresh_gap_seconds
     if gap > interval:
         yield (
@@ -28,7 +28,7 @@ def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:
 
 
 def _unknown_policies(tenant: Tenant) -> Iterator[str]:
-    """Policies for product types that the ecosystem does not know: a provider may have new ones, but so has a typo."""
+    """Find policies for product types that the ecosystem does not know: new ones of the provider, or typing errors."""
     own = tenant.plugin_settings.allocation_policies
     if not own:
         return

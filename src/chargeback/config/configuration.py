@@ -1,7 +1,8 @@
-"""What came out of reading the file: everything a process needs to know, and nothing it must look up again.
+"""The validated configuration: everything that a process needs to know.
 
-A configuration travels to other processes (each run is one). Ecosystems may come from files dropped on a server,
-which a new process has not imported yet; so a tenant is sent as what was written, and is read again on arrival.
+A configuration is sent to other processes (each run is one). Ecosystems may be files in a plugin folder, which a new
+process has not imported yet. So a tenant is pickled in the form in which it was written, and is read again by the
+receiver.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class TopicStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Tenant:
-    """One tenant, ready to work for.
+    """One validated tenant.
 
-    ``plugin_settings`` is an instance of ``ecosystem.settings_model``. ``topic_error`` says why the topic overlay
-    cannot work, where ``topic_status`` is ``config_error``; the rest of the tenant does. ``folder`` is that of the
-    configuration file, where relative paths start.
+    ``plugin_settings`` is an instance of ``ecosystem.settings_model``. If ``topic_status`` is ``config_error``,
+    ``topic_error`` says why the topic overlay cannot work; everything else of the tenant works. Relative paths start at
+    ``folder``, the configuration file's folder.
     """
 
     name: str
@@ -79,7 +80,7 @@ def _restore(
 
 @cache
 def discover(plugins_path: Path | None) -> Discovered:
-    """Every ecosystem there is; looked for once in a process."""
+    """Return all available ecosystems; they are searched once per process."""
     return load_ecosystems(None if plugins_path is None else str(plugins_path))
 
 
@@ -95,7 +96,7 @@ class Configuration:
     tenants: Mapping[str, Tenant]
 
     def secrets(self) -> frozenset[str]:
-        """Every secret value that is configured, for the logs to hide."""
+        """All configured secrets, which logs must mask."""
         found: set[str] = set()
         for tenant in self.tenants.values():
             found.update(secrets_in(tenant.plugin_settings), tenant.storage.secrets())
@@ -104,14 +105,14 @@ class Configuration:
 
 
 def state_dir() -> Path:
-    """The folder in which the processes of this user on this host share small things, such as rate limits.
+    """Return the folder of small files that this user's processes on this host share, such as rate limits.
 
-    ``CHARGEBACK_STATE_DIR`` moves it. By default it lies in the user's cache, which every session and every job of the
-    user has, else in the folder of the session, else among the temporary files; always in one that is this user's
-    alone. Where there is none, a new one is made, which this process shares with nobody.
+    ``CHARGEBACK_STATE_DIR`` moves it. The default is in the user's cache folder, which all sessions and jobs of the
+    user share, else in the session's runtime folder, else in the folder for temporary files. Only this user may have
+    access to it. If no such folder can be used, a new one is created, which no other process shares.
 
     Raises:
-        StorageError: the folder that ``CHARGEBACK_STATE_DIR`` names does not exist and cannot be made.
+        StorageError: the folder that ``CHARGEBACK_STATE_DIR`` names does not exist and cannot be created.
     """
     chosen = os.environ.get("CHARGEBACK_STATE_DIR")
     if chosen:
@@ -132,9 +133,9 @@ def state_dir() -> Path:
 
 
 def _places_for_state() -> Iterator[Path]:
-    """Where the folder may be; those below somebody else's folder are not ours to trust."""
+    """Yield the candidates for the folder. A folder inside another user's folder is not trusted."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - never raises
-    # A home may be on the network: the clocks of two hosts have nothing to do with each other.
+    # A home may be on the network, and the clocks of two hosts differ: each host has its own folder.
     below = {cache: f"chargeback/{socket.gethostname()}", os.environ.get("XDG_RUNTIME_DIR", ""): "chargeback"}
     for base, name in below.items():
         if Path(base).is_absolute() and _owner(Path(base)) == os.getuid():
@@ -143,7 +144,7 @@ def _places_for_state() -> Iterator[Path]:
 
 
 def _owner(path: Path) -> int | None:
-    """Whose a folder is, or, of one that is not there yet, whose the folder is in which it would be made."""
+    """Return the owner of a folder or, if it does not exist, of the nearest existing folder above it."""
     for folder in (path, path.parent):
         with suppress(OSError):
             return folder.stat().st_uid

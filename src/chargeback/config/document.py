@@ -1,8 +1,8 @@
-"""The YAML file as plain values, with the line of each, and no surprises.
+"""The YAML file as plain values, with the line of each.
 
-Only what YAML 1.2 calls numbers, booleans and null are such; ``no``, ``012``, ``1:30`` and dates are texts.
-A key that stands twice in one mapping is a mistake. References to the environment are resolved here, per text, so
-that a secret can neither break the syntax nor be taken for a number.
+Numbers, booleans and null are those of YAML 1.2; ``no``, ``012``, ``1:30`` and dates are texts. A duplicate key in a
+mapping is an error. References to the environment are resolved here, in each text separately, so that a secret can
+neither break the syntax nor be read as a number.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import yaml
 from chargeback.config.environment import interpolate
 from chargeback.errors import ConfigProblem, ConfigurationError
 
-#: Where a value stands: keys and positions from the root.
+#: The place of a value: keys and list positions from the root.
 KeyPath = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 
 
-#: More than any configuration needs; beyond, reading it would take all the stack, the memory or the time there is.
+#: More than any configuration needs. A larger document could exhaust the stack, the memory or the time.
 MAX_DEPTH = 50
 MAX_VALUES = 50_000
 _MAX_NUMBER_LENGTH = 400
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of the YAML 1.2 core schema, and a limit to how deep values are nested."""
+    """SafeLoader with the scalars of the YAML 1.2 core schema, and a limit on the depth of nesting."""
 
     _depth = 0
 
@@ -62,9 +62,9 @@ for _name, _pattern, _first in (
 
 @dataclass
 class Document:
-    """What the file says.
+    """The contents of the file.
 
-    ``lines`` has the line (from 1) of each place; ``taken`` the variables, name and value, that went into it.
+    ``lines`` maps each place to its line (from 1), ``taken`` to the variables used there, as (name, value).
     """
 
     values: Any = None
@@ -73,7 +73,7 @@ class Document:
     problems: list[ConfigProblem] = field(default_factory=list)
 
     def at(self, key_path: KeyPath) -> Any:
-        """The value at a place, or none where there is nothing."""
+        """Return the value at a place, or None if there is none."""
         value = self.values
         for step in key_path:
             try:
@@ -83,8 +83,8 @@ class Document:
         return value
 
     def key_path_of(self, path: str, base: KeyPath) -> KeyPath:
-        """Return the key path of ``path``, as :func:`format_key_path` writes it, below ``base``; what is unknown stays
-        text."""
+        """Return the key path of ``path``, as :func:`format_key_path` writes it, below ``base``; an unknown part
+        remains text."""
         key_path, rest = base, path
         while rest:
             here = self.at(key_path)
@@ -100,7 +100,7 @@ class Document:
         return key_path
 
     def problem(self, key_path: KeyPath, message: str) -> ConfigProblem:
-        """A problem at a place, with the line of it or of what contains it."""
+        """Return a problem at a place, with the line of the place or of the nearest value that contains it."""
         nearest = next((key_path[:n] for n in range(len(key_path), -1, -1) if key_path[:n] in self.lines), None)
         suffix = f" (line {self.lines[nearest]})" if nearest else ""
         return ConfigProblem(format_key_path(key_path), message + suffix)
@@ -116,7 +116,7 @@ def format_key_path(key_path: KeyPath) -> str:
 
 
 def parse_document(text: str, environment: Mapping[str, str]) -> Document:
-    """The document that ``text`` spells; what is wrong short of its syntax is in its ``problems``.
+    """Parse ``text``. Every error other than a syntax error is in the document's ``problems``.
 
     Raises:
         ConfigurationError: it is not YAML; the problem names line and column.
@@ -135,12 +135,13 @@ def parse_document(text: str, environment: Mapping[str, str]) -> Document:
 
 
 def _harmless(quoted: str) -> bool:
-    """A single sign, or the parser's own name for something (``<stream end>``)."""
+    """Return whether the quoted text is a single character, or a name of the parser's own (``<stream end>``)."""
     return len(quoted) <= 1 or re.fullmatch("<[a-z ]+>", quoted) is not None
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str) -> ConfigProblem:
-    """Where the syntax breaks; what the parser quotes from the file is left out unless it is a single sign."""
+    """Return the syntax error. Quotes from the file are left out, unless they are a single character: they may be
+    secret."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return ConfigProblem("", "not YAML: it contains a character that is not allowed")
     mark = error.problem_mark or error.context_mark
@@ -158,7 +159,7 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> ConfigProblem:
 
 
 class _Builder:
-    """Builds plain values from YAML nodes and notes what is wrong with them."""
+    """Builds plain values from YAML nodes and collects their problems."""
 
     def __init__(self, loader: _Loader, document: Document, environment: Mapping[str, str]) -> None:
         self._loader = loader
@@ -211,10 +212,11 @@ class _Builder:
         return built
 
     def _members(self, node: yaml.MappingNode, key_path: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return key and value of each name of a mapping, those that it merges (``<<``) included; its own win."""
+        """Return key and value of each name of a mapping, including merged ones (``<<``); the mapping's own take
+        precedence."""
         if id(node) in self._merged:
             return self._merged[id(node)]
-        self._merged[id(node)] = {}  # a mapping that merges itself gets nothing from that
+        self._merged[id(node)] = {}  # a mapping that merges itself gains nothing
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key, value in node.value:
@@ -232,7 +234,7 @@ class _Builder:
         return self._merged[id(node)]
 
     def _storable(self, text: str, key_path: KeyPath) -> str:
-        """Return the text without what no path, database or log can take, which is a problem."""
+        """Return the text without characters that a path, database or log cannot hold; report them as a problem."""
         clean = text.replace("\0", "").encode(errors="replace").decode()
         if clean != text:
             self._add_problem(key_path, "must be UTF-8 text without the character NUL")
@@ -246,7 +248,7 @@ class _Builder:
             for problem in result.problems:
                 self._add_problem(key_path, problem)
             text = self._storable(result.text, key_path)
-            # An unquoted reference to nothing is like a key with nothing behind it.
+            # An unquoted reference to an empty value is like a key without a value.
             return None if not text and node.value and node.style is None else text
         if node.tag in {f"{_TAG}{kind}" for kind in ("bool", "int", "float", "null")}:
             if len(node.value) > _MAX_NUMBER_LENGTH:

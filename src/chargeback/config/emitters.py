@@ -1,4 +1,4 @@
-"""The emitters of a tenant, as its ``plugin_settings.emitters`` name them."""
+"""The emitters of a tenant, as configured in ``plugin_settings.emitters``."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ConfiguredEmitter:
 
     @property
     def kind(self) -> EmitterType:
-        """What kind of emitter it is."""
+        """The emitter's type."""
         return discover_emitters().types[self.settings.type]
 
     def context(self, tenant_name: str, tenant: TenantSettings) -> EmitterContext:
-        """What it may know of its tenant."""
+        """What the emitter is told about its tenant."""
         return EmitterContext(
             name=self.name,
             tenant_name=tenant_name,
@@ -49,9 +49,9 @@ class ConfiguredEmitter:
 
 
 class EmitterReader:
-    """Reads the emitters of one tenant and collects what is wrong with them.
+    """Reads the emitters of one tenant and collects their problems.
 
-    What is wrong with the keys that every emitter has is left to the ecosystem's own model.
+    The ecosystem's settings model reports problems of the keys that all emitters share.
     """
 
     def __init__(self, document: Document, folder: Path) -> None:
@@ -60,7 +60,7 @@ class EmitterReader:
         self.problems: list[ConfigProblem] = []
 
     def read(self, key_path: KeyPath, plugin_settings: Any) -> tuple[ConfiguredEmitter, ...]:
-        """The emitters at ``key_path``, of a tenant with these ``plugin_settings`` (as written)."""
+        """Return the emitters at ``key_path`` of a tenant with these ``plugin_settings`` (as written)."""
         written = plugin_settings.get("emitters") if isinstance(plugin_settings, Mapping) else None
         if not isinstance(written, list):
             return ()

@@ -19,14 +19,14 @@ _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(:-|\})")
 _MALFORMED = "`${` needs a variable and a `}`: ${NAME} or ${NAME:-default}; write $${ for a literal ${"
 _MAX_DEPTH = 20
 
-#: Stands where a variable is missing.
+#: Replaces a missing variable.
 PLACEHOLDER = "unset"
 
 
 def read_environment(folder: Path) -> dict[str, str]:
-    """The variables that a configuration in ``folder`` may name: ``.env`` there, and the environment over it.
+    """Return the variables for a configuration in ``folder``: those of its ``.env``, overridden by the environment.
 
-    The text of ``.env`` is taken as it is; a ``$`` in it means nothing.
+    Values in ``.env`` are used literally; a ``$`` in them has no meaning.
 
     Raises:
         ConfigurationError: ``.env`` cannot be read.
@@ -42,7 +42,7 @@ def read_environment(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Interpolated:
-    """A text after interpolation, the variables it took (name and value), and what was wrong with it."""
+    """A text after interpolation, the variables used (name and value), and the problems."""
 
     text: str
     taken: tuple[tuple[str, str], ...] = ()
@@ -50,11 +50,11 @@ class Interpolated:
 
 
 def interpolate(text: str, environment: Mapping[str, str]) -> Interpolated:
-    """``text`` with ``${NAME}`` and ``${NAME:-default}`` replaced; ``$${`` is a plain ``${``.
+    """Replace ``${NAME}`` and ``${NAME:-default}`` in ``text``; ``$${`` gives a literal ``${``.
 
-    A default may contain references of its own. A variable that is missing is a problem, and a placeholder in the
-    text, so that nothing else seems missing too. As in a shell, the default also stands in for a variable that is set
-    but empty. Values are not looked into again.
+    A default may contain references. A missing variable is a problem; a placeholder replaces it, so that no other error
+    follows from it. As in a shell, the default also replaces a variable that is set but empty. Values are not expanded
+    again.
 
     >>> interpolate("${USER_ID:-nobody}@$${here}", {}).text
     'nobody@${here}'
@@ -67,7 +67,7 @@ def interpolate(text: str, environment: Mapping[str, str]) -> Interpolated:
 
 
 class _Expansion:
-    """One text that is being expanded; ``used`` is false inside a default that nothing needs."""
+    """The expansion of one text; ``used`` is false inside a default that is not needed."""
 
     def __init__(self, text: str, environment: Mapping[str, str]) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""The keys that a settings model knows: for suggestions, and for the page of the documentation that lists them."""
+"""The keys of a settings model, for suggestions and for the reference of the configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a value of this annotation may be or contain (one level down)."""
+    """Return the models that a value of this annotation may be or contain (one level down)."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     if get_origin(annotation) in {Annotated, Union, UnionType, list, tuple, dict}:
@@ -20,9 +20,9 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def model_at(model: type[BaseModel], key_path: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The model of what stands at ``key_path`` below a value of ``model``; none where it is no mapping of ours.
+    """Return the model of the mapping at ``key_path`` below a value of ``model``, or None if it has no model.
 
-    Positions in lists, keys of free mappings and tags of unions are stepped over.
+    Positions in lists, keys of mappings without a model, and tags of unions are skipped.
     """
     current: type[BaseModel] | None = model
     candidates: list[type[BaseModel]] = [model]
@@ -35,8 +35,8 @@ def model_at(model: type[BaseModel], key_path: tuple[str | int, ...]) -> type[Ba
 
 
 def walk(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every key of a model with its field, by its dotted path; ``[]`` stands for a position in a list, ``<name>``
-    for a key of one's own choice."""
+    """Yield the dotted path and the field of every key of a model; ``[]`` stands for a position in a list, ``<name>``
+    for a key that the user chooses."""
     for name, info in model.model_fields.items():
         path = f"{prefix}{name}"
         yield path, info

@@ -1,7 +1,7 @@
-"""Reads the configuration file: syntax, environment, structure, plugins, and what only shows in the whole.
+"""Reads the configuration file: syntax, environment, structure, plugins, and rules that span several tenants.
 
-Every mistake is found in one go, whatever else is wrong: each part is read by itself, and a question that spans
-several parts is asked of those that could be read.
+All mistakes are reported at once: each part is read separately, and rules that span several parts are checked for the
+parts that could be read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from chargeback.settings import FOLDER
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-#: Far beyond any configuration; a device or a log named by mistake must not fill the memory.
+#: Far more than any configuration has. A device or a log that is named by mistake must not fill the memory.
 MAX_FILE_BYTES = 4 * 2**20
 
 _TOPICS = "topic_attribution"
@@ -49,11 +49,11 @@ _whole: TypeAdapter[int] = TypeAdapter(Whole)
 
 
 def load_configuration(path: Path) -> Configuration:
-    """The configuration in the file at ``path``; relative paths in it start at its folder.
+    """Return the configuration in the file at ``path``; relative paths in it start at its folder.
 
     Raises:
-        ConfigurationError: it cannot be used; ``problems`` names everything that is wrong, each with its path in the
-            file, and shows no value.
+        ConfigurationError: it is not valid; ``problems`` has every mistake with its path in the file, and shows no
+            value.
     """
     path = Path(path).absolute()
     document = parse_document(_read(path), read_environment(path.parent))
@@ -86,7 +86,7 @@ def _read(path: Path) -> str:
 
 @dataclass
 class _Reader:
-    """Reads one document part by part and collects what is wrong with it."""
+    """Reads one document part by part and collects its problems."""
 
     path: Path
     document: Document
@@ -97,7 +97,7 @@ class _Reader:
         self._incomplete = {each.path for each in self.document.problems}
 
     def read(self) -> Configuration:
-        """What could be read; meaningful as a whole only where ``problems`` stays empty."""
+        """Return what could be read; it is complete only if ``problems`` remains empty."""
         self.problems.extend(self.document.problems)
         values = self.document.values
         if not isinstance(values, Mapping):
@@ -170,7 +170,7 @@ class _Reader:
         if location is not None:
             locations[name] = location
         ecosystem = self._ecosystem((*key_path, "ecosystem"), written.get("ecosystem"), discovered)
-        # `plugin_settings:` with nothing behind it says the same as no such key.
+        # `plugin_settings:` without a value means the same as no such key.
         values = dict(written) | {"plugin_settings": written.get("plugin_settings") or {}}
         topic_error = _leave_out_topics(values, ecosystem)
         plugin = self._plugin_settings((*key_path, "plugin_settings"), values["plugin_settings"], ecosystem)
@@ -195,7 +195,8 @@ class _Reader:
             self._add(problem)
 
     def _topics(self, key_path: KeyPath, read: Any) -> tuple[TopicStatus, str | None]:
-        """The state of the topic overlay; a text is the reason why its settings are not valid."""
+        """Return the status of the topic overlay, and the error if ``read`` is one: a text that says why its settings
+        are not valid."""
         if isinstance(read, str):
             return TopicStatus.CONFIG_ERROR, hide_values(read, key_path, self.document)
         enabled = read is not None and bool(getattr(read, "enabled", True))
@@ -207,7 +208,7 @@ class _Reader:
         try:
             lookback, cutoff = map(_whole.validate_python, days)
         except ValidationError:
-            return  # named as such by the tenant's own model
+            return  # reported by the tenant's own model
         if lookback <= cutoff:
             message = f"lookback_days ({lookback}) must be greater than cutoff_days ({cutoff})"
             self._add_problem((*key_path, "lookback_days"), hide_values(message, key_path, self.document))
@@ -216,14 +217,14 @@ class _Reader:
         try:
             return locate(StorageSettings.model_validate(written), self.path.parent)
         except ValidationError:
-            return None  # named as such by the tenant's own model
+            return None  # reported by the tenant's own model
         except StorageSettingError as error:
             self._add_problem((*key_path, error.key), str(error))
             return None
 
     def _ecosystem(self, key_path: KeyPath, name: Any, discovered: Discovered) -> Ecosystem | None:
         if not isinstance(name, str) or not name:
-            return None  # named as such by the tenant's own model
+            return None  # reported by the tenant's own model
         if name in discovered.ecosystems:
             return discovered.ecosystems[name]
         known = sorted(discovered.ecosystems)
@@ -272,18 +273,19 @@ class _Reader:
             return None
 
     def _add_problem(self, key_path: KeyPath, message: str) -> None:
-        """Add a problem; the message shows no value."""
+        """Add a problem without showing a value."""
         self._add(self.document.problem(key_path, message))
 
     def _add(self, problem: ConfigProblem) -> None:
-        """Note a problem, unless it only follows from a value that the environment did not give."""
+        """Add a problem, unless it only follows from a missing environment variable."""
         if problem not in self._noted and (not problem.path or problem.path not in self._incomplete):
             self._noted.add(problem)
             self.problems.append(problem)
 
 
 def _leave_out_topics(values: dict[str, Any], ecosystem: Ecosystem | None) -> str | None:
-    """Takes topic settings away from an ecosystem that has no such key, and says so: the tenant works without."""
+    """Remove topic settings from an ecosystem that has no such key, and log a warning: the tenant works without
+    them."""
     plugin = values["plugin_settings"]
     if ecosystem is None or not isinstance(plugin, Mapping) or _TOPICS not in plugin:
         return None
@@ -297,8 +299,8 @@ def _leave_out_topics(values: dict[str, Any], ecosystem: Ecosystem | None) -> st
 
 
 def _topic_settings(ecosystem: Ecosystem, plugin: PluginSettings) -> Any:
-    """What the ecosystem's own ``topic_settings(plugin_settings)`` says: the settings of the overlay, or the reason
-    why they are not valid. An ecosystem without topics has no such function."""
+    """Return the overlay's settings from the ecosystem's ``topic_settings(plugin_settings)``, or the reason why they
+    are not valid. An ecosystem without topics has no such function."""
     read = getattr(ecosystem, "topic_settings", None)
     try:
         return read(plugin) if read else None

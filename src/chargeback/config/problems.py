@@ -1,4 +1,4 @@
-"""From what pydantic found to sentences a person can act on, without ever showing a value."""
+"""Converts pydantic's errors to sentences that tell a person what to change, without showing a value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MESSAGES = {
 def problems_of(
     error: ValidationError, document: Document, base: KeyPath, model: type[BaseModel], values: Any
 ) -> list[ConfigProblem]:
-    """Every mistake that ``model`` found in ``values``, which stand at ``base`` in the document."""
+    """Return every mistake that ``model`` found in ``values``, which are at ``base`` in the document."""
     found: dict[ConfigProblem, None] = {}
     for details in error.errors(include_url=False, include_input=False):
         key_path = (*base, *_actual_location(details["loc"], values))
@@ -50,7 +50,7 @@ def problems_of(
 
 
 def _actual_location(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
-    """Return the location without the steps that only pydantic knows (the branch of a union, ``[key]``)."""
+    """Return the location without the steps that pydantic adds (the branch of a union, ``[key]``)."""
     steps = list(location)
     for position, step in enumerate(steps):
         inside = isinstance(values, dict) and step in values
@@ -70,7 +70,7 @@ def _messages(
     if kind == "extra_forbidden":
         yield key_path, unknown_key(str(key_path[-1]), model_at(model, key_path[len(base) : -1]))
     elif kind == "value_error" and isinstance(nested := context["error"].__context__, ConfigurationError):
-        for problem in nested.problems:  # a reader of its own, with paths below the one of the field
+        for problem in nested.problems:  # from a parser of its own: its paths start at the field
             at = document.key_path_of(problem.path, key_path[:-1])
             yield at, hide_values(problem.message, at, document)
     elif kind == "value_error":
@@ -82,21 +82,21 @@ def _messages(
 
 
 def unknown_key(name: str, model: type[BaseModel] | None) -> str:
-    """That ``name`` is no key of ``model``, with the key that was probably meant."""
+    """Return the message that ``name`` is not a key of ``model``, with the key that was probably meant."""
     return "unknown key" + suggestion(name, model.model_fields if model else ())
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """``; did you mean …?``, or nothing where no known name is near."""
+    """Return ``; did you mean …?``, or an empty text if no known name is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def hide_values(message: str, key_path: KeyPath, document: Document) -> str:
-    """Return a message that may quote values, without the one at its place and without what the environment gave.
+    """Return a message that may quote values, without the value at its place and without values of the environment.
 
-    A value may be a secret that landed under the wrong key, so none is shown; a variable is shown by its name. What is
-    only the beginning of a longer word stays: that word is a name that the message offers instead.
+    A value may be a secret under a wrong key, so none is shown; a variable is shown by its name. A match that is only
+    the beginning of a longer word remains: that word is a name that the message suggests.
     """
     for at, taken in document.taken.items():
         if at[: len(key_path)] == key_path or key_path[: len(at)] == at:
@@ -108,7 +108,8 @@ def hide_values(message: str, key_path: KeyPath, document: Document) -> str:
 
 
 def _replace_value(message: str, value: str, instead: str, *, as_word: bool) -> str:
-    """Return the message with ``instead`` for a value; ``as_word``, only where no word goes on before or after it."""
+    """Return the message with ``instead`` in place of a value; with ``as_word``, only where the value is a whole
+    word."""
     if len(value) < 3:
         return message
     message = message.replace(repr(value), instead)

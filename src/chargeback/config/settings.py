@@ -11,10 +11,10 @@ from chargeback.settings import MAX_WAIT_SECONDS, Settings
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
-#: What a log record may be about; a format may name these too.
+#: The context of a log record; a format may use these names, too.
 LOG_CONTEXT = ("tenant", "run", "date")
 
-#: ``logging.format`` for one JSON object a line.
+#: ``logging.format`` for one JSON object per line.
 JSON_FORMAT = "json"
 
 
@@ -24,7 +24,7 @@ def _not_a_boolean(value: object) -> object:
     return value
 
 
-#: A whole number; ``true`` is none, although Python thinks so.
+#: An integer; ``true`` is not one, although Python accepts it.
 Whole = Annotated[int, BeforeValidator(_not_a_boolean)]
 
 Port = Annotated[Whole, Field(ge=1, le=65535)]
@@ -58,7 +58,7 @@ class LoggingSettings(Settings):
 
 
 class FeatureSettings(Settings):
-    """What the worker does by itself, and how much of it at the same time. Seconds; tenants."""
+    """What the worker does without being asked, and how much of it at the same time. Seconds; tenants."""
 
     enable_periodic_refresh: bool = True
     refresh_interval: Annotated[Whole, Field(ge=1, le=MAX_WAIT_SECONDS)] = 1800
@@ -93,8 +93,8 @@ def _host_name(value: str) -> str:
 
 
 class ApiSettings(Settings):
-    """Where the API listens, for which host names it answers, how long it lets a request run (seconds), whether it
-    serves the browser page, and what its query engine may use."""
+    """The API: its address and host names, the time limit of a request (seconds), whether it serves the browser page,
+    and the limits of its query engine."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
@@ -108,7 +108,7 @@ class ApiSettings(Settings):
 
 
 class StorageSettings(Settings):
-    """Where a tenant's data lies, as written; :mod:`chargeback.config.storage` makes a location of it.
+    """The location of a tenant's data, as written; :mod:`chargeback.config.storage` normalises it.
 
     The whole connection string is a secret, because it may hold a password.
     """
@@ -130,7 +130,7 @@ def _not_zero(value: int) -> int:
 
 
 class TenantSettings(Settings):
-    """One tenant. ``plugin_settings`` are kept as written; their ecosystem's own model reads them."""
+    """One tenant. ``plugin_settings`` are kept as written; the ecosystem's own model validates them."""
 
     ecosystem: Annotated[str, Field(min_length=1)]
     tenant_id: Annotated[str, Field(min_length=1, max_length=200)]

@@ -1,4 +1,4 @@
-"""Where one tenant's data lies, spelt in one way only, so that two tenants cannot share it unnoticed."""
+"""The location of a tenant's data in a normalised form, so that two tenants that share one are detected."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from chargeback.config.settings import StorageSettings
 SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
 POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
 POSTGRESQL_PORT = 5432
-#: Parameters of libpq that nobody but the server may learn; a connection string may have them in its query.
+#: Parameters of libpq that are secrets; a connection string may have them in its query.
 POSTGRESQL_SECRETS = frozenset(
     {"password", "passfile", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
 )
-#: In the path of a table these are no characters of a name: DuckDB reads patterns and columns (``name=value``), Delta
-#: the escapes of an address.
+#: Characters with a special meaning in the path of a table: DuckDB reads patterns and columns (``name=value``), Delta
+#: decodes URL escapes.
 _UNREADABLE = re.compile(r"[*?\[\]%=\\\x00-\x1f\x7f]")
 
 
@@ -41,24 +41,24 @@ class StorageLocation:
 
     @property
     def database_file(self) -> Path | None:
-        """The SQLite file; none for PostgreSQL."""
+        """The SQLite file; None for PostgreSQL."""
         url = make_url(self.connection_string.get_secret_value())
         return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
     def secrets(self) -> frozenset[str]:
-        """Everything that must not be shown of the connection string: itself, and each secret in it."""
+        """The texts that must not be shown: the connection string, and each secret in it."""
         text = self.connection_string.get_secret_value()
         url = make_url(text)
         parts = [url.password, *(value for name in POSTGRESQL_SECRETS for value in url.normalized_query.get(name, ()))]
         return frozenset({text, *(str(part) for part in parts if part)})
 
     def shares_database_with(self, other: StorageLocation) -> bool:
-        """Whether the two are one database, however it is spelt."""
+        """Return whether both locations are the same database."""
         mine, theirs = self.database_file, other.database_file
         return self.database == other.database or bool(mine and theirs and _same_file(mine, theirs))
 
     def shares_facts_with(self, other: StorageLocation) -> bool:
-        """Whether the two folders of facts are one, or one lies inside the other."""
+        """Return whether both folders of facts are the same, or one contains the other."""
         mine, theirs = _real(self.facts_path), _real(other.facts_path)
         nested = mine.is_relative_to(theirs) or theirs.is_relative_to(mine)
         return nested or _same_file(self.facts_path, other.facts_path)
@@ -73,10 +73,10 @@ class StorageSettingError(ValueError):
 
 
 def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
-    """The location that the settings name; relative paths start at ``folder``, that of the configuration file.
+    """Return the location that the settings name. Relative paths start at ``folder``, the configuration file's folder.
 
     Raises:
-        StorageSettingError: the database is of no kind we know, or there is no place for facts.
+        StorageSettingError: the database is of an unknown kind, or no folder for facts is known.
     """
     url, database = normalise_url(settings.connection_string.get_secret_value(), folder)
     written = settings.facts_path
@@ -101,10 +101,10 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
 
 
 def normalise_url(text: str, folder: Path) -> tuple[URL, str]:
-    """A connection string in its one spelling, and the database it names, spelt without credentials.
+    """Return the connection string in its normal form, and its database without credentials.
 
     Raises:
-        StorageSettingError: it is no connection string of a kind we know.
+        StorageSettingError: it is not a connection string of a supported kind.
     """
     try:
         url = make_url(text.strip())
@@ -160,7 +160,7 @@ def _postgresql(url: URL) -> tuple[URL, str]:
 
 
 def _host(name: str) -> str:
-    """A host in one spelling; a socket folder and every address of the own machine are ``localhost``."""
+    """Return a host in its normal form; a socket folder and every address of this machine become ``localhost``."""
     host = name.strip().lower().rstrip(".").strip("[]")
     if not host or host.startswith("/") or host == "localhost":
         return "localhost"
