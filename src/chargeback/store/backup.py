@@ -1,9 +1,9 @@
-"""A copy of one tenant's whole storage, at one point in time, and the way back.
+"""Back up and restore the whole storage of one tenant, at one point in time.
 
 A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the fact
-tables (``facts/``), and ``backup.json``, which says whose it is. It is made under the tenant's lease: nothing is
-written meanwhile, so both parts tell the same story. Readers go on. A backup whose process lost the
-lease, or met another writer, is none: that is an error.
+tables (``facts/``), and ``backup.json``, which names the tenant. It is made under the tenant's lease: nothing is
+written meanwhile, so both parts are consistent. Reading continues. If the process lost the lease, or another process
+wrote, the backup fails.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TORN: Final = "another process wrote while the storage was copied: the copy is 
 
 @dataclass(frozen=True, slots=True)
 class BackupLabel:
-    """Whose backup it is, when it was made, and the revision of its control database."""
+    """The tenant of a backup, the time when it was made, and the revision of its control database."""
 
     tenant_name: str
     tenant_id: str
@@ -47,12 +47,12 @@ class BackupLabel:
 
 
 def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
-    """Copy the storage of a tenant into a new folder below ``folder``, and tell which. It appears when it is whole and
-    on the disk; what was copied is removed where something goes wrong.
+    """Copy the storage of a tenant into a new folder below ``folder``, and return that folder. It appears when the copy
+    is complete and on the disk; an incomplete copy is removed.
 
     Raises:
         LeaseHeld: a run is in progress.
-        StorageError: something cannot be read or written, or was written meanwhile.
+        StorageError: a file cannot be read or written, or the storage changed meanwhile.
     """
     made_at = utc_now()
     target = folder / f"{store.tenant_name}-{made_at:%Y%m%dT%H%M%SZ}"
@@ -82,8 +82,8 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
 
 
 def _check_copy_is_consistent(store: TenantStore, lease: Lease, versions: Mapping[str, int]) -> None:
-    """Nobody else was at work while we copied: not under a lease that we lost because this process stood still, and
-    not under an earlier one, by a process that stood still itself."""
+    """Check that no other process wrote during the copy: under a later lease, taken while this process was suspended,
+    or under an earlier one, by a process that had been suspended itself."""
     try:
         lease.renew()
     except LeaseLost:
@@ -93,10 +93,10 @@ def _check_copy_is_consistent(store: TenantStore, lease: Lease, versions: Mappin
 
 
 def read_label(backup: Path) -> BackupLabel:
-    """What a backup says of itself.
+    """Return the label of a backup.
 
     Raises:
-        StorageError: the folder is no whole backup.
+        StorageError: the folder is not a complete backup.
     """
     try:
         return BackupLabel(**json.loads((backup / LABEL).read_text(encoding="utf-8")))
@@ -105,11 +105,12 @@ def read_label(backup: Path) -> BackupLabel:
 
 
 def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupLabel:
-    """Make the storage of a tenant what it was; the tenant's own must be empty.
+    """Restore the storage of a tenant from a backup; the tenant's present storage must be empty.
 
     Raises:
         SchemaError: the backup was made by a newer version.
-        StorageError: there is storage already, the backup is another tenant's or another kind's, or is not whole.
+        StorageError: the storage is not empty, or the backup is another tenant's, of another kind of database, or
+            incomplete.
     """
     label = read_label(backup)
     if (label.tenant_id, label.ecosystem) != (store.tenant_id, store.ecosystem):
@@ -119,7 +120,7 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
     with _reporting(f"{backup} cannot be restored"):
         if (backup / FACTS).is_dir():
             shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
-        _restore_control(url, backup)  # last: as long as it is missing, the storage does not count as there
+        _restore_control(url, backup)  # last: without it, the storage counts as not restored
     store.prepare()
     with store.control.write() as connection:
         clear_holder(connection)
@@ -159,7 +160,7 @@ def _restore_control(url: URL, backup: Path) -> None:
 
 
 class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`
-    """Turns errors of the operating system and of SQLite into ours."""
+    """Convert errors of the operating system and of SQLite to StorageError."""
 
     def __init__(self, what: str) -> None:
         self._what = what

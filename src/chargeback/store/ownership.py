@@ -1,5 +1,5 @@
-"""Whose a storage is: one tenant's, for good. Another configuration that names it is refused before it can mix two
-organizations' bills."""
+"""The owner of a storage: one tenant, permanently. Another tenant's configuration that names the storage is refused,
+because it would mix the bills of two organizations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chargeback.errors import ForeignStorage
 
 @dataclass(frozen=True, slots=True)
 class StorageOwner:
-    """The tenant whose data a storage holds: its ``tenant_id``, and its ecosystem where that is known."""
+    """The tenant whose data a storage has: its ``tenant_id``, and its ecosystem if known."""
 
     tenant_id: str
     ecosystem: str | None
@@ -20,7 +20,7 @@ class StorageOwner:
         return f"tenant_id {self.tenant_id}{known}"
 
     def check(self, recorded: StorageOwner | None, place: str) -> None:
-        """Go on only if ``place`` is recorded as ours, or as nobody's yet.
+        """Check that the recorded owner of ``place`` is this tenant, or that none is recorded yet.
 
         Raises:
             ForeignStorage: it is another tenant's.

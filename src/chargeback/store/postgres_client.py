@@ -1,8 +1,8 @@
-"""PostgreSQL's own programs (``pg_dump``, ``pg_restore``), connected exactly as the service itself connects.
+"""PostgreSQL's client programs (``pg_dump``, ``pg_restore``), connected in the same way as the service.
 
-The parameters are those that the service gives its driver, as one connection string for libpq. Secrets are left out
-of it: every user of the host can read the words of a process. They go through the environment, and those for which
-libpq has no variable through a service file that only this user can read.
+The parameters are those that the service gives its driver, as one connection string for libpq. It has no secrets,
+because every user of the host can read the arguments of a process. Secrets are passed in the environment or, if libpq
+has no variable for them, in a service file that only this user can read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlalchemy.engine import URL
 from chargeback.config.storage import POSTGRESQL_SECRETS
 from chargeback.errors import StorageError
 
-#: The variables in which libpq looks for what must not be among the words of a process.
+#: libpq's environment variables for parameters that must not be arguments of a process.
 _VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
 _SERVICE: Final = "chargeback"
 
@@ -50,7 +50,7 @@ def run_client(url: URL, program: str, *arguments: str) -> None:
 
 
 def connection_parameters(url: URL) -> dict[str, str]:
-    """Return the parameters of libpq that a connection string stands for, secrets included."""
+    """Return a connection string as parameters of libpq, including secrets."""
     dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
     _, parameters = dialect.create_connect_args(url)
     return {name: str(value) for name, value in parameters.items()}
@@ -58,7 +58,7 @@ def connection_parameters(url: URL) -> dict[str, str]:
 
 @contextmanager
 def _environment(secrets: Mapping[str, str], *, has_service: bool) -> Iterator[dict[str, str]]:
-    """The environment of a program that may know ``secrets``."""
+    """Yield the environment of a program, with ``secrets``."""
     named = {_VARIABLES[name]: value for name, value in secrets.items() if name in _VARIABLES}
     unnamed = {name: value for name, value in secrets.items() if name not in _VARIABLES}
     if not unnamed:

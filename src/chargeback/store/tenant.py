@@ -21,13 +21,13 @@ from chargeback.store.ownership import StorageOwner
 log = logging.getLogger(__name__)
 
 _MAX_PARALLEL_CHECKS = 16
-#: A start waits for no server that hangs.
+#: Limits at startup, which must not wait for a server that does not respond.
 _START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
 
 @dataclass(frozen=True)
 class TenantStore:
-    """Control database and fact tables of one tenant, as every row of it is labelled."""
+    """The control database and the fact tables of one tenant, whose ecosystem and ``tenant_id`` are in every row."""
 
     tenant_name: str
     tenant_id: str
@@ -47,17 +47,17 @@ class TenantStore:
         retry: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
     ) -> Self:
-        """Open the storage without touching it: nothing is created or migrated until somebody asks."""
+        """Open the storage without accessing it: nothing is created or migrated before the first use."""
         control = ControlDatabase(connection_string, retry, limits, StorageOwner(tenant_id, ecosystem))
         return cls(tenant_name, tenant_id, ecosystem, control, FactTables(facts))
 
     @property
     def owner(self) -> StorageOwner:
-        """Whose data may be in the storage."""
+        """The tenant that the storage may belong to."""
         return StorageOwner(self.tenant_id, self.ecosystem)
 
     def prepare(self) -> None:
-        """Bring the control database to this version's schema, and record whose it is.
+        """Migrate the control database to this version's schema, and record its owner.
 
         Raises:
             ForeignStorage: the database or the folder of facts is another tenant's.
@@ -68,7 +68,7 @@ class TenantStore:
         self.control.upgrade()
 
     def acquire(self, owner: LeaseOwner) -> Lease:
-        """Take the tenant's lease, with an epoch that is new to the control database and to the fact tables.
+        """Take the tenant's lease, with an epoch above those of the control database and of the fact tables.
 
         Raises:
             LeaseHeld: a run is in progress.
@@ -82,8 +82,8 @@ class TenantStore:
 
 
 def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimits = USUAL_LIMITS) -> None:
-    """Look, without changing anything, whether a tenant's storage may be used: by this version, for this tenant. One
-    that is not set up yet, or is at an earlier revision, may. Unless ``ask_server``, a PostgreSQL is not asked.
+    """Check, without changing anything, that this version may use a storage for this tenant. A storage that is not set
+    up yet, or is at an earlier revision, passes. PostgreSQL is only contacted with ``ask_server``.
 
     Raises:
         ForeignStorage: the database or the folder of facts is another tenant's.
@@ -106,11 +106,11 @@ def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimi
 
 
 def require_usable_storage(tenants: Sequence[Tenant]) -> None:
-    """Check the storage of tenants before they are served, all at the same time. One that cannot be reached now is only
+    """Check the storage of tenants in parallel, before they are served. A storage that cannot be reached is only
     logged: it may be back soon.
 
     Raises:
-        SchemaError: one of them may not be used, by this version or for its tenant.
+        SchemaError: this version may not use a storage, or a storage is another tenant's.
     """
     if not tenants:
         return
@@ -129,7 +129,7 @@ def open_store(
     retry: ConnectRetry | None = None,
     limits: ServerLimits = USUAL_LIMITS,
 ) -> TenantStore:
-    """The storage of a configured tenant; with ``retry`` its database server is waited for."""
+    """Return the storage of a configured tenant; with ``retry``, connecting to its database server is retried."""
     return TenantStore.open(
         tenant_name=tenant.name,
         tenant_id=tenant.settings.tenant_id,

@@ -1,8 +1,8 @@
 """The control database of one tenant: connections, transactions and migrations, on SQLite and PostgreSQL.
 
 SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
-between processes, and deferred ones fail with `database is locked` whatever time-out is set. Its readers write too, two
-files beside the database; where the disk is full or read-only they read it as it lies.
+between processes, and deferred ones fail with `database is locked` whatever timeout is set. Readers create two files
+beside the database; on a full or read-only disk they read the database file alone.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ from chargeback.store.control.server import USUAL_LIMITS, LimitedConnection, Ser
 from chargeback.store.ownership import StorageOwner
 
 _LOCK_TIMEOUT_SECONDS = 30
-# Alembic keeps what it works on in globals of the process.
+# Alembic keeps its context in globals of the process.
 _ALEMBIC = threading.Lock()
-_MIGRATION_LOCK = 7_261_934_150  # any number that nobody else uses as an advisory lock of this database
-#: Alembic's own record of the revision, read in one statement.
+_MIGRATION_LOCK = 7_261_934_150  # an arbitrary number that no other advisory lock of this database uses
+#: Reads Alembic's record of the revision in one statement.
 _STAMPED: Final[Select[Any]] = select(column("version_num")).select_from(table("alembic_version"))
-#: Readers trust the last look at the revision for this long; writers look in every transaction.
+#: Readers check the revision again after this time; writers check it in every transaction.
 _RECHECK_SECONDS: Final = 1.0
-#: Trouble with the disk, not with the statement. A connection that met it is not used again: a file that was opened
-#: while the disk was read-only stays so when the disk no longer is.
+#: Errors of the disk, not of the statement. The connection is not used again: a file that was opened while the disk was
+#: read-only remains read-only when the disk is writable again.
 _DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _PLACE: Final = "the control database"
-_PRIMARY_CODE: Final = 0xFF  # the rest of an extended code says more about the same
+_PRIMARY_CODE: Final = 0xFF  # the other bits of an extended code give details
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectRetry:
-    """How many seconds to retry a database server that does not answer, and the event that ends the wait early."""
+    """How many seconds to retry a database server that does not respond, and the event that ends the wait early."""
 
     seconds: float
     stop: threading.Event
@@ -80,7 +80,7 @@ class ConnectRetry:
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """The revision that a database is at (none: it was never set up), and the newest that this code knows."""
+    """The revision of a database (None: it was never set up), and the newest that this code knows."""
 
     stamped: str | None
     newest: str
@@ -94,12 +94,12 @@ class Revisions:
 class ControlDatabase:
     """Connections to one tenant's control database. Safe for use by several threads.
 
-    Nothing is read from or written to a database that is not at this code's revision, or that is another tenant's than
-    the ``owner`` (without one, that is not asked).
+    A database that is not at this code's revision, or belongs to a tenant other than ``owner``, is neither read nor
+    written. Without ``owner``, the tenant is not checked.
 
-    ``limits`` say how long a server may keep us waiting. With ``retry`` one that does not answer is waited for,
-    once, before a transaction begins. A transaction that was cut off in its middle is never repeated: whoever made it
-    knows whether it may be.
+    ``limits`` are the timeouts of a server. With ``retry``, connecting to a server that does not respond is retried,
+    once, before a transaction begins. An interrupted transaction is never repeated: only its caller knows whether it
+    may be.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class ControlDatabase:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is the embedded database (one host), not a server."""
+        """Return whether this is the embedded database (one host), not a server."""
         return self._engine.dialect.name == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection to read from, at one point in time.
+        """Open a connection that reads the database as it is at one point in time.
 
         Raises:
             SchemaError: the database is not at this code's revision, or another tenant's.
@@ -138,11 +138,11 @@ class ControlDatabase:
 
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[Connection]:
-        """A transaction that is committed at the end of the ``with``, or undone whole by any exception.
+        """Open a transaction that is committed at the end of the ``with``, or rolled back by any exception.
 
-        A ``durable`` one is on the disk when it has been committed: what a person was told is done survives a loss of
-        power. Of what runs write, the last may be lost; the next run does it again. A server decides by its own
-        settings.
+        A ``durable`` transaction is on the disk once it is committed, so that a confirmed change of a person survives a
+        power failure. Without it, a power failure may undo the last writes of a run; the next run repeats them. A
+        server uses its own settings.
 
         Raises:
             SchemaError: the database is not at this code's revision, or another tenant's.
@@ -167,8 +167,8 @@ class ControlDatabase:
         self._engine.dispose()
 
     def upgrade(self, revision: str = "head") -> None:
-        """Bring the schema to this code's version (or only up to an earlier one), and record the owner of a storage
-        that has none yet; does nothing where both are done. Several processes may do so at the same time.
+        """Migrate the schema to this code's version (or to an earlier one), and record the owner of a storage that has
+        none yet. Do nothing if both are done. Several processes may call this at the same time.
 
         Raises:
             ForeignStorage: the storage is another tenant's; it is not changed.
@@ -203,7 +203,7 @@ class ControlDatabase:
         return self.revisions().is_current
 
     def revisions(self) -> Revisions:
-        """At which revision the schema is, and which is this code's.
+        """Return the revision of the schema, and this code's.
 
         Raises:
             SchemaError: the schema is ahead of this code, or its history is broken.
@@ -212,7 +212,7 @@ class ControlDatabase:
             return self._revisions(connection)
 
     def _connected(self, engine: Engine) -> Connection:
-        """A connection in which nothing has happened yet."""
+        """Open a connection without a transaction."""
         if self._retry is None:
             return engine.connect()
         retrying = Retrying(
@@ -225,7 +225,7 @@ class ControlDatabase:
         try:
             return retrying(engine.connect)
         except OperationalError:
-            self._retry = None  # it was in vain: whoever goes on without the database shall come to an end soon
+            self._retry = None  # it failed: a caller that continues without the database must not wait again
             raise
 
     @contextmanager
@@ -243,7 +243,7 @@ class ControlDatabase:
             yield connection
 
     def _check(self, connection: Connection) -> None:
-        """Go on only if the schema is this code's and the storage our tenant's."""
+        """Check that the schema is this code's and that the storage belongs to this tenant."""
         if self._is_known and connection.execute(_STAMPED).scalars().all() == [newest_revision()]:
             self._looked_at = time.monotonic()
             return
@@ -260,7 +260,7 @@ class ControlDatabase:
         self._is_known, self._looked_at = True, time.monotonic()
 
     def _claim(self, connection: Connection) -> None:
-        """Record whose the storage is, unless somebody did."""
+        """Record the owner of the storage, unless one is recorded."""
         if self._owner is None:
             return
         recorded = _recorded_owner(connection)
@@ -291,7 +291,7 @@ class ControlDatabase:
 
 
 def _recorded_owner(connection: Connection) -> StorageOwner | None:
-    """Whose the storage is: as recorded, or, of one that was made before owners were, as its tags say."""
+    """Return the owner of the storage: as recorded or, in a storage older than this record, as its tags say."""
     tenant_id, ecosystem = connection.execute(select(schema.tenant.c.tenant_id, schema.tenant.c.ecosystem)).one()
     if tenant_id is not None:
         return StorageOwner(tenant_id, ecosystem)
@@ -301,9 +301,9 @@ def _recorded_owner(connection: Connection) -> StorageOwner | None:
 
 @contextmanager
 def _storage_errors(file: Path | None) -> Iterator[None]:
-    """Turns errors of the driver into ours; its messages may quote a connection string, so only the cause's first
-    line is kept. Where the disk is the trouble, the file of SQLite is named, and who may use it. Violated constraints
-    pass: callers give them a meaning."""
+    """Convert errors of the driver to StorageError. Messages may quote a connection string, so only the first line of
+    the cause is kept. Errors of the disk name the SQLite file and its permissions. Violated constraints are raised
+    unchanged: callers handle them."""
     try:
         yield
     except IntegrityError:
@@ -334,7 +334,7 @@ def _engine(connection_string: str, limits: ServerLimits) -> Engine:
 
         return engine
     if url.database:
-        with suppress(OSError):  # connecting will tell
+        with suppress(OSError):  # connecting will report it
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url.set(drivername="sqlite"), connect_args={"timeout": _LOCK_TIMEOUT_SECONDS})
 
@@ -360,7 +360,7 @@ def _engine(connection_string: str, limits: ServerLimits) -> Engine:
 
 @cache
 def newest_revision() -> str:
-    """The revision that this code's schema has."""
+    """Return the revision of this code's schema."""
     return str(_scripts().get_current_head())
 
 

@@ -1,4 +1,4 @@
-"""What each emitter has made of each date, and the inventory of past days that emitters tell of."""
+"""The results of each emitter by date, and the inventory of past days that emitters report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from chargeback.store.control.schema import days, emissions
 
 
 class EmissionState(StrEnum):
-    """What became of a date. Failed ones are tried again in every run; skipped ones are not wanted as configured."""
+    """The result for a date. Failed dates are tried again in every run; skipped ones are excluded by the
+    configuration."""
 
     EMITTED = "emitted"
     FAILED = "failed"
@@ -29,8 +30,8 @@ class EmissionState(StrEnum):
 class Emission:
     """One row of the ``emissions`` table. ``tracking_date`` is the first day of the period that was emitted.
 
-    ``version`` stands for the facts and the settings it was made from; ``attempts`` counts how often that version was
-    tried. ``error`` says, in a sentence, why it failed or was skipped.
+    ``version`` identifies the facts and the settings that were emitted; ``attempts`` counts the attempts for that
+    version. ``error`` says, in a sentence, why it failed or was skipped.
     """
 
     emitter: str
@@ -43,7 +44,7 @@ class Emission:
 
 
 def read_emissions(connection: Connection, emitter: str) -> dict[date, Emission]:
-    """Everything known of one emitter, by date."""
+    """Return all rows of one emitter, by date."""
     query = select(emissions).where(emissions.c.emitter == emitter).order_by(emissions.c.tracking_date)
     return {row.tracking_date: Emission(**row._mapping) for row in connection.execute(query)}
 
@@ -64,15 +65,16 @@ def save_emission(connection: Connection, emission: Emission) -> None:
 
 
 def newest_calculated(connection: Connection) -> date | None:
-    """The newest day that has been calculated; one that is just being calculated again still counts, because its rows
-    are there until the new ones are."""
+    """Return the newest calculated day. A day that is being calculated again counts, because its rows remain until the
+    new ones replace them."""
     query = select(func.max(days.c.tracking_date)).where(days.c.calculated_fingerprint.is_not(None))
     newest: date | None = connection.execute(query).scalar()
     return newest
 
 
 def existing_on(connection: Connection, kind: EntityKind, dates: Sequence[date]) -> dict[date, Mapping[str, int]]:
-    """How many of one half of the inventory existed at some moment of each day (``dates`` is ascending), by type."""
+    """Return how many resources, or identities, existed at some moment of each day (``dates`` is ascending), by
+    type."""
     created, deleted = kind.table.c.created_at, kind.table.c.deleted_at
     grouped = select(kind.type, created, deleted, func.count()).group_by(kind.type, created, deleted)
     return count_alive(
@@ -83,10 +85,11 @@ def existing_on(connection: Connection, kind: EntityKind, dates: Sequence[date])
 def count_alive(
     lifetimes: Iterable[tuple[str, datetime | None, datetime | None, int]], dates: Sequence[date]
 ) -> dict[date, Mapping[str, int]]:
-    """How many of each type lived at some moment of each day; ``lifetimes`` are (type, created, deleted, how many).
+    """Return how many of each type existed at some moment of each day; ``lifetimes`` are (type, created, deleted,
+    count).
 
-    An unknown creation counts as always there. One pass, however many days: each entry is added on its first day and
-    taken away after its last.
+    Without a known creation, an entity always existed. This takes one pass for any number of days: each entry is added
+    on its first day and subtracted after its last.
     """
     starts = [start_of_day(day) for day in dates]
     ends = [start_of_day(day + ONE_DAY) for day in dates]

@@ -1,7 +1,7 @@
-"""A SQLite file that can be read although nothing can be written beside it.
+"""Read a SQLite file in a folder that cannot be written.
 
-Readers of a file in WAL mode make two files beside it, which a full or read-only disk does not allow. Where nobody has
-the file open, everything is in it: it can be read as it lies, without locks, as long as nobody writes meanwhile.
+Readers of a file in WAL mode create two files beside it, which a full or read-only disk does not allow. If no process
+has the file open, it is complete: it can be read alone, without locks, as long as no process writes meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ImmutableSqliteFile:
 
     @classmethod
     def at(cls, path: Path) -> Self | None:
-        """The file, unless it is missing or the log beside it has something that it lacks."""
+        """Return the file; return None if it is missing, or if the log beside it has changes that it lacks."""
         log = path.with_name(path.name + "-wal")
         try:
             if log.exists() and log.stat().st_size:
@@ -41,10 +41,10 @@ class ImmutableSqliteFile:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that writes nothing and waits for nobody.
+        """Open a connection that only reads and uses no locks.
 
         Raises:
-            StorageError: somebody wrote meanwhile; what was read does not count.
+            StorageError: another process wrote meanwhile, so the results are invalid.
         """
         engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         with engine.connect() as connection:

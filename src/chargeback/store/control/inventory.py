@@ -1,4 +1,4 @@
-"""The inventory of a tenant: merged from complete listings, kept after its members are gone."""
+"""The inventory of a tenant: merged from complete listings. Deleted entities are kept."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _GRANTS = _RecordKind(grants, ("grant_id", "resource_id"), None)
 def merge_listing(
     connection: Connection, listed: ListedInventory, now: datetime, *, empty_listings_to_delete: int
 ) -> None:
-    """Bring the inventory to what was listed.
+    """Update the inventory from a listing.
 
-    Only types that were listed change. What a complete listing does not have any more is deleted as of the provider's
-    own time, else of now; an entirely empty listing deletes only when it is the ``empty_listings_to_delete``-th in a
-    row (−1: never).
+    Only listed types change. An entity that is missing from a complete listing is marked as deleted, at the provider's
+    time if known, else now. An empty listing deletes only if it is the ``empty_listings_to_delete``-th in a row (−1:
+    never).
     """
     raise_inventory_revision(connection)
     inventory = listed.inventory
@@ -87,7 +87,7 @@ def _merge(connection: Connection, kind: _RecordKind, rows: list[_Row], deletabl
             changed[key] = merged
     listed = {kind.key(row) for row in rows}
     for key, row in known.items():
-        is_ours = key == (UNALLOCATED,)  # no provider lists it, whatever it calls its types
+        is_ours = key == (UNALLOCATED,)  # no provider lists it, whatever names its types have
         if key not in listed and kind.type_of(row) in deletable and row["deleted_at"] is None and not is_ours:
             changed[key] = {name: row[name] for name in row if name != "last_seen_at"} | {"deleted_at": now}
     _insert(connection, kind, new.values())
@@ -115,7 +115,8 @@ def _update(connection: Connection, kind: _RecordKind, rows: Iterable[_Row]) -> 
 def _mark_seen(
     connection: Connection, kind: _RecordKind, rows: Sequence[_Row], complete: frozenset[str], now: datetime
 ) -> None:
-    """Whatever was listed was seen now: of types listed completely all that lives, of others each by its id."""
+    """Set the last sighting to now: for completely listed types of all existing entities, for others of each listed
+    id."""
     types = {kind.type_of(row) for row in rows}
     living = update(kind.table).where(kind.table.c.deleted_at.is_(None)).values(last_seen_at=now)
     if kind.type_column is None:
@@ -129,7 +130,7 @@ def _mark_seen(
 
 
 def _is_emptied(connection: Connection, name: str, empty_listings_to_delete: int) -> bool:
-    """Count one more empty listing of a type; whether that is enough to believe it."""
+    """Count one more empty listing of a type; return whether there were enough to accept it."""
     count: int = connection.execute(select(listings.c.empty_in_a_row).where(listings.c.type == name)).scalar() or 0
     connection.execute(delete(listings).where(listings.c.type == name))
     connection.execute(insert(listings).values(type=name, empty_in_a_row=count + 1))
@@ -143,7 +144,7 @@ def _reset_empty_counts(connection: Connection, names: set[str]) -> None:
 def ensure_known(
     connection: Connection, now: datetime, *, billed: Iterable[Resource] = (), charged: Iterable[Identity] = ()
 ) -> None:
-    """Give every billed resource and every charged identity, ``UNALLOCATED`` included, a row in the inventory."""
+    """Add a row to the inventory for every billed resource and every charged identity, including ``UNALLOCATED``."""
     raise_inventory_revision(connection)
     everybody = [Identity(UNALLOCATED, SYSTEM_IDENTITY, "Unallocated"), *charged]
     for kind, rows in (
@@ -157,7 +158,7 @@ def ensure_known(
 
 
 def read_inventory(connection: Connection) -> Inventory:
-    """Everything known, the deleted included."""
+    """Return the whole inventory, including deleted entities."""
     return Inventory(
         resources=[_resource(row._asdict()) for row in connection.execute(select(resources))],
         identities=[_identity(row._asdict()) for row in connection.execute(select(identities))],

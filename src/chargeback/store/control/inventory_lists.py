@@ -1,4 +1,4 @@
-"""Lists and counts of the inventory, as the API shows them. The same answers on SQLite and PostgreSQL."""
+"""Lists and counts of the inventory, as the API shows them. SQLite and PostgreSQL give the same results."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ IDENTITIES: Final = EntityKind("identity", identities)
 class InventoryFilter:
     """The filters and the order of an inventory list.
 
-    ``period`` is (start, end): what existed at some moment of it, or at that moment where both are the same. Beside it
-    ``search``, the order and the tags are ignored.
+    ``period`` is (start, end): entities that existed at some moment of it, or at that moment if both are equal. With a
+    period, ``search``, the order and the tags are ignored.
     """
 
     type: str | None = None
@@ -65,7 +65,7 @@ class InventoryFilter:
 def listed(
     connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter, *, offset: int, limit: int
 ) -> tuple[list[RowMapping], int]:
-    """One page of a list, as (rows, how many there are in all). Rows have the table's columns and ``status``."""
+    """Return one page of a list as (rows, number of rows in all). Rows have the table's columns and ``status``."""
     where = _where(connection, kind, inventory_filter)
     total = connection.execute(select(func.count()).select_from(kind.table).where(where)).scalar_one()
     if offset >= total:
@@ -76,13 +76,14 @@ def listed(
 
 
 def matching(connection: Connection, kind: EntityKind, text: str) -> Iterator[RowMapping]:
-    """Yield what contains ``text`` in its id or display name, in whatever case and in no order, while it is read."""
+    """Yield the entities with ``text`` in their id or display name, ignoring case, in no particular order, while
+    reading them."""
     found = select(kind.table).where(_search(connection, kind, text)).execution_options(yield_per=_AT_ONCE)
     yield from connection.execute(found).mappings()
 
 
 def counts(connection: Connection, kind: EntityKind) -> dict[str, dict[str, int]]:
-    """How many there are of each type: type → ``total``, ``active``, ``deleted``."""
+    """Return the numbers of entities per type: type → ``total``, ``active``, ``deleted``."""
     deleted = func.count(kind.table.c.deleted_at)
     rows = connection.execute(select(kind.type, func.count(), deleted).group_by(kind.type))
     return {
@@ -112,7 +113,8 @@ def _search(connection: Connection, kind: EntityKind, text: str) -> ColumnElemen
 
 
 def _existed(table: Table, start: datetime, end: datetime) -> ColumnElement[bool]:
-    """Existed at some instant of ``[start, end)``; at ``start`` where both are the same."""
+    """Return the condition that an entity existed at some instant of ``[start, end)``, or at ``start`` if both are
+    equal."""
     created, deleted = table.c.created_at, table.c.deleted_at
     before_end = created <= start if start == end else created < end
     return and_(or_(created.is_(None), before_end), or_(deleted.is_(None), deleted > start))
@@ -126,7 +128,7 @@ def _tagged(kind: EntityKind, key: str, value: str | None) -> ColumnElement[bool
 
 
 def _order(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> list[ColumnElement[Any]]:
-    """By the column asked for, then by id; nothing without a value comes last, either way."""
+    """Return the order: by the given column, then by id. Entities without a value come last, in either direction."""
     by_id = bytewise(connection, kind.id)
     if inventory_filter.period is not None:
         return [by_id]
@@ -143,15 +145,15 @@ def _order(connection: Connection, kind: EntityKind, inventory_filter: Inventory
 
 
 def bytewise(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """``column`` in the order of its bytes, whatever the collation of the database."""
+    """Return ``column`` with a collation that sorts by bytes, whatever the collation of the database is."""
     return column if connection.dialect.name == "sqlite" else collate(column, "C")
 
 
 def contains(connection: Connection, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
-    """Whether ``column`` contains ``text``, upper and lower case being the same in every script."""
+    """Return the condition that ``column`` contains ``text``, ignoring case in all scripts."""
     if connection.dialect.name != "sqlite":
         return func.strpos(func.lower(column), func.lower(text)) > 0
-    # SQLite itself only knows the cases of ASCII.
+    # SQLite itself ignores case only for ASCII.
     driver: Any = connection.connection.dbapi_connection
     driver.create_function("lower_case", 1, _lower, deterministic=True)
     return func.instr(func.lower_case(column), text.lower()) > 0

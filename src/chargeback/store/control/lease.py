@@ -1,8 +1,8 @@
 """The lease: one run per tenant at a time, across all processes and machines.
 
 A row names the owner, when the lease expires and its *epoch*, which grows at each takeover. A heartbeat renews it.
-Whatever a run writes to the control database happens in a transaction that first checks that the epoch is still its
-own; the fact tables check the same number at every commit.
+A run writes to the control database only in transactions that first check that the epoch is still its own; the fact
+tables check the same number at every commit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LeaseOwner:
 
     @classmethod
     def this_process(cls) -> LeaseOwner:
-        """The running process, under a token of its own for each lease."""
+        """Return the running process, with a new token for each lease."""
         pid = os.getpid()
         return cls(
             socket.gethostname().replace("/", "-"), _boot_id(), pid, _start_time(pid) or "", uuid.uuid4().hex[:12]
@@ -51,31 +51,33 @@ class LeaseOwner:
 
     @classmethod
     def parse(cls, text: str) -> LeaseOwner | None:
-        """The owner that a stored text names, or none where it names nobody we understand."""
+        """Return the owner that a stored text names, or None if the text is not valid."""
         parts = text.split("/")
         if len(parts) != 5 or not parts[2].isdigit():
             return None
         return cls(parts[0], parts[1], int(parts[2]), parts[3], parts[4])
 
     def is_alive(self) -> bool | None:
-        """Whether the process still runs; none where that cannot be known: on another host, or before its last boot."""
+        """Return whether the process still runs, or None if that is unknown: on another host, or since before its last
+        boot."""
         if not self.boot_id == _boot_id() != "":
             return None
         return _start_time(self.pid) == self.started
 
 
 def _boot_id() -> str:
-    """This boot of this host, and the namespace in which process numbers mean what they mean here: containers of one
-    host share the former, and each has processes of its own under the same numbers."""
+    """Return the id of this boot of the host, and of the namespace of process numbers: containers of one host share the
+    boot, but each has its own process numbers."""
     try:
         namespace = Path("/proc/self/ns/pid").readlink().name
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {namespace}"
-    except OSError:  # not Linux: a dead owner is then only known by its expired lease
+    except OSError:  # not Linux: a dead owner is only detected by its expired lease
         return ""
 
 
 def _start_time(pid: int) -> str | None:
-    """When a process started, in clock ticks since boot; none if there is no such process (or it is a zombie)."""
+    """Return when a process started, in clock ticks since boot; None if there is no such process (or it is a
+    zombie)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -94,38 +96,38 @@ class Lease:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction in which the lease is known to be held until it commits.
+        """Open a transaction during which the lease is held until it commits.
 
         Raises:
-            LeaseLost: somebody else has taken over; nothing was written.
+            LeaseLost: another process has taken over; nothing was written.
         """
         with self._database.write() as connection:
             self._renew(connection)
             yield connection
 
     def renew(self) -> None:
-        """The heartbeat.
+        """Extend the lease.
 
         Raises:
-            LeaseLost: somebody else has taken over.
+            LeaseLost: another process has taken over.
         """
         with self._database.write() as connection:
             self._renew(connection)
 
     def show(self, stage: str | None, day: date | None) -> None:
-        """Let readers see where the run is; renews the lease as well."""
+        """Publish the progress of the run, and renew the lease."""
         with self.write() as connection:
             connection.execute(update(tenant).values(stage=stage, stage_date=day))
 
     def hand_over(self, owner: LeaseOwner) -> Lease:
-        """The same lease under another owner of the same epoch: a run is prepared by one process and done by its
-        child."""
+        """Return the same lease with another owner of the same epoch: one process prepares a run, its child executes
+        it."""
         with self.write() as connection:
             connection.execute(update(tenant).values(lease_owner=str(owner)))
         return Lease(self._database, owner, self.epoch)
 
     def release(self) -> None:
-        """Give the lease up; does nothing when it is no longer ours."""
+        """Release the lease; do nothing if it was taken over."""
         with self._database.write() as connection:
             connection.execute(
                 update(tenant)
@@ -146,7 +148,7 @@ class Lease:
     @contextmanager
     def heartbeat(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
         """Renew the lease in the background for the length of the ``with``, while ``is_moving`` says that the run still
-        makes progress; ``lost`` is set when that fails because somebody else took over."""
+        makes progress; ``lost`` is set if another process took over."""
         ended = threading.Event()
         beat = threading.Thread(target=self._heartbeat, args=(ended, is_moving), name="lease heartbeat", daemon=True)
         beat.start()
@@ -165,14 +167,14 @@ class Lease:
             except LeaseLost:
                 return
             except StorageError:
-                continue  # the database may come back before the lease expires; if not, the next write tells
+                continue  # the database may recover before the lease expires; if not, the next write fails
 
 
 def acquire(database: ControlDatabase, owner: LeaseOwner, newest_epoch: int = 0) -> Lease:
-    """Take the lease of a tenant, from nobody, from an expired owner or from one that surely died.
+    """Take the lease of a tenant if it is free or expired, or if its owner has certainly died.
 
-    The new epoch is above ``newest_epoch`` too, the newest that the fact tables know: a control database that was
-    brought back from an earlier day has forgotten some.
+    The new epoch is also above ``newest_epoch``, the newest in the fact tables: a control database that was restored
+    from an earlier day lacks some epochs.
 
     Raises:
         LeaseHeld: a run is in progress.
@@ -193,7 +195,7 @@ def acquire(database: ControlDatabase, owner: LeaseOwner, newest_epoch: int = 0)
 
 
 def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
-    """The lease of ``epoch``, taken by a parent process, continued under ``owner``.
+    """Continue the lease of ``epoch``, which a parent process took, under ``owner``.
 
     Raises:
         LeaseLost: it is no longer held.
@@ -202,15 +204,15 @@ def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
 
 
 def clear_holder(connection: Connection) -> None:
-    """Remove the lease's holder from a restored database: the process that held it is not here."""
+    """Remove the lease's holder from a restored database: its process does not use this database."""
     connection.execute(update(tenant).values(lease_owner=None, lease_expires_at=None, stage=None))
 
 
 def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: datetime) -> bool:
-    """Whether a run is in progress, judged by what the control database says.
+    """Return whether a run is in progress according to the control database.
 
-    No owner renews its lease for longer than :data:`EXPIRY`: one that lies far ahead was renewed under a clock that
-    has been put back since, and says nothing.
+    No owner renews its lease for longer than :data:`EXPIRY`. An expiry further in the future was written before the
+    clock was set back, and is ignored.
     """
     if lease_owner is None or lease_expires_at is None or lease_expires_at <= now:
         return False
@@ -220,7 +222,7 @@ def is_held(lease_owner: str | None, lease_expires_at: datetime | None, now: dat
 
 
 def _now(connection: Connection) -> datetime:
-    """The clock that all contenders share: the server's, or, with an embedded database, the host's."""
+    """Return the time of the clock that all processes share: the server's or, with an embedded database, the host's."""
     if connection.dialect.name == "sqlite":
         return utc_now()
     return connection.execute(select(func.now())).scalar_one()

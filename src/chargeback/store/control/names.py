@@ -1,4 +1,4 @@
-"""What ids stand for: the names, types and deletions of some entities."""
+"""The names, types and deletion times of some entities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An entity of the inventory: its display name and its type, and when it was deleted."""
+    """An entity of the inventory: its display name, its type, and the time of its deletion."""
 
     name: str | None
     type: str
@@ -23,7 +23,7 @@ class Named:
 
 
 def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> Mapping[str, Named]:
-    """Return what is known of the entities of one kind that have these ids."""
+    """Return the known entities of one kind among these ids."""
     table, wanted = kind.table, sorted(ids)
     found: dict[str, Named] = {}
     for start in range(0, len(wanted), _AT_ONCE):

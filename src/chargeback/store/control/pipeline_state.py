@@ -1,4 +1,4 @@
-"""What the control database says about a tenant's runs, for those who only watch."""
+"""The state of a tenant's runs in the control database, for processes that only display it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from chargeback.store.control.schema import runs, tenant
 
 @dataclass(frozen=True)
 class PipelineState:
-    """Where a tenant's pipeline is.
+    """The state of a tenant's pipeline.
 
-    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` are those of the present
-    run, where there is one, else of that one.
+    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress
+    or, if there is none, the last one that ended.
     """
 
     is_running: bool
@@ -32,7 +32,7 @@ class PipelineState:
 
 
 def pipeline_state(connection: Connection) -> PipelineState:
-    """The state of the tenant whose control database this is.
+    """Return the state of the tenant of this control database.
 
     Raises:
         StorageError: the database cannot be read.
@@ -62,7 +62,7 @@ def pipeline_state(connection: Connection) -> PipelineState:
 
 
 def _now(connection: Connection) -> datetime:
-    """The clock that leases are written by: the server's, or, with an embedded database, the host's."""
+    """Return the time by the clock of leases: the server's or, with an embedded database, the host's."""
     if connection.dialect.name == "sqlite":
         return utc_now()
     return connection.execute(select(func.now())).scalar_one()

@@ -1,4 +1,4 @@
-"""What the control database forgets when a day is past the tenant's retention."""
+"""Deletes rows of days that are past the tenant's retention from the control database."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from sqlalchemy import Connection, delete, func, select
 from chargeback.model.days import start_of_day
 from chargeback.store.control.schema import days, grants, metadata
 
-#: Every table that has a row for a day has it in this column.
+#: The column with the day, in every table that has rows per day.
 _DAY = "tracking_date"
 
 
 def oldest_day(connection: Connection) -> date | None:
-    """The oldest day that has a state; none where no day has."""
+    """Return the oldest day that has a state, or None if no day has."""
     day: date | None = connection.execute(select(func.min(days.c.tracking_date))).scalar()
     return day
 
 
 def delete_days(connection: Connection, before: date) -> int:
-    """Delete everything about the days before ``before``, and grants that had ended by then; return the number of days
-    that had a state."""
+    """Delete all rows of days before ``before``, and grants that had ended by then; return the number of days that had
+    a state."""
     forgotten = 0
     for table in metadata.sorted_tables:
         if _DAY in table.c:

@@ -1,4 +1,5 @@
-"""How often the control database's part of what is shown was changed: answers made of the same revisions are the same.
+"""How often the data that the control database contributes to responses was changed. Responses made from the same
+revisions are equal.
 
 Every write of the inventory raises its revision; tags have one of their own.
 """
@@ -35,7 +36,7 @@ _LAST_CALCULATED = select(func.max(days.c.tracking_date)).where(
 
 @dataclass(frozen=True, slots=True)
 class ControlRevisions:
-    """The revisions of tags and inventory, a digest of how far each day is, and the last calculated day."""
+    """The revisions of tags and inventory, a digest of the states of days, and the last calculated day."""
 
     tags: int
     inventory: int
@@ -44,7 +45,7 @@ class ControlRevisions:
 
 
 def read_revisions(connection: Connection) -> ControlRevisions:
-    """Return the revisions as the control database has them now."""
+    """Return the present revisions."""
     row = connection.execute(select(tenant.c.tags_revision, tenant.c.inventory_revision)).first()
     states = connection.execute(_DAYS).all()
     last = connection.execute(_LAST_CALCULATED).scalar()
@@ -54,5 +55,5 @@ def read_revisions(connection: Connection) -> ControlRevisions:
 
 
 def raise_inventory_revision(connection: Connection) -> None:
-    """Let readers notice that the inventory has changed."""
+    """Record that the inventory has changed."""
     connection.execute(update(tenant).values(inventory_revision=tenant.c.inventory_revision + 1))

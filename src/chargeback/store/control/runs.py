@@ -1,6 +1,6 @@
-"""Runs, and what a tenant carries from one run to the next: consecutive failures and suspension.
+"""Runs, and the state that a tenant keeps between runs: consecutive failures and suspension.
 
-Runs are recorded at the time that their ``clock`` tells.
+Times of runs are those of ``clock``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from chargeback.store.control.schema import runs, tenant
 _KEEP = timedelta(days=90)
 _COMPLETED = ("completed", "completed_with_errors")
 
-#: The columns of a run. Of what a run counts, those are recorded.
+#: The columns of a run. Counts of a run that have no column are not recorded.
 COLUMNS: Final = frozenset(runs.c.keys())
 
 
 def start_run(connection: Connection, epoch: int, clock: Clock = utc_now) -> int:
-    """Record the start of a run and give its number; runs whose process died are recorded as interrupted, and those
-    that ended long ago are forgotten."""
+    """Record the start of a run and return its number. Runs whose process died are recorded as interrupted; those that
+    ended long ago are deleted."""
     now = clock()
     connection.execute(update(runs).where(runs.c.ended_at.is_(None)).values(ended_at=now, outcome="interrupted"))
     connection.execute(delete(runs).where(runs.c.ended_at < now - _KEEP))
@@ -47,7 +47,7 @@ def finish_run(
 
 
 def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: str, clock: Clock = utc_now) -> None:
-    """Record the end of the run of an epoch whose own process could not."""
+    """Record the end of an epoch's run, if its own process could not."""
     changed = connection.execute(
         update(runs)
         .where(runs.c.lease_epoch == epoch, runs.c.ended_at.is_(None))
@@ -64,40 +64,39 @@ def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: s
 
 
 def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:
-    """Return the rows of the last runs, the newest first, the present one included."""
+    """Return the rows of the last runs, newest first, including the one in progress."""
     return list(connection.execute(select(runs).order_by(runs.c.run_id.desc()).limit(limit)).mappings())
 
 
 def count_gather_failure(connection: Connection) -> int:
-    """One more consecutive failure to gather; how many there are now."""
+    """Count one more consecutive failure to gather; return the count."""
     connection.execute(update(tenant).values(gather_failures=tenant.c.gather_failures + 1))
     return int(connection.execute(select(tenant.c.gather_failures)).scalar_one())
 
 
 def reset_gather_failures(connection: Connection) -> None:
-    """A success forgets the failures before it."""
+    """Reset the count of failures, after a success."""
     connection.execute(update(tenant).values(gather_failures=0))
 
 
 def suspend(connection: Connection, reason: str) -> None:
-    """No more runs for this tenant until a worker starts anew."""
+    """Suspend the tenant: it is not run until a worker is restarted."""
     connection.execute(update(tenant).values(suspended_because=reason))
 
 
 def clear_suspension(connection: Connection) -> None:
-    """A worker starts: failures and suspension are forgotten."""
+    """Clear failures and suspension, because a worker starts."""
     connection.execute(update(tenant).values(suspended_because=None, gather_failures=0))
 
 
 def suspended_because(connection: Connection) -> str | None:
-    """Why the tenant is suspended, or none when it is not."""
+    """Return why the tenant is suspended, or None if it is not."""
     reason: str | None = connection.execute(select(tenant.c.suspended_because)).scalar_one()
     return reason
 
 
 def start_of_last_completed(connection: Connection) -> datetime | None:
-    """Return when the last run that ended began if it completed; None if it failed or was cut off: there is work
-    left."""
+    """Return when the last run that ended began if it completed; None if it failed or was interrupted: work is left."""
     last = connection.execute(
         select(runs.c.started_at, runs.c.outcome)
         .where(runs.c.ended_at.is_not(None))

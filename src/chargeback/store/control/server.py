@@ -1,7 +1,7 @@
-"""Connections to a PostgreSQL server that keep nobody waiting for longer than was agreed.
+"""Connections to a PostgreSQL server with time limits on every wait.
 
-A server that is paused, or whose machine has no memory left, still has a kernel that takes what is sent to it: neither
-keep-alives nor limits of the server's own end the wait for its answer. So the client has a limit, too.
+If a server process is suspended, or its machine has no memory left, the kernel still accepts data: neither keep-alives
+nor the server's own limits end the wait for a response. So the client has a limit, too.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from psycopg.waiting import Ready
 
 T = TypeVar("T")
 
-#: A server whose machine or network is gone says nothing at all: the kernel alone would wait for a quarter of an hour.
+#: If the server's machine or network fails, nothing arrives: the kernel alone would wait for a quarter of an hour.
 _NETWORK: Final = {
-    "tcp_user_timeout": 10_000,  # milliseconds until what was sent must have been received
+    "tcp_user_timeout": 10_000,  # milliseconds until sent data must be acknowledged
     "keepalives_idle": 10,  # seconds
     "keepalives_interval": 5,
     "keepalives_count": 2,
 }
-#: How often a connection that waits looks whether it still should, and how long asking to cancel may take (seconds).
+#: How often a waiting connection checks whether it was cancelled, and the time limit of a request to cancel (seconds).
 _LOOK_SECONDS: Final = 0.1
 _CANCEL_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """How long a database server may keep us waiting, in seconds.
+    """The time limits for a database server, in seconds.
 
     Attributes:
-        connect: for a connection.
-        lock: for a lock that another transaction holds.
+        connect: to connect.
+        lock: to wait for a lock that another transaction holds.
         statement: for a whole statement; None for no limit.
-        silence: without a word of the server while it works on a statement.
+        silence: without any data from the server while it executes a statement.
     """
 
     connect: int = 10
@@ -45,19 +45,19 @@ class ServerLimits:
     silence: float = 20
 
     def connect_args(self) -> dict[str, Any]:
-        """Return the parameters of libpq that say so."""
+        """Return the limits as parameters of libpq."""
         options = f"-c timezone=UTC -c lock_timeout={self.lock * 1000:.0f}"
         if self.statement is not None:
             options += f" -c statement_timeout={self.statement * 1000:.0f}"
         return {**_NETWORK, "connect_timeout": self.connect, "options": options}
 
 
-#: For work that nobody watches; long enough for everything that a small database ever does.
+#: For background work; long enough for all statements of a small database.
 USUAL_LIMITS: Final = ServerLimits()
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """A connection that is closed when the server is silent for too long, or when its work was called off in vain."""
+    """A connection that is closed if the server is silent for too long, or does not react to a cancellation."""
 
     silence: float | None = None
     _is_abandoned = False
@@ -74,15 +74,15 @@ class LimitedConnection(psycopg.Connection[Any]):
         return connection
 
     def interrupt(self) -> None:
-        """Cancel what runs on the connection, from another thread; give the connection up if the server does not take
-        notice."""
+        """Cancel the connection's statement, from another thread; abandon the connection if the server does not
+        react."""
         try:
             self.cancel_safe(timeout=_CANCEL_SECONDS)
         except psycopg.Error:
             self._is_abandoned = True
 
     def wait(self, gen: PQGen[T], interval: float = _LOOK_SECONDS, timeout: float | None = None) -> T:
-        """Do one exchange with the server, within the limits of this connection."""
+        """Wait for one exchange with the server, within the limits of this connection."""
         limited = self._limited(gen)
         return super().wait(limited, interval) if timeout is None else super().wait(limited, interval, timeout)
 

@@ -1,7 +1,7 @@
 """Tags of resources and identities, in the control database.
 
-Every write first raises the tenant's ``tags_revision``: readers notice that what they remember is old, and on
-PostgreSQL the row's lock makes writers take turns, so that the counts they answer are exact.
+Every write first raises the tenant's ``tags_revision``: readers see that their caches are outdated, and on PostgreSQL
+the row's lock serialises writers, so that the counts they return are exact.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class TagWrite:
-    """A tag that an entity shall have."""
+    """A tag to write."""
 
     entity_type: str
     entity_id: str
@@ -53,20 +53,20 @@ class TagWrite:
 
     @property
     def place(self) -> _Place:
-        """What a tag is unique by."""
+        """The key of the tag."""
         return self.entity_type, self.entity_id, self.tag_key
 
 
 @dataclass(frozen=True)
 class BulkCounts:
-    """What a bulk write did, entry by entry."""
+    """The counts of a bulk write."""
 
     created: int = 0
     updated: int = 0
     skipped: int = 0
 
     def __add__(self, other: BulkCounts) -> BulkCounts:
-        """Return both together."""
+        """Return the sum."""
         return BulkCounts(self.created + other.created, self.updated + other.updated, self.skipped + other.skipped)
 
 
@@ -75,32 +75,32 @@ _NO_COUNTS: Final = BulkCounts()
 
 @dataclass
 class _Plan:
-    """What a bulk write comes to: the tags that it creates, those that it changes, and its counts by entity."""
+    """The effects of a bulk write: the tags that it creates and changes, and its counts by entity."""
 
     created: dict[_Place, TagWrite] = field(default_factory=dict)
     updated: dict[_Place, TagWrite] = field(default_factory=dict)
     counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
 
     def count(self, tag: TagWrite, done: BulkCounts) -> None:
-        """Add what becomes of one entry."""
+        """Count one entry."""
         entity = (tag.entity_type, tag.entity_id)
         self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + done
 
 
 def revision(connection: Connection) -> int:
-    """How often the tenant's tags were written; 0 where the tenant has no row yet."""
+    """Return how often the tenant's tags were written; 0 if the tenant has no row yet."""
     return connection.execute(select(tenant.c.tags_revision)).scalar() or 0
 
 
 def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, str]]:
-    """(entity_type, entity_id, tag_key, tag_value) of all tags."""
+    """Return (entity_type, entity_id, tag_key, tag_value) of all tags."""
     columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, tags.c.tag_value)
     for row in connection.execute(select(*columns)):
         yield row[0], row[1], row[2], row[3]
 
 
 def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[str, str]]:
-    """(entity_type, entity_id) of those that the inventory does not have, in order."""
+    """Return (entity_type, entity_id) of the entities that the inventory does not have, in order."""
     given_rows = _as_rows(connection, writes)
     in_inventory = [
         and_(given_rows.c.entity_type == kind, exists().where(column == given_rows.c.entity_id))
@@ -111,7 +111,7 @@ def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[
 
 
 def of_entity(connection: Connection, entity_type: str, entity_id: str) -> list[RowMapping]:
-    """The tags of one entity, by key."""
+    """Return the tags of one entity, by key."""
     asked = select(tags).where(tags.c.entity_type == entity_type, tags.c.entity_id == entity_id)
     return list(connection.execute(asked.order_by(bytewise(connection, tags.c.tag_key))).mappings())
 
@@ -119,7 +119,7 @@ def of_entity(connection: Connection, entity_type: str, entity_id: str) -> list[
 def listed(
     connection: Connection, *, entity_type: str | None, tag_key: str | None, offset: int, limit: int
 ) -> tuple[list[RowMapping], int]:
-    """One page of all tags, by entity and key, as (rows, how many there are in all)."""
+    """Return one page of all tags, by entity and key, as (rows, number of rows in all)."""
     where = and_(
         True,
         *([tags.c.entity_type == entity_type] if entity_type is not None else []),
@@ -134,12 +134,12 @@ def listed(
 
 
 def keys(connection: Connection) -> list[str]:
-    """Every tag key in use."""
+    """Return every tag key in use."""
     return sorted(connection.execute(select(tags.c.tag_key).distinct()).scalars())
 
 
 def values(connection: Connection, key: str, search: str | None = None) -> list[str]:
-    """Every value in use of one key; only those that contain ``search``, in whatever case, where it is given."""
+    """Return the values of one key that are in use; with ``search``, those that contain it, ignoring case."""
     asked = select(tags.c.tag_value).where(tags.c.tag_key == key).distinct()
     if search:
         asked = asked.where(contains(connection, tags.c.tag_value, search))
@@ -147,7 +147,7 @@ def values(connection: Connection, key: str, search: str | None = None) -> list[
 
 
 def create(connection: Connection, tenant_id: str, tag: TagWrite, created_by: str) -> RowMapping | None:
-    """The new tag; None when the entity already has that key."""
+    """Create a tag and return it; return None if the entity already has that key."""
     _raise_revision(connection)
     if connection.execute(select(tags.c.tag_id).where(_at(tag.place))).first() is not None:
         return None
@@ -164,20 +164,20 @@ def create(connection: Connection, tenant_id: str, tag: TagWrite, created_by: st
 
 
 def change(connection: Connection, tag: TagWrite) -> RowMapping | None:
-    """The tag with its new value; None when the entity has no such key."""
+    """Change the value of a tag and return the tag; return None if the entity has no such key."""
     _raise_revision(connection)
     statement = update(tags).where(_at(tag.place)).values(tag_value=tag.tag_value).returning(tags)
     return connection.execute(statement).mappings().first()
 
 
 def remove(connection: Connection, place: _Place) -> bool:
-    """Whether there was such a tag; there is none now."""
+    """Remove a tag; return whether it existed."""
     _raise_revision(connection)
     return connection.execute(delete(tags).where(_at(place))).rowcount > 0
 
 
 def remove_many(connection: Connection, places: Collection[_Place], *, dry_run: bool = False) -> set[_Place]:
-    """Remove tags, all or none, unless it is a ``dry_run``; return those that there were."""
+    """Remove tags, all or none; with ``dry_run``, remove nothing. Return those that existed."""
     writes = [TagWrite(*place, "") for place in places]
     if dry_run:
         return _existing(connection, writes)
@@ -192,10 +192,10 @@ def remove_many(connection: Connection, places: Collection[_Place], *, dry_run: 
 def write_many(
     connection: Connection, tenant_id: str, writes: Sequence[TagWrite], *, created_by: str, override: bool
 ) -> BulkCounts:
-    """Write tags as if one after the other, in three statements however many they are.
+    """Write tags with the same result as one after the other, in three statements whatever their number is.
 
     A key that an entity already has, from before or from an earlier entry, is updated with ``override`` and skipped
-    without. Nothing is written unless everything is.
+    without. Either everything is written or nothing.
     """
     _raise_revision(connection)
     plan = _plan(connection, writes, override=override)
@@ -235,7 +235,7 @@ def _at(place: _Place) -> ColumnElement[bool]:
 
 
 def _as_rows(connection: Connection, writes: Collection[TagWrite]) -> Subquery:
-    """``writes`` as a relation, sent as one value: neither database limits how many entries that may be."""
+    """Return ``writes`` as a relation, sent as one value: neither database limits its number of entries."""
     document = json.dumps([[*tag.place, tag.tag_value] for tag in writes])
     names = (*_PLACE, "tag_value")
     if connection.dialect.name == "sqlite":

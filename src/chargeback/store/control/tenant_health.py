@@ -1,4 +1,4 @@
-"""What a monitoring system shows of a tenant, as its control database says."""
+"""The health of a tenant for monitoring systems, from its control database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.store.control.schema import days, tenant
 class TenantHealth:
     """The state of a tenant: its days, its lease, its failures, its last run.
 
-    ``topics_due`` days wait for the topic overlay; ``lease_epoch`` is how often the lease was taken.
+    ``topics_due`` is the number of days that wait for the topic overlay, ``lease_epoch`` how often the lease was taken.
     """
 
     pending: int
@@ -32,7 +32,7 @@ class TenantHealth:
 
 
 def read_health(connection: Connection) -> TenantHealth:
-    """Return the health of the tenant whose control database this is.
+    """Return the health of the tenant of this control database.
 
     Raises:
         StorageError: the database cannot be read, or is not set up yet.

@@ -1,4 +1,4 @@
-"""What the topic overlay keeps in the control database: its queue, its failures, and the topics it has seen."""
+"""The topic overlay's part of the control database: its queue, its failures, and the topics seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH_SIZE = 500
 
 
 def queue_topics(connection: Connection, queued: Collection[date]) -> None:
-    """Let the topics of days be attributed (again), with failures counted from the start."""
+    """Queue days for the attribution of topics, again if need be, and reset their failures."""
     for some in _batches(queued):
         connection.execute(
             update(days)
@@ -29,14 +29,14 @@ def queue_topics(connection: Connection, queued: Collection[date]) -> None:
 
 
 def reconsider_topics(connection: Connection, affected: Collection[date]) -> None:
-    """Queue days that count as calculated until there is something better."""
+    """Queue days again; they count as calculated until the new rows replace the present ones."""
     for some in _batches(affected):
         connection.execute(update(days).where(days.c.tracking_date.in_(some)).values(topic_due=True))
         connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
 
 
 def finish_topics(connection: Connection, day: date, *, fingerprint: str | None, rows: int, gathered: bool) -> None:
-    """A day is attributed: from which bill, in how many rows, and whether its measurements are stored."""
+    """Record that a day is attributed: the bill, the number of rows, and whether its measurements are stored."""
     connection.execute(
         update(days)
         .where(days.c.tracking_date == day)
@@ -52,7 +52,7 @@ def finish_topics(connection: Connection, day: date, *, fingerprint: str | None,
 
 
 def forget_topics(connection: Connection, forgotten: Collection[date]) -> None:
-    """Days whose topic rows are removed."""
+    """Record that the topic rows of days are removed."""
     for some in _batches(forgotten):
         connection.execute(
             update(days)
@@ -69,7 +69,7 @@ def _batches(dates: Collection[date]) -> Iterator[list[date]]:
 
 
 def count_topic_failures(connection: Connection, day: date, clusters: Iterable[str]) -> dict[str, int]:
-    """One more failure for each of the clusters on that day; how many there are now."""
+    """Count one more failure for each of the clusters on that day; return the counts."""
     query = select(topic_failures).where(topic_failures.c.tracking_date == day)
     known: dict[str, int] = {row.cluster_id: row.failures for row in connection.execute(query)}
     counted = {cluster: known.get(cluster, 0) + 1 for cluster in clusters}
@@ -84,7 +84,7 @@ def count_topic_failures(connection: Connection, day: date, clusters: Iterable[s
 
 
 def resource_ids(connection: Connection, resource_type: str) -> frozenset[str]:
-    """The ids of every resource of a type, the deleted included."""
+    """Return the ids of all resources of a type, including deleted ones."""
     return frozenset(
         connection.execute(select(resources.c.resource_id).where(resources.c.resource_type == resource_type)).scalars()
     )
@@ -92,20 +92,20 @@ def resource_ids(connection: Connection, resource_type: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """When a topic existed; an unknown start means always."""
+    """The time in which a topic existed; without a known start, it always existed."""
 
     created_at: datetime | None = None
     deleted_at: datetime | None = None
 
 
-#: Cluster → topic → its life.
+#: Cluster → topic → its lifetime.
 TopicLifetimes = dict[str, dict[str, Lifetime]]
 #: Cluster → the first and the last day on which any topic of it was seen.
 SeenRanges = dict[str, tuple[date, date]]
 
 
 def read_topic_lifetimes(connection: Connection, topic_type: str) -> TopicLifetimes:
-    """Return the lifetimes of all topics, the deleted included."""
+    """Return the lifetimes of all topics, including deleted ones."""
     columns = (resources.c.parent_id, resources.c.display_name, resources.c.created_at, resources.c.deleted_at)
     lifetimes: TopicLifetimes = {}
     for cluster, topic, created_at, deleted_at in connection.execute(
@@ -158,7 +158,7 @@ def save_topic_lifetimes(
 
 
 def save_seen_ranges(connection: Connection, seen_ranges: Mapping[str, tuple[date, date]]) -> None:
-    """Replace the ranges of these clusters."""
+    """Replace the seen ranges of these clusters."""
     connection.execute(delete(topic_sightings).where(topic_sightings.c.cluster_id.in_(seen_ranges)))
     rows = [
         {"cluster_id": cluster, "first_day": first, "last_day": last} for cluster, (first, last) in seen_ranges.items()
@@ -168,8 +168,8 @@ def save_seen_ranges(connection: Connection, seen_ranges: Mapping[str, tuple[dat
 
 
 def touch_topics(connection: Connection, topic_type: str, clusters: Sequence[str]) -> None:
-    """Topics that live were last seen at the end of their cluster's last day; those of a deleted cluster are deleted
-    with it."""
+    """Set the last sighting of existing topics to the end of their cluster's last day, and delete the topics of deleted
+    clusters."""
     raise_inventory_revision(connection)
     of_type = resources.c.resource_type == topic_type
     for cluster, (_, last) in read_seen_ranges(connection).items():

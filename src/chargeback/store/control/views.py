@@ -1,4 +1,4 @@
-"""Views that people have saved: a page and its query, under a name that is unique in the tenant."""
+"""Saved views: a page and its query, under a name that is unique in the tenant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chargeback.store.control.schema import tenant, views
 
 @dataclass(frozen=True)
 class ViewWrite:
-    """What a view shall be."""
+    """A view to write."""
 
     name: str
     page: str
@@ -26,9 +26,9 @@ def list_views(connection: Connection) -> list[RowMapping]:
 
 
 def lock_views(connection: Connection) -> int:
-    """Return how many views there are; until the transaction ends, no other one changes them.
+    """Return how many views there are; until the transaction ends, no other transaction changes them.
 
-    SQLite has one writer anyway; on PostgreSQL the tenant's row makes writers take turns.
+    SQLite has one writer anyway; on PostgreSQL a lock of the tenant's row serialises writers.
     """
     connection.execute(select(tenant.c.id).with_for_update())
     return connection.execute(select(func.count()).select_from(views)).scalar_one()
@@ -43,17 +43,17 @@ def is_taken(connection: Connection, name: str, besides: int | None = None) -> b
 
 
 def create_view(connection: Connection, view: ViewWrite, created_by: str) -> RowMapping:
-    """Return the new view."""
+    """Create a view and return it."""
     row = {**asdict(view), "created_by": created_by, "created_at": utc_now()}
     return connection.execute(insert(views).values(row).returning(views)).mappings().one()
 
 
 def change_view(connection: Connection, view_id: int, view: ViewWrite) -> RowMapping | None:
-    """Return the view as it is now; None if there is none with that id."""
+    """Change a view and return it; return None if there is none with that id."""
     statement = update(views).where(views.c.id == view_id).values(**asdict(view)).returning(views)
     return connection.execute(statement).mappings().first()
 
 
 def remove_view(connection: Connection, view_id: int) -> bool:
-    """Return whether there was such a view; there is none now."""
+    """Remove a view; return whether it existed."""
     return connection.execute(delete(views).where(views.c.id == view_id)).rowcount > 0

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that :mod:`chargeback.store.control.database` gives."""
+"""Alembic's entry point: runs the revisions on the connection of :mod:`chargeback.store.control.database`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Topics: the queue of the overlay, failures per cluster and day, when topics were seen, room for their ids."""
+"""Topics: the queue of the overlay, failures per cluster and day, when topics were seen, and longer ids."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add what the topic overlay keeps."""
+    """Add the tables and columns of the topic overlay."""
     with op.batch_alter_table("days") as days:
         days.add_column(sa.Column("topic_due", sa.Boolean(), server_default=sa.false(), nullable=False))
         days.add_column(sa.Column("topic_fingerprint", sa.String(length=64), nullable=True))
@@ -33,7 +33,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again; ids that are too long stop this."""
+    """Remove them; this fails if an id is too long for the former column."""
     op.drop_table("topic_sightings")
     op.drop_table("topic_failures")
     _resize(sa.String(length=512), sa.String(length=255))

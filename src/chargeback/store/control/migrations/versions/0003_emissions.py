@@ -1,4 +1,4 @@
-"""Emissions: what each emitter has written of each date."""
+"""Emissions: what each emitter has written for each date."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again; every emitter then starts anew."""
+    """Remove the table; every emitter then starts from the beginning."""
     op.drop_table("emissions")

@@ -1,4 +1,4 @@
-"""Incomplete evidence: what each day had to do without, and by which rules its evidence was taken."""
+"""Incomplete evidence: the parts that were missing for each day, and the rules by which its evidence was gathered."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,7 +18,7 @@ _WITHOUT_METRICS = {"metrics": "the metrics source did not answer"}
 
 
 def upgrade() -> None:
-    """Add the columns; that the metrics were missing becomes one of several reasons."""
+    """Add the columns; missing metrics become one of several reasons."""
     with op.batch_alter_table("days") as days:
         days.add_column(sa.Column("incomplete", sa.JSON(), server_default="{}", nullable=False))
         days.add_column(sa.Column("evidence_version", sa.Integer(), server_default="0", nullable=False))
@@ -28,7 +28,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away again; of the reasons, that of the metrics is kept."""
+    """Remove the columns; of the reasons, only missing metrics are kept."""
     with op.batch_alter_table("days") as days:
         days.add_column(sa.Column("metrics_unavailable", sa.Boolean(), server_default=sa.false(), nullable=False))
     connection = op.get_bind()

@@ -28,7 +28,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Forget the views."""
+    """Remove the table and the column."""
     with op.batch_alter_table("tenant") as tenant:
         tenant.drop_column("inventory_revision")
     op.drop_table("views")
