@@ -1,1 +1,1 @@
-"""Ecosystems: each knows one kind of Kafka bill, and hands what it gathers to the core. See :mod:`.contract`."""
+"""Ecosystems: each one gathers one kind of Kafka bill for the core. See :mod:`.contract`."""

@@ -1,7 +1,7 @@
-"""What an ecosystem gives: settings, capabilities, policies, and four gather functions.
+"""The interface of an ecosystem: settings, capabilities, policies, and four gather functions.
 
-An ecosystem is found through the entry-point group ``chargeback.ecosystems`` (or, for files dropped on a server,
-through ``plugins_path``). It never sees the store: it is asked, and answers with records or tables.
+Ecosystems are found in the entry-point group ``chargeback.ecosystems`` (or, as files on the server, in
+``plugins_path``). They never access the store: the service calls them, and they return records or tables.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from chargeback.model.topics import TopicPlan
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an ecosystem can do; the core looks here and never at its name.
+    """What an ecosystem can do; the core uses these values and never the ecosystem's name.
 
     Attributes:
-        topic_overlay: it can attribute cost to topics.
-        constructs_costs: its billing lines are made from rates and measurements, there is no billing API.
-        payer_tiers: the identity types that pay when nobody was active on anything, tier by tier.
-        metrics_identity_type: the identity type of somebody whom only the metrics know.
-        billing_history_days: how far back the provider answers for costs.
+        topic_overlay: whether it can attribute cost to topics.
+        constructs_costs: whether its billing lines are calculated from rates and measurements, because there is no
+            billing API.
+        payer_tiers: the identity types that pay if no identity was active on any resource, tier by tier.
+        metrics_identity_type: the type of identities that only the metrics name.
+        billing_history_days: how many days of costs the provider keeps.
     """
 
     topic_overlay: bool = False
@@ -44,11 +45,11 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class TenantContext:
-    """What a gatherer may know of the tenant it works for.
+    """What a gatherer is told about its tenant.
 
-    ``stop`` is set when the work must end: every wait ends with it. ``state_dir`` is a folder of the host that
-    processes share, for rate limits. ``today`` is the UTC day on which the run began. ``is_awaited`` tells that a
-    person waits for the answer: nothing is tried twice. ``now`` tells the present, in UTC.
+    ``stop`` is set when the work must end; every wait must end then. ``state_dir`` is a folder that processes of the
+    host share, for rate limits. ``today`` is the UTC day on which the run began. If ``is_awaited``, a person waits for
+    the result, so nothing is retried. ``now`` returns the present time, in UTC.
     """
 
     tenant_name: str
@@ -63,9 +64,9 @@ class TenantContext:
 
 @dataclass(frozen=True, slots=True)
 class GatheredDay:
-    """The bill of one UTC day: its lines, or why there are none to be trusted.
+    """The bill of one UTC day: its lines, or the error because of which they are unknown.
 
-    A day with an ``error`` keeps what was stored for it before.
+    A day with an ``error`` keeps the bill that was stored before.
     """
 
     day: date
@@ -75,10 +76,10 @@ class GatheredDay:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUsage:
-    """What was measured over one UTC day.
+    """The measurements of one UTC day.
 
-    ``table`` has schema :data:`chargeback.model.usage.USAGE`; a series that exists and is all zero has a row of
-    value zero, one that does not exist has none. ``dropped`` counts samples that were NaN, infinite or negative.
+    ``table`` has schema :data:`chargeback.model.usage.USAGE`; a series that exists with only zeros has a row of value
+    zero, one that does not exist has no row. ``dropped`` counts samples that were NaN, infinite or negative.
     """
 
     table: pa.Table
@@ -87,9 +88,9 @@ class MeasuredUsage:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the ``check --online`` report: what was tried, whether it worked, and what was seen.
+    """One line of the ``check --online`` report: the check, whether it passed, and its result.
 
-    A ``warning`` works, but deserves a look: it is shown, and does not make the check fail.
+    A ``warning`` is shown, but does not make the check fail.
     """
 
     subject: str
@@ -99,44 +100,45 @@ class Finding:
 
 
 class Gatherer(Protocol):
-    """An ecosystem at work for one tenant."""
+    """Gathers the data of one tenant."""
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """Every day of the range exactly once, in any order; a day without cost has no lines.
+        """Yield every day of the range exactly once, in any order; a day without cost has no lines.
 
         Raises:
-            SourceError: the bill could not be had at all.
+            SourceError: no bill could be fetched.
         """
 
     def inventory(self) -> ListedInventory:
-        """Complete listings of resources, identities and grants. A type that cannot be listed is a failure in the
-        answer, not an exception."""
+        """Return complete listings of resources, identities and grants. A type that cannot be listed is a failure in
+        the result, not an exception."""
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """Every measure of the tenant's policies over one UTC day, for all resources together.
+        """Return every measure of the tenant's policies over one UTC day, for all resources together.
 
-        ``inventory`` is everything known, the deleted included. What is answered is kept as it is: a subject is an
-        identity, or what an identity can be told from later, by :meth:`UsageResolver.resolve_usage`; usage of nobody
-        is given to ``UNALLOCATED``. May be called from several threads at once.
+        ``inventory`` has all known entities, including deleted ones. The result is stored unchanged: a subject is an
+        identity, or a text that :meth:`UsageResolver.resolve_usage` can later map to an identity; usage without an
+        owner has the subject ``UNALLOCATED``. May be called from several threads at once.
 
         Raises:
             SourceUnavailable: the metrics source cannot be reached; the day is tried again later.
         """
 
     def topics(self, day: date) -> MeasuredUsage:
-        """Topic measures over one UTC day (``subject`` is the topic), for all clusters together. Only asked where
-        :meth:`TopicEcosystem.topic_plan` gives a plan; may be called from several threads at once.
+        """Return topic measures over one UTC day (``subject`` is the topic), for all clusters together. Only called if
+        :meth:`TopicEcosystem.topic_plan` returns a plan; may be called from several threads at once.
 
         Raises:
-            SourceError: the measures could not be had; the day is tried again later.
+            SourceError: the measures could not be fetched; the day is tried again later.
         """
 
     def check(self) -> Iterator[Finding]:
-        """Try the credentials and addresses, one finding each. See :func:`chargeback.ecosystems.findings.attempt`."""
+        """Test the credentials and addresses; yield one finding each. See
+        :func:`chargeback.ecosystems.findings.attempt`."""
 
 
 class Ecosystem(Protocol):
-    """A plugin: what the entry point names."""
+    """A plugin: the object that the entry point names."""
 
     @property
     def name(self) -> str:
@@ -155,7 +157,7 @@ class Ecosystem(Protocol):
         """Its policies, before the tenant's own."""
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
-        """The policies as this tenant's settings change them."""
+        """Return the policies with the changes of this tenant's settings."""
 
     def open(self, context: TenantContext, settings: Any) -> AbstractContextManager[Gatherer]:
         """Start work for one tenant; connections are closed at the end of the ``with``."""
@@ -163,16 +165,17 @@ class Ecosystem(Protocol):
 
 @runtime_checkable
 class UsageResolver(Protocol):
-    """An ecosystem that measures things whose owners only the inventory tells, such as statements by name.
+    """An ecosystem that measures subjects whose owners are in the inventory, such as statements by name.
 
-    The measurements are kept as they came, so that an owner who becomes known later gets what is theirs, also when the
-    metrics source has forgotten the day.
+    The measurements are stored unchanged, so that usage can be assigned to an owner who becomes known later, even if
+    the metrics source no longer has the day.
     """
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-        """Kept usage of one UTC day with identities as subjects, in schema USAGE: the same for the same arguments.
+        """Return stored usage of one UTC day with identities as subjects, in schema USAGE: the same for the same
+        arguments.
 
-        What belongs to nobody is ``UNALLOCATED``'s.
+        Usage without an owner has the subject ``UNALLOCATED``.
         """
 
 
@@ -181,7 +184,7 @@ class TopicEcosystem(Ecosystem, Protocol):
     """An ecosystem whose :attr:`Capabilities.topic_overlay` is true."""
 
     def topic_settings(self, settings: PluginSettings) -> Any:
-        """The settings of the overlay (with ``enabled``), or a text: why they cannot be used."""
+        """Return the settings of the overlay (with ``enabled``), or a text that says why they cannot be used."""
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
-        """What the overlay does for this tenant; none where it is switched off or its settings are wrong."""
+        """Return the overlay's plan for this tenant, or None if it is disabled or its settings are not valid."""

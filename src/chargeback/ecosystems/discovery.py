@@ -1,8 +1,8 @@
-"""Finds ecosystems: those that are installed (entry-point group ``chargeback.ecosystems``) and those that lie in a
-folder. A plugin names an object ``ecosystem``; see :mod:`.contract`.
+"""Finds ecosystems: installed ones (entry-point group ``chargeback.ecosystems``) and files in a folder. A plugin names
+an object ``ecosystem``; see :mod:`.contract`.
 
-A plugin that cannot be used is no reason not to start, as long as no tenant is configured for it: it is remembered
-with its reason.
+A plugin that cannot be loaded does not prevent the start, unless a tenant is configured for it: the reason is kept for
+the error message.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _MODULES: Final = "chargeback_plugins"
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """Ecosystems by the name that ``ecosystem:`` takes, and why others cannot be used."""
+    """Ecosystems by their name in ``ecosystem:``, and why others cannot be used."""
 
     ecosystems: Mapping[str, Ecosystem] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str, path: str = "ecosystem") -> Ecosystem:
-        """The ecosystem of that name; ``path`` says where the configuration asks for it.
+        """Return the ecosystem of that name; ``path`` is the key in the configuration that names it.
 
         Raises:
             ConfigurationError: there is none, or it cannot be used; the message says why.
@@ -52,13 +52,13 @@ class Discovered:
 
 
 def load_ecosystems(plugins_path: str | None = None) -> Discovered:
-    """Every ecosystem that can be found.
+    """Find all ecosystems.
 
     In ``plugins_path``, each ``*.py`` file and each package (a folder with ``__init__.py``) is a plugin unless its
     name begins with an underscore.
 
     Raises:
-        ConfigurationError: ``plugins_path`` is no folder.
+        ConfigurationError: ``plugins_path`` is not a folder.
     """
     ecosystems: dict[str, Ecosystem] = {}
     failures: dict[str, str] = {}
@@ -80,7 +80,7 @@ def load_ecosystems(plugins_path: str | None = None) -> Discovered:
 
 
 def _candidates(plugins_path: str | None) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """Label, origin in words, and what loads the plugin's object."""
+    """Yield the label, the origin as text, and a function that loads the plugin's object."""
     for entry in installed_plugins(GROUP):
         yield entry.name, f"entry point {entry.value}", entry.load
     if plugins_path is None:
@@ -104,7 +104,7 @@ def _loader(stem: str, file: Path) -> Callable[[], Any]:
         if spec is None or spec.loader is None:
             raise ImportError(f"{file} is not a Python module")
         module = importlib.util.module_from_spec(spec)
-        # Registered before it runs, so that it can import its own parts and its classes can be pickled.
+        # Registered before it is executed, so that it can import its submodules and its classes can be pickled.
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""How an ecosystem comes to what ``check --online`` reports: it asks one small question of each kind."""
+"""Helpers for the findings of ``check --online``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Check = Callable[[], str | CheckWarning]
 
 
 def attempt(subject: str, check: Check) -> Finding:
-    """One finding: what the question answered, or why it could not be answered."""
+    """Return one finding: the result of a request, or why it failed."""
     try:
         seen = check()
     except SourceError as error:
@@ -31,8 +31,8 @@ def attempt(subject: str, check: Check) -> Finding:
 
 
 def attempt_all(checks: Mapping[str, Check], has_given_up: Callable[[], bool]) -> Iterator[Finding]:
-    """The findings of several questions to one server, by subject. Once ``has_given_up`` tells that it would fail on
-    every other question too, the rest is one finding."""
+    """Yield the findings of several requests to one server, by subject. Once ``has_given_up`` says that every other
+    request would fail too, the remaining ones are one finding."""
     subjects = list(checks)
     for position, subject in enumerate(subjects, start=1):
         yield attempt(subject, checks[subject])

@@ -1,8 +1,8 @@
-"""The one way in which the service calls an ecosystem: every call is guarded, every answer checked.
+"""Wrappers through which the service calls every ecosystem: all calls are guarded, all results checked.
 
-What a plugin raises that it may not, and what it answers that the contract does not allow, becomes a
-:class:`~chargeback.errors.PluginError` that names the plugin, the method, the day, the record and the field; of a bill,
-it is the error of the day that it concerns. Discovery gives nothing but guarded ecosystems.
+An undeclared exception of a plugin, and a result that the contract does not allow, become a
+:class:`~chargeback.errors.PluginError` that names the plugin, the method, the day, the record and the field. In a bill,
+it is the error of the day concerned. Discovery returns only guarded ecosystems.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ _T = TypeVar("_T")
 
 
 class GuardedEcosystem:
-    """An ecosystem that keeps the contract, or says where it does not. Implements :class:`.contract.Ecosystem`.
+    """An ecosystem that keeps the contract, or raises an error that says where it does not. Implements
+    :class:`.contract.Ecosystem`.
 
     Raises:
-        Mistake: the plugin lacks something that every ecosystem has.
+        InvalidValue: the plugin lacks a required member.
     """
 
     def __init__(self, plugin: Any) -> None:
@@ -58,13 +59,13 @@ class GuardedEcosystem:
         self.catalogue: PolicyCatalogue = plugin.catalogue
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
-        """The policies as this tenant's settings change them."""
+        """Return the policies with the changes of this tenant's settings."""
         with self._calling("tenant_catalogue", settings):
             found = self._plugin.tenant_catalogue(settings)
             return _checked(self._label, "tenant_catalogue", lambda: expect(PolicyCatalogue, found, "the answer"))
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-        """Kept usage with identities as subjects; as it is where the plugin resolves nothing. Implements
+        """Return stored usage with identities as subjects; unchanged if the plugin resolves nothing. Implements
         :class:`.contract.UsageResolver`."""
         if not isinstance(self._plugin, UsageResolver):
             return usage
@@ -75,8 +76,8 @@ class GuardedEcosystem:
 
     @contextmanager
     def open(self, context: TenantContext, settings: PluginSettings) -> Iterator[Gatherer]:
-        """Start work for one tenant. Whatever the work inside the ``with`` raises is never hidden from the caller, and
-        a plugin that cannot close what it opened does not undo the work."""
+        """Start work for one tenant. Exceptions inside the ``with`` always reach the caller, and a plugin that fails to
+        close does not undo the work."""
         secrets = frozenset(secrets_in(settings))
         with calling(self._label, "open", stop=context.stop, secrets=secrets):
             manager = self._plugin.open(context, settings)
@@ -106,15 +107,15 @@ class GuardedEcosystem:
 
 
 class GuardedTopicEcosystem(GuardedEcosystem):
-    """One with topics. Implements :class:`.contract.TopicEcosystem`."""
+    """A guarded ecosystem with topics. Implements :class:`.contract.TopicEcosystem`."""
 
     def topic_settings(self, settings: PluginSettings) -> Any:
-        """The settings of the overlay, or why they cannot be used."""
+        """Return the settings of the overlay, or why they cannot be used."""
         with self._calling("topic_settings", settings):
             return self._plugin.topic_settings(settings)
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
-        """What the overlay does for this tenant."""
+        """Return the overlay's plan for this tenant."""
         with self._calling("topic_plan", settings):
             found: TopicPlan | None = self._plugin.topic_plan(settings)
             if found is not None:
@@ -123,7 +124,7 @@ class GuardedTopicEcosystem(GuardedEcosystem):
 
 
 class GuardedGatherer:
-    """A gatherer of whom every answer is checked. Implements :class:`.contract.Gatherer`."""
+    """A gatherer whose results are all checked. Implements :class:`.contract.Gatherer`."""
 
     def __init__(self, label: str, gatherer: Any, context: TenantContext, secrets: Collection[str]) -> None:
         self._label = label
@@ -132,12 +133,12 @@ class GuardedGatherer:
         self._secrets = secrets
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """Every day of the range once, each with lines that can be calculated or with its error.
+        """Yield every day of the range once, each with lines that can be calculated or with its error.
 
         Raises:
-            SourceError: the bill could not be had at all.
-            PluginError: the plugin failed, or answered something that belongs to no day of the range; every day that
-                it gave has been given by then.
+            SourceError: no bill could be fetched.
+            PluginError: the plugin failed, or returned a bill of a day outside the range; every other day has been
+                yielded by then.
         """
         method = f"billing of {days.start} to {days.end}"
         answers = self._each(method, lambda: self._gatherer.billing(days))
@@ -147,19 +148,19 @@ class GuardedGatherer:
             raise PluginError(f"{self._label}: {method}: {mistake}") from None
 
     def inventory(self) -> ListedInventory:
-        """The listings."""
+        """Return the listings."""
         return self._ask("inventory", lambda: check_listing(self._gatherer.inventory()))
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """What was measured of a day."""
+        """Return the measurements of a day."""
         return self._ask(f"usage of {day}", lambda: check_usage(self._gatherer.usage(day, inventory), day))
 
     def topics(self, day: date) -> MeasuredUsage:
-        """What was measured of topics on a day."""
+        """Return the topic measurements of a day."""
         return self._ask(f"topics of {day}", lambda: check_topics(self._gatherer.topics(day), day))
 
     def check(self) -> Iterator[Finding]:
-        """One finding each; the last one says so where the check itself failed."""
+        """Yield one finding each; if the check itself fails, the last finding says so."""
         try:
             for answer in self._each("check", self._gatherer.check):
                 yield _checked(self._label, "check", partial(check_finding, answer))
@@ -174,7 +175,7 @@ class GuardedGatherer:
             return _checked(self._label, method, call)
 
     def _each(self, method: str, call: Callable[[], Any]) -> Iterator[object]:
-        """Each answer of a method that gives several; what happens between two of them is guarded, too."""
+        """Yield each result of a method that yields several; the iteration is guarded, too."""
         with self._calling(method):
             answers = call()
             if isinstance(answers, str | bytes) or not hasattr(answers, "__iter__"):
@@ -193,7 +194,7 @@ def guarded(plugin: Any) -> Ecosystem:
     """Return the plugin, guarded.
 
     Raises:
-        Mistake: it lacks something that every ecosystem has.
+        InvalidValue: it lacks a required member.
     """
     check_plugin(plugin)
     has_topics = plugin.capabilities.topic_overlay

@@ -1,4 +1,4 @@
-"""Plugin settings that every ecosystem understands. An ecosystem extends :class:`PluginSettings` with its own keys."""
+"""Plugin settings of all ecosystems. An ecosystem extends :class:`PluginSettings` with its own keys."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ __all__ = ["EmitterSettings", "ExactDecimal", "LocalPath", "MetricsSettings", "P
 
 
 class EmitterSettings(Settings):
-    """One emitter: where a finished day is written besides the store."""
+    """One emitter, which writes finished days to another place."""
 
     type: Annotated[str, Field(min_length=1)]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
@@ -31,7 +31,7 @@ def _policies_are_readable(value: dict[str, Any]) -> dict[str, Any]:
 
 
 class PluginSettings(Settings):
-    """The keys of ``plugin_settings`` that mean the same in every ecosystem."""
+    """The keys of ``plugin_settings`` that all ecosystems share."""
 
     min_refresh_gap_seconds: Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)] = 1800
     metrics_step_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600

@@ -29,7 +29,7 @@ class GuardedEmitterType(EmitterType):
     """A kind of emitter that keeps the contract, or says where it does not.
 
     Raises:
-        Mistake: it lacks something that every kind of emitter has.
+        InvalidValue: it lacks something that every kind of emitter has.
     """
 
     def __init__(self, name: str, plugin: Any) -> None:

@@ -1,4 +1,4 @@
-"""Confluent Cloud: the bill of an organization, its inventory, and the metrics its exporter gives."""
+"""Confluent Cloud: the bill of an organization, its inventory, and the metrics of its exporter."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class ConfluentCloud:
     catalogue: PolicyCatalogue = field(default_factory=catalogue)
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
-        """The policies as ``allocator_params`` and ``allocation_policies`` change them."""
+        """Return the policies with the changes of ``allocator_params`` and ``allocation_policies``."""
         return tenant_catalogue(_typed_settings(settings))
 
     def topic_settings(self, settings: PluginSettings) -> TopicSettings | str:
-        """The settings of the topic overlay, or why they cannot be used."""
+        """Return the settings of the topic overlay, or why they cannot be used."""
         return topic_settings(_typed_settings(settings))
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
-        """What the topic overlay does for this tenant; none where it is switched off or its settings are wrong."""
+        """Return the topic overlay's plan for this tenant, or None if it is disabled or its settings are not valid."""
         topics = topic_settings(_typed_settings(settings))
         if not isinstance(topics, TopicSettings) or not topics.enabled:
             return None
         return topics.plan(self.catalogue.aliases)
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-        """Usage of Flink statements, which is kept by name, as their owners'."""
+        """Return usage with the owners of Flink statements as subjects; it is stored with the names of statements."""
         return with_owners(day, usage, inventory)
 
     def open(self, context: TenantContext, settings: Any) -> ConfluentCloudGatherer:

@@ -1,4 +1,4 @@
-"""The provider's control plane: one client, the rate limits of the organization, and how lists are paged."""
+"""The provider's control plane: one client, the rate limits of the organization, and paged lists."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from chargeback.sources.replies import Classifier, Reply, classify_json
 
 logger = logging.getLogger(__name__)
 
-#: Redirects may lead elsewhere within it with credentials, and listed Flink addresses must lie in it.
+#: Redirects with credentials may lead to other hosts in this domain, and listed Flink addresses must be in it.
 DOMAIN = "confluent.cloud"
 PAGE_SIZE = 100
 _MAX_PAGES = 10_000
-# Enough for a whole inventory, or a year of costs, without waiting; what follows is paced.
+# Enough for a whole inventory, or a year of costs, without waiting; later requests are limited.
 _COSTS_BURST = 30
 _BURST = 60
 
@@ -38,7 +38,7 @@ Page = list[dict[str, Any]]
 
 
 def classify_cloud_response(reply: Reply) -> SourceError | None:
-    """Classify a response of the control plane; a refused key (401) comes with the most frequent reason."""
+    """Classify a response of the control plane; the error for a refused key (401) names the most frequent reason."""
     error = classify_json(reply)
     if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
         return SourceRejected(error.message + _WRONG_KEY, status=reply.status)
@@ -47,9 +47,9 @@ def classify_cloud_response(reply: Reply) -> SourceError | None:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A question for a list: where, with which filters, how large a page, and who judges the answers.
+    """A request for a list: its path, filters and page size, and the function that classifies responses.
 
-    ``bucket`` names the rate limit that the question counts against.
+    ``bucket`` names the rate limit that applies.
     """
 
     path: str
@@ -60,7 +60,7 @@ class ListRequest:
 
 
 class ControlPlane:
-    """The control plane as one tenant's Cloud API key sees it. May be used from several threads."""
+    """The control plane, accessed with one tenant's Cloud API key. May be used from several threads."""
 
     def __init__(self, context: TenantContext, settings: ConfluentCloudSettings, limits: Limits | None = None) -> None:
         self._context = context
@@ -87,7 +87,7 @@ class ControlPlane:
             client.close()
 
     def organizations(self) -> list[dict[str, Any]]:
-        """The organizations that the key sees: one, as a rule, whose id is remembered.
+        """Return the organizations that the key can access, normally one, whose id is cached.
 
         Raises:
             SourceError: they cannot be listed.
@@ -100,11 +100,11 @@ class ControlPlane:
         return found
 
     def organization_id(self) -> str | None:
-        """The organization's id, asked for once; None where the key may not see it.
+        """Return the organization's id, fetched once; None if the key has no access to it.
 
         Raises:
-            SourceUnavailable: it could not be asked for just now. (Not None: the id is part of what is billed.)
-            SourceRejected: the key itself is wrong.
+            SourceUnavailable: it could not be fetched now. (Not None: the id is part of the billing lines.)
+            SourceRejected: the key itself is not valid.
         """
         if not self._organization_known:
             try:
@@ -122,7 +122,8 @@ class ControlPlane:
                 self._organization, self._organization_known = organization, True
 
     def limiter(self, bucket: str) -> RateLimiter:
-        """The limit of the organization (of the key, as long as the organization is not known) for a kind of call."""
+        """Return the rate limit of the organization (of the key, until the organization is known) for a kind of
+        call."""
         api, costs = self._settings.ccloud_api, bucket == "costs"
         with self._lock:
             whose = f"organization {self._organization}" if self._organization else f"key {api.key}"
@@ -134,7 +135,7 @@ class ControlPlane:
             return self._limiters[key]
 
     def list(self, path: str, **params: str) -> Iterator[dict[str, Any]]:
-        """Every object of a list, page by page. An object that appears on two pages is given once."""
+        """Yield every object of a list, page by page. An object on two pages is yielded once."""
         seen: set[str] = set()
         for page in self.pages(ListRequest(path, params)):
             for each in page:
@@ -145,17 +146,17 @@ class ControlPlane:
                     seen.add(key)
 
     def get(self, path: str, **params: str) -> Any:
-        """A document that is not paged."""
+        """Return a document that is not paged."""
         return self.client.read_json(
             Call(path, params, classify=classify_cloud_response, limiter=self.limiter("control-plane"))
         )
 
     def pages(self, listing: ListRequest) -> Iterator[Page]:
-        """The pages of a list (see :func:`read_pages`)."""
+        """Yield the pages of a list (see :func:`read_pages`)."""
         return read_pages(self.client, listing, lambda: self.limiter(listing.bucket))
 
     def flink(self, address: str, key: str, secret: str) -> HttpClient:
-        """The client for a regional Flink address with that region's own key."""
+        """Return the client for a regional Flink address with that region's own key."""
         with self._lock:
             if (address, key) not in self._regional:
                 self._regional[address, key] = HttpClient(
@@ -170,13 +171,15 @@ class ControlPlane:
 
 
 def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], RateLimiter]) -> Iterator[Page]:
-    """The pages of a list: ``{"data": […] or null, "metadata": {"next": address with a page_token, or nothing}}``.
+    """Yield the pages of a list: ``{"data": […] or null, "metadata": {"next": address with a page_token, or
+    nothing}}``.
 
-    ``limiter()`` gives the rate limit of the next request. Only the token is taken out of ``next``; the address is
-    always our own, so that no answer leads us elsewhere. ``page_size`` is sent with the first request only.
+    ``limiter()`` returns the rate limit of the next request. Only the token is taken from ``next``; the address is
+    always the configured one, so that no response can redirect requests. ``page_size`` is sent with the first request
+    only.
 
     Raises:
-        SourceDataError: the answer has another shape, or the pages go round in circles.
+        SourceDataError: the response has another shape, or the pages repeat.
     """
     address = client.address_of(listing.path)
     params = {**listing.params, "page_size": str(listing.page_size)}
@@ -185,7 +188,7 @@ def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], R
     for _ in range(_MAX_PAGES):
         document = client.read_json(Call(listing.path, params, classify=listing.classify, limiter=limiter()))
         page, token = _page(document, client, address)
-        # One row twice is nothing unusual on a bill; a whole page twice is no bill.
+        # Equal rows are normal on a bill; equal pages are an error.
         content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()
         if token in tokens or (len(page) > 1 and content in contents):
             raise SourceDataError(f"{address}: the list repeats pages", source=client.source)
@@ -216,16 +219,16 @@ def _page(document: Any, client: HttpClient, address: str) -> tuple[Page, str | 
 
 
 def identity_of(each: Mapping[str, Any]) -> str | None:
-    """The id of a listed object, or none."""
+    """Return the id of a listed object, or None."""
     value = each.get("id")
     return value if isinstance(value, str) and value else None
 
 
 def required(each: Mapping[str, Any], *path: str) -> str:
-    """The text at a path of keys that must be there.
+    """Return the text at a path of keys, which is required.
 
     Raises:
-        SourceDataError: it is not.
+        SourceDataError: it is missing.
     """
     value = optional(each, *path)
     if value is None:
@@ -234,7 +237,7 @@ def required(each: Mapping[str, Any], *path: str) -> str:
 
 
 def optional(each: Any, *path: str) -> str | None:
-    """The text at a path of keys, or none; an empty text is none."""
+    """Return the text at a path of keys, or None; an empty text is None."""
     for key in path:
         each = each.get(key) if isinstance(each, dict) else None
     return each if isinstance(each, str) and each else None

@@ -1,4 +1,4 @@
-"""``chargeback check --online``: try every credential and address once, and say what was seen."""
+"""``chargeback check --online``: test every credential and address once, and report the results."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LISTS = {
     "API keys": "/iam/v2/api-keys",
     "identity providers": "/iam/v2/identity-providers",
 }
-#: There is an environment, whoever uses this has a user, and the key that asks is one itself.
+#: Lists that are never empty: an organization has an environment and a user, and the key in use is in the list of keys.
 _NEVER_EMPTY = {"environments", "users", "API keys"}
 _COSTS_ARE_COMPLETE_AFTER = timedelta(days=4)
 
 
 class Checks:
-    """Asks one small question of each kind."""
+    """Sends one small request of each kind."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Checks:
         self._metrics = metrics
 
     def run(self) -> Iterator[Finding]:
-        """One finding per credential, list and metric. A server that cannot be reached, or does not know its key, is
-        one finding, and one that says what was not tried because of it."""
+        """Yield one finding per credential, list and metric. If a server cannot be reached, or refuses its key, yield
+        one finding for that, and one that names the checks that were skipped."""
         checks: dict[str, Check] = {"organization": self._organization}
         checks |= {subject: partial(self._list, subject) for subject in _LISTS}
         checks |= {"costs": self._costs}
@@ -78,7 +78,7 @@ class Checks:
         return f"{day}: {found} on the first page" if found else CheckWarning(f"{day}: nothing was billed")
 
     def _flink(self, key: FlinkRegion) -> str | CheckWarning:
-        """List the statements of the environments that the key is for; those of others are refused to it."""
+        """List the statements of the environments that the key gives access to."""
         statements = FlinkStatements(self._control_plane, [key])
         organization = self._control_plane.organization_id()
         if organization is None:

@@ -1,6 +1,6 @@
-"""From a row of ``GET /billing/v1/costs`` to a billing line.
+"""Converts rows of ``GET /billing/v1/costs`` to billing lines.
 
-Facts: the provider's OpenAPI (``billing/v1``, schema Cost) and what has been met in practice: rows without ids, units
+Facts: the provider's OpenAPI (``billing/v1``, schema Cost) and observations in practice: rows without ids, units
 or resources, amounts as text, dates with a trailing ``" 00:00:00"``, and the response shape of organizations created
 before 2024-05-15 (a top-level ``environment`` and a text in ``resource.environment``).
 """
@@ -38,7 +38,7 @@ RESOURCE_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """A row as it came, and the days it spans."""
+    """A row of the response, and the days it spans."""
 
     days: DayRange
     fields: Mapping[str, Any]
@@ -46,17 +46,17 @@ class CostRow:
 
 @dataclass(frozen=True, slots=True)
 class LineContext:
-    """What the rows do not say: the tenant's currency, and who takes what has no resource."""
+    """What the rows do not have: the tenant's currency, and the resource id for rows without a resource."""
 
     currency: str
     organization_id: str
 
 
 def read_row(fields: Mapping[str, Any]) -> CostRow:
-    """The row with its days; an end that is absent or not after the start means one day.
+    """Return the row with its days; without an end after the start, it spans one day.
 
     Raises:
-        SourceDataError: the start is no date.
+        SourceDataError: the start is not a date.
     """
     start = _day(fields.get("start_date"))
     end = _day(fields["end_date"]) if fields.get("end_date") else start + ONE_DAY
@@ -64,14 +64,14 @@ def read_row(fields: Mapping[str, Any]) -> CostRow:
 
 
 def to_line(row: CostRow, context: LineContext) -> BillingLine:
-    """The billing line of a row that spans one day.
+    """Return the billing line of a row that spans one day.
 
-    ``total_cost`` is ``amount``, the final cost; where it is absent, the original amount less the discount. A row
-    without a product takes its line type as category. Amounts keep twelve decimals, rounded half-even once;
-    the digits of one that had more are kept in ``original_text`` as ``name=digits``.
+    ``total_cost`` is ``amount``, the final cost, or if absent the original amount less the discount. A row without a
+    product has its line type as category. Amounts are rounded once, half-even, to twelve decimals; ``original_text``
+    keeps the digits of one that had more, as ``name=digits``.
 
     Raises:
-        SourceDataError: an amount is missing or no number.
+        SourceDataError: an amount is missing or not a number.
     """
     fields = row.fields
     exact = {name: _number(fields, name) for name in AMOUNTS}
@@ -112,12 +112,12 @@ def to_line(row: CostRow, context: LineContext) -> BillingLine:
 
 
 def resource_type(resource_id: str) -> str:
-    """The type that the prefix of an id tells."""
+    """Return the resource type of an id, known by its prefix."""
     return next((kind for prefix, kind in RESOURCE_TYPES.items() if resource_id.startswith(prefix)), "unknown")
 
 
 def _day(value: Any) -> date:
-    """A date, whatever time of day stands behind it."""
+    """Return the date of a text; a time after it is ignored."""
     try:
         return datetime.fromisoformat(str(value).strip()).date()
     except ValueError:
@@ -125,7 +125,7 @@ def _day(value: Any) -> date:
 
 
 def _number(fields: Mapping[str, Any], name: str) -> Decimal | None:
-    """The number of that name, exactly, or none; it fits an amount once rounded."""
+    """Return the exact number of that name, or None; once rounded, it fits an amount."""
     value = fields.get(name)
     if value is None or value == "":
         return None
@@ -144,7 +144,7 @@ def _kept(exact: Decimal | None) -> Decimal | None:
 
 
 def _environment(fields: Mapping[str, Any], resource_id: str | None) -> str | None:
-    """The environment that contains the resource: ``resource.environment.id``, or where older answers have it."""
+    """Return the environment of the resource: ``resource.environment.id``, or the fields of older responses."""
     resource = fields.get("resource")
     for where in (resource.get("environment") if isinstance(resource, dict) else None, fields.get("environment")):
         found = _text(where.get("id")) if isinstance(where, dict) else _text(where)
@@ -160,5 +160,5 @@ def _tier(value: Any) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    """A text that says something, shortened where it is absurdly long."""
+    """Return a text, shortened if it is extremely long, or None if it is empty."""
     return value.strip()[:_MAX_TEXT_LENGTH] or None if isinstance(value, str) else None

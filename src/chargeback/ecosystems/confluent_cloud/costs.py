@@ -1,7 +1,7 @@
-"""The bill: ``GET /billing/v1/costs``, in windows, day by day where the answer is not daily.
+"""The bill: ``GET /billing/v1/costs``, in windows, or day by day if the rows of a window are not daily.
 
 Facts: a window is at most a month and starts at most a year back (docs: Invoices and costs); a page has at most
-10,000 rows (OpenAPI). Under load the API has been met refusing dates in range as "too far in the past".
+10,000 rows (OpenAPI). Under load, the API sometimes refuses dates in range as "too far in the past".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAGE_SIZE = 10_000
 
 
 class Costs:
-    """Asks for the bill of one tenant."""
+    """Fetches the bill of one tenant."""
 
     def __init__(self, control_plane: ControlPlane, context: TenantContext, days_per_query: int) -> None:
         self._control_plane = control_plane
@@ -36,14 +36,14 @@ class Costs:
         self._days_per_query = days_per_query
 
     def gather(self, days: DayRange) -> Iterator[GatheredDay]:
-        """Every day of the range once, oldest first.
+        """Yield every day of the range once, oldest first.
 
-        A window whose answer cannot be used as it is (a row spans several days, a row makes no sense, the pages
-        repeat) is asked for again day by day; what is still wrong then is that day's error.
+        If the rows of a window cannot be used (a row spans several days or is not valid, or the pages repeat), it is
+        fetched again day by day; a remaining problem is that day's error.
 
         Raises:
-            SourceUnavailable: the provider does not answer.
-            SourceRejected: it refuses.
+            SourceUnavailable: the provider does not respond.
+            SourceRejected: it refuses the request.
         """
         earliest = self._context.today - timedelta(days=HISTORY_DAYS)
         reachable = DayRange(max(days.start, earliest), max(days.end, earliest))
@@ -91,8 +91,8 @@ class Costs:
 
 
 def windows(days: DayRange, days_per_query: int) -> Iterator[DayRange]:
-    """The range in pieces of at most so many days, and never of more than a calendar month: from 1 February the
-    provider answers for 28 days."""
+    """Yield the range in pieces of at most ``days_per_query`` days, and never more than a calendar month: from 1
+    February the provider returns 28 days."""
     start = days.start
     while start < days.end:
         end = min(start + timedelta(days=days_per_query), _month_later(start), days.end)
@@ -114,13 +114,13 @@ def _lines_by_day(rows: list[CostRow], window: DayRange, context: LineContext) -
         else:
             stray += 1
     if stray:
-        # They are on the bill of their own days; counted here too they would be there twice.
+        # They are on the bill of their own days, and would be counted twice here.
         logger.warning("costs of %s to %s: ignored %s rows of other days", window.start, window.end, stray)
     return lines
 
 
 def _classify(reply: Reply) -> SourceError | None:
-    """As usual; but a refusal of dates that are well in range passes."""
+    """Classify a response; a refusal of dates that are well in range may be retried."""
     error = classify_cloud_response(reply)
     if reply.status == 400 and error is not None and "too far in the past" in error.message.lower():
         return SourceUnavailable(error.message)

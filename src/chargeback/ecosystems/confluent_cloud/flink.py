@@ -1,7 +1,7 @@
-"""Flink statements: who runs what in which compute pool, asked for at the regional addresses.
+"""Flink statements: their owners and compute pools, listed at the regional addresses.
 
 Facts: ``sql/v1`` in the provider's OpenAPI. A Flink key is scoped to a region and an environment (or is Global); the
-Cloud key of the control plane is not accepted there. The addresses are best read from ``/fcpm/v2/regions``.
+Cloud key of the control plane is not accepted there. ``/fcpm/v2/regions`` has the addresses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATEMENTS = "/sql/v1/organizations/{organization}/environments/{environment}/st
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region as the provider lists it: ``aws.us-east-1``, ``AWS``, ``us-east-1``, its address."""
+    """A region in the provider's list: ``aws.us-east-1``, ``AWS``, ``us-east-1``, its address."""
 
     region_id: str
     cloud: str
@@ -36,15 +36,15 @@ class Region:
     address: str | None
 
     def has(self, pool: Resource) -> bool:
-        """Whether the pool lies here."""
+        """Return whether the pool is in this region."""
         cloud = str(pool.metadata.get("cloud") or "")
         return pool.metadata.get("region") == self.name and cloud.upper() == self.cloud.upper()
 
 
 class FlinkStatements:
-    """Lists the statements of every environment that has compute pools in a region we hold a key for.
+    """Lists the statements of all environments with compute pools in a region that has a configured key.
 
-    ``unseen`` names the regions with compute pools that no key was configured for.
+    ``unseen`` names the regions with compute pools but without a configured key.
     """
 
     def __init__(self, control_plane: ControlPlane, keys: Sequence[FlinkRegion]) -> None:
@@ -54,14 +54,14 @@ class FlinkStatements:
 
     @property
     def configured(self) -> bool:
-        """Whether there is any key; without one, nobody expects statements."""
+        """Return whether any key is configured; without one, no statements are expected."""
         return bool(self._keys)
 
     def of(self, pools: Sequence[Resource]) -> Iterator[Resource]:
-        """The statements of all environments and regions that ``pools`` lie in.
+        """Yield the statements of all environments and regions of ``pools``.
 
         Raises:
-            SourceError: one of them could not be listed, or no key of its region may.
+            SourceError: one of them could not be listed, or no key of its region has access.
         """
         if not pools:
             return
@@ -81,7 +81,7 @@ class FlinkStatements:
             raise SourceDataError(f"the regions of {', '.join(lost)} are not listed", source="flink")
 
     def regions(self) -> Iterator[Region]:
-        """The provider's regions."""
+        """Yield the provider's regions."""
         for each in self._control_plane.list("/fcpm/v2/regions"):
             name, cloud = optional(each, "region_name"), optional(each, "cloud")
             if name and cloud:
@@ -89,10 +89,10 @@ class FlinkStatements:
                 yield Region(region_id, cloud, name, optional(each, "http_endpoint"))
 
     def address(self, key: FlinkRegion, region: Region) -> str:
-        """Where to ask with this key: the configured address, else the listed one, if it is the provider's own.
+        """Return the address for this key: the configured one, else the listed one if it is the provider's own.
 
         Raises:
-            SourceDataError: there is no address that the key may be sent to.
+            SourceDataError: the key must not be sent to any known address.
         """
         if key.url:
             return key.url
@@ -106,7 +106,7 @@ class FlinkStatements:
         return [key for key in self._keys if key.region_id.lower() in names]
 
     def _environment(self, organization: str, environment: str, region: Region) -> Iterator[Resource]:
-        """The statements of one environment, with the first key that is allowed to see it."""
+        """Yield the statements of one environment, listed with the first key that has access to it."""
         refusal: SourceError = SourceDataError(f"no key for region {region.region_id}", source="flink")
         for key in self.keys_of(region):
             try:
@@ -120,7 +120,7 @@ class FlinkStatements:
         raise refusal
 
     def list(self, key: FlinkRegion, region: Region, organization: str, environment: str) -> list[Resource]:
-        """The statements of one environment in one region, as one key sees them."""
+        """Return the statements of one environment in one region, listed with one key."""
         path = STATEMENTS.format(organization=quote(organization, safe=""), environment=quote(environment, safe=""))
         client = self._control_plane.flink(self.address(key, region), key.key, key.secret.get_secret_value())
         pages = read_pages(
@@ -130,7 +130,7 @@ class FlinkStatements:
 
 
 def _classify(reply: Reply) -> SourceError | None:
-    """As usual; a refused key (401) comes with the most frequent reason."""
+    """Classify a response; the error for a refused key (401) names the most frequent reason."""
     error = classify_json(reply)
     if isinstance(error, SourceRejected) and reply.status == WRONG_CREDENTIALS:
         return SourceRejected(f"{error.message}; a Flink key of this region is needed here", status=reply.status)
@@ -138,7 +138,7 @@ def _classify(reply: Reply) -> SourceError | None:
 
 
 def _is_provider_address(address: str, control_plane: str) -> bool:
-    """Return whether an address lies in the provider's domain, or on the host that listed it."""
+    """Return whether an address lies in the provider's domain, or is on the host that listed it."""
     try:
         there, here = httpx.URL(address), httpx.URL(control_plane)
     except httpx.InvalidURL:

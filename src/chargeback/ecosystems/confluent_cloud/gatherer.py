@@ -1,4 +1,4 @@
-"""A Confluent Cloud organization at work: the bill, the inventory, the usage, the topics."""
+"""Gathers the data of a Confluent Cloud organization: the bill, the inventory, the usage, the topics."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class ConfluentCloudGatherer:
         return InventoryListing(self._control_plane, statements).gather()
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """Every measure of the tenant's policies; nothing at all without a metrics source."""
+        """Return every measure of the tenant's policies; an empty table without a metrics source."""
         if self._queries is None:
             return MeasuredUsage(usage_table(day, {}))
         return self._queries.day(day, self._measures, inventory)
 
     def topics(self, day: date) -> MeasuredUsage:
-        """Topic measures; nothing at all where topic attribution is off or cannot be used."""
+        """Return topic measures; an empty table if topic attribution is disabled or cannot be used."""
         settings = topic_settings(self._settings)
         if self._queries is None or not isinstance(settings, TopicSettings) or not settings.enabled:
             return MeasuredUsage(usage_table(day, {}))

@@ -1,4 +1,4 @@
-"""The inventory: every listing read to its end, or said to have failed."""
+"""The inventory: every listing is complete, or reported as failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.model.inventory import GRANT, Grant, Identity, Inventory, Listed
 
 logger = logging.getLogger(__name__)
 
-#: Without these there is no telling who pays.
+#: Without these types it is unknown who pays.
 REQUIRED: Final = frozenset(
     {objects.ENVIRONMENT, objects.KAFKA_CLUSTER, objects.SERVICE_ACCOUNT, objects.USER, objects.API_KEY}
 )
@@ -28,11 +28,11 @@ _U = TypeVar("_U")
 
 
 class _ParentFailed(SourceError):
-    """What a listing is made within could not be listed; the message is the reason for that."""
+    """The parents of a listing could not be listed; the message is the reason."""
 
 
 class InventoryListing:
-    """Lists everything once. A type that fails gives nothing: neither its part that was read nor a deletion."""
+    """Lists everything once. If the listing of a type fails, no part of it is used, and nothing is deleted."""
 
     def __init__(self, control_plane: ControlPlane, statements: FlinkStatements) -> None:
         self._control_plane = control_plane
@@ -45,13 +45,13 @@ class InventoryListing:
         self._failures: dict[str, str] = {}
 
     def gather(self) -> ListedInventory:
-        """The listings, each complete or among the failures.
+        """Return the listings, each complete or among the failures.
 
         Raises:
             Stopped: the work was asked to stop.
         """
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="inventory") as pool:
-            # First of all: from now on the organization's rate limit holds, and not the key's.
+            # First, so that the organization's rate limit applies from now on instead of the key's.
             organizations = self._hold(
                 objects.ORGANIZATION, lambda: map(objects.organization, self._control_plane.organizations())
             )
@@ -111,7 +111,7 @@ class InventoryListing:
         if self._statements.configured:
             self._hold(objects.FLINK_STATEMENT, lambda: self._statements.of(self._listed(pools, objects.FLINK_POOL)))
             if self._statements.unseen and objects.FLINK_STATEMENT in self._complete:
-                # What was not asked for has not disappeared; what was seen is there.
+                # Entities that were not listed may still exist; those that were listed do.
                 self._complete.remove(objects.FLINK_STATEMENT)
                 self._partial.add(objects.FLINK_STATEMENT)
 
@@ -143,11 +143,11 @@ class InventoryListing:
     def _each(
         self, pool: ThreadPoolExecutor, within: Sequence[_T] | None, read: Callable[[_T], list[_U]], kind: str
     ) -> list[_U]:
-        """What ``read`` finds within each object of a kind, several at a time."""
+        """Return the results of ``read`` for each object of a kind; several calls run in parallel."""
         return [found for part in pool.map(read, self._listed(within, kind)) for found in part]
 
     def _listed(self, within: Sequence[_T] | None, kind: str) -> Sequence[_T]:
-        """Return the listed objects of a kind; where they could not be listed, raise for the same reason."""
+        """Return the listed objects of a kind; if they could not be listed, raise an error with the reason."""
         if within is None:
             raise _ParentFailed(self._failures[kind])
         return within

@@ -1,8 +1,8 @@
-"""From the provider's objects to resources, identities and grants.
+"""Converts the provider's objects to resources, identities and grants.
 
 Facts: the provider's OpenAPI (``org/v2``, ``cmk/v2``, ``srcm/v3``, ``connect/v1``, ``ksqldbcm/v2``, ``fcpm/v2``,
-``iam/v2``, ``sql/v1``). Every field but the id may be missing. What can hold a secret or business data (connector
-configurations, SQL) is read and not kept.
+``iam/v2``, ``sql/v1``). Every field but the id may be missing. Fields that can have secrets or business data (connector
+configurations, SQL) are read but not stored.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ IDENTITY_PROVIDER: Final = "identity_provider"
 IDENTITY_POOL: Final = "identity_pool"
 PRINCIPAL: Final = "principal"
 
-#: The phases of a statement that runs no more.
+#: The phases of a statement that has ended.
 _ENDED = frozenset({"COMPLETED", "FAILED", "STOPPED"})
-_FIRST_YEAR = 2000  # a zero date means that there is none
+_FIRST_YEAR = 2000  # a zero date means that there is no date
 _PRINCIPAL = re.compile(r"(?:^|[/:=])((?:u|sa|pool)-[A-Za-z0-9]+)$")
 
 
@@ -79,7 +79,7 @@ def kafka_cluster(each: Object, environment_id: str) -> Resource:
 
 
 def schema_registry(each: Object, environment_id: str) -> Resource:
-    """``srcm.v3.Cluster``: where nobody holds a key for it, those active in its environment use it."""
+    """``srcm.v3.Cluster``: if nobody has a key for it, the identities active in its environment use it."""
     return _resource(
         each,
         SCHEMA_REGISTRY,
@@ -109,7 +109,7 @@ def ksqldb_cluster(each: Object, environment_id: str) -> Resource:
 
 
 def flink_pool(each: Object, environment_id: str) -> Resource:
-    """``fcpm.v2.ComputePool``; ``metadata`` has ``cloud`` and ``region``, which say where its statements are."""
+    """``fcpm.v2.ComputePool``; ``metadata`` has ``cloud`` and ``region``, where its statements are listed."""
     most = _part(each, "spec").get("max_cfu")
     return _resource(
         each,
@@ -126,15 +126,14 @@ def flink_pool(each: Object, environment_id: str) -> Resource:
 
 
 def flink_statement(each: Object, environment_id: str) -> Resource:
-    """``sql.v1.Statement``: owned by its principal, contained in its pool, never with its text.
+    """``sql.v1.Statement``: owned by its principal, contained in its pool; its SQL is not stored.
 
-    Names are reused, so the id is the statement's uid; where that is missing, environment and name.
+    Names are reused, so the id is the statement's uid; if that is missing, environment and name.
 
-    The provider goes on to list a statement that has ended, but its owner runs nothing any more: it is over
-    (``deleted_at``) at ``status.end_time``, which the provider sets when the phase is COMPLETED, FAILED or STOPPED.
-    One that is resumed has another phase, and lives again. Where that time is missing (it is in early access), nobody
-    knows how long the statement ran, and it lives until it is not listed any more: to end it too early would take the
-    owner away from usage that was measured.
+    The provider still lists a statement that has ended. Its owner no longer uses the pool, so it ends (``deleted_at``)
+    at ``status.end_time``, which the provider sets when the phase is COMPLETED, FAILED or STOPPED. A resumed statement
+    has another phase, and exists again. If that time is missing (it is in early access), the end is unknown, and the
+    statement exists until it is no longer listed: with an earlier end, measured usage would lose its owner.
     """
     name, phase = required(each, "name"), optional(each, "status", "phase")
     ended_at = _instant(each, "end_time", of="status") if phase in _ENDED else None
@@ -151,11 +150,11 @@ def flink_statement(each: Object, environment_id: str) -> Resource:
 
 
 def connector(name: str, each: Object, cluster_id: str, key_owners: Mapping[str, str]) -> Resource | None:
-    """``connect.v1.ConnectorExpansion``, or none where it is deleted already.
+    """``connect.v1.ConnectorExpansion``, or None if it is deleted already.
 
     With ``kafka.auth.mode`` SERVICE_ACCOUNT the owner is ``kafka.service.account.id``. With KAFKA_API_KEY, which is
-    the default, it is the owner of ``kafka.api.key``; the provider shows asterisks there, and then the owner is not
-    disclosed. ``key_owners`` maps API keys to their owners.
+    the default, it is the owner of ``kafka.api.key``; if the provider shows asterisks there, the owner is unknown.
+    ``key_owners`` maps API keys to their owners.
     """
     config = _part(each, "info", "config")
     state = optional(each, "status", "connector", "state")
@@ -227,7 +226,7 @@ def identity_pool(each: Object, provider_id: str) -> Identity:
 
 
 def api_key(each: Object) -> Identity:
-    """``iam.v2.ApiKey``: part of the inventory, but no payer. Its secret is not in a list."""
+    """``iam.v2.ApiKey``: part of the inventory, but it never pays. Lists do not have its secret."""
     resources = [found for found, _ in _key_resources(each)]
     return _identity(
         each,
@@ -238,8 +237,8 @@ def api_key(each: Object) -> Identity:
 
 
 def grants(each: Object) -> Iterator[Grant]:
-    """What an API key gives access to: one grant per resource. Keys for the cloud's own API, for everything
-    (Global) and for a whole Flink region make nobody active on a resource."""
+    """Return one grant per resource that an API key gives access to. Keys for the cloud's own API, for everything
+    (Global) and for a whole Flink region make no identity active on a resource."""
     key, owner = required(each, "id"), optional(each, "spec", "owner", "id")
     for resource_id, kind in _key_resources(each):
         if owner and resource_id.lower() not in {"cloud", "global"} and kind not in {"Cloud", "Global", "Region"}:
@@ -247,7 +246,7 @@ def grants(each: Object) -> Iterator[Grant]:
 
 
 def principal_id(text: str | None) -> str | None:
-    """The identity that a principal names: an id, ``User:sa-…``, or the end of a CRN; else the text itself.
+    """Return the identity that a principal names: an id, ``User:sa-…``, or the end of a CRN; else the text itself.
 
     >>> principal_id("crn://confluent.cloud/organization=o/identity-provider=op-1/identity-pool=pool-7")
     'pool-7'

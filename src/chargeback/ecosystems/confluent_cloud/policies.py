@@ -1,4 +1,4 @@
-"""The policies of Confluent Cloud, from ``policies.yaml`` beside this file, and as a tenant changes them."""
+"""The policies of Confluent Cloud, from ``policies.yaml`` beside this file, and a tenant's changes to them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CKUS = "KAFKA_NUM_CKUS"
 
 @cache
 def catalogue() -> PolicyCatalogue:
-    """The policies as they are shipped."""
+    """Return the built-in policies."""
     document = yaml.safe_load((files(__package__) / "policies.yaml").read_text("utf-8"))
     return PolicyCatalogue(parse_policies(document["policies"], "policies"), document["aliases"])
 
 
 def tenant_catalogue(settings: ConfluentCloudSettings) -> PolicyCatalogue:
-    """The policies as a tenant's ``allocator_params`` and, above them, ``allocation_policies`` change them."""
+    """Return the policies with the changes of a tenant's ``allocator_params`` and then of ``allocation_policies``."""
     shipped = catalogue()
     params = settings.allocator_params
     usage, shared = shipped.policies[CKUS].portions

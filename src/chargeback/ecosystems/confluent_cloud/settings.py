@@ -54,8 +54,8 @@ Secret = Annotated[SecretStr, BeforeValidator(_strip), AfterValidator(_printable
 class CloudApi(Settings):
     """The control plane: a Cloud API key. Costs need the role OrganizationAdmin or BillingAdmin.
 
-    ``requests_per_second`` is what all tenants of the host ask together of one organization; the provider publishes
-    no number.
+    ``requests_per_second`` limits the requests of all tenants of the host to one organization; the provider publishes
+    no limit.
     """
 
     key: Key
@@ -65,7 +65,7 @@ class CloudApi(Settings):
 
 
 class BillingApi(Settings):
-    """How the costs are asked for. ``requests_per_second`` is their own share of the provider's patience."""
+    """How costs are fetched. ``requests_per_second`` is a separate limit for these requests."""
 
     days_per_query: Annotated[int, Field(ge=1, le=30)] = 15
     requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 1
@@ -74,7 +74,7 @@ class BillingApi(Settings):
 class FlinkRegion(Settings):
     """A Flink key of one region. A key that is scoped to one environment needs an entry per environment.
 
-    ``region_id`` is the region's name (``us-east-1``) or its id (``aws.us-east-1``); ``url`` is its address where it
+    ``region_id`` is the region's name (``us-east-1``) or its id (``aws.us-east-1``); ``url`` is its address if it
     differs from the one that the provider lists (a private network).
     """
 
@@ -102,7 +102,7 @@ class AllocatorParams(Settings):
 
 
 class MetricNames(Settings):
-    """Under which names the metrics source keeps the provider's metrics."""
+    """The names of the provider's metrics in the metrics source."""
 
     bytes_in: MetricName = "confluent_kafka_server_request_bytes"
     bytes_out: MetricName = "confluent_kafka_server_response_bytes"
@@ -110,7 +110,7 @@ class MetricNames(Settings):
 
 
 class LabelNames(Settings):
-    """Under which names the metrics source keeps the provider's labels."""
+    """The names of the provider's labels in the metrics source."""
 
     kafka_id: LabelName = "kafka_id"
     principal_id: LabelName = "principal_id"
@@ -119,15 +119,15 @@ class LabelNames(Settings):
     flink_statement_name: LabelName = "flink_statement_name"
 
 
-#: What a policy's ``usage(…)`` may name.
+#: The measures that a policy's ``usage(…)`` may name.
 MEASURES = frozenset(MetricNames.model_fields)
 
 
 class ConfluentCloudSettings(PluginSettings):
     """Everything under ``plugin_settings``.
 
-    ``topic_attribution`` is kept as written: a mistake in it must not stop the rest of the tenant; see
-    :func:`.topics.topic_settings`. ``organization_id`` saves asking for it.
+    ``topic_attribution`` is kept as written: a mistake in it must not prevent the tenant's other work; see
+    :func:`.topics.topic_settings`. With ``organization_id``, the id is not fetched.
     """
 
     ccloud_api: CloudApi

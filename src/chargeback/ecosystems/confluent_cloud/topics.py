@@ -37,7 +37,7 @@ Way = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "disabled"]
 
 
 class TopicMetricNames(Settings):
-    """Under which names the metrics source keeps the topics' metrics."""
+    """The names of the topics' metrics in the metrics source."""
 
     topic_bytes_in: MetricName = "confluent_kafka_server_received_bytes"
     topic_bytes_out: MetricName = "confluent_kafka_server_sent_bytes"
@@ -55,14 +55,14 @@ class TopicSettings(Settings):
     metric_name_overrides: TopicMetricNames = TopicMetricNames()
 
     def excludes(self, topic: str) -> bool:
-        """Whether one of the patterns (shell style, case matters) leaves the topic out."""
+        """Return whether one of the patterns (shell style, case-sensitive) excludes the topic."""
         return any(fnmatchcase(topic, pattern) for pattern in self.exclude_topic_patterns)
 
     def methods(self, aliases: Mapping[str, str]) -> dict[str, TopicMethod]:
-        """Product type → method, the tenant's overrides applied; a disabled type is absent.
+        """Return product type → method, with the tenant's overrides; a disabled type is absent.
 
-        An override that names the method a type has anyway changes nothing: network writes by ``bytes_ratio`` still
-        follow the bytes in alone.
+        An override with the method that a type has by default changes nothing: network writes by ``bytes_ratio`` still
+        use only the bytes in.
         """
         methods = dict(TOPIC_METHODS)
         for text, method in self.cost_mapping_overrides.items():
@@ -74,7 +74,7 @@ class TopicSettings(Settings):
         return methods
 
     def plan(self, aliases: Mapping[str, str]) -> TopicPlan:
-        """What the overlay needs to know."""
+        """Return the overlay's plan."""
         return TopicPlan(
             methods=self.methods(aliases),
             aliases=aliases,
@@ -87,10 +87,10 @@ class TopicSettings(Settings):
 
 
 def topic_settings(settings: ConfluentCloudSettings) -> TopicSettings | str:
-    """The validated topic settings, or the message that makes the tenant's topic attribution a ``config_error``."""
+    """Return the validated topic settings, or the message of the tenant's ``config_error``."""
     raw = settings.topic_attribution
     if raw is None or (isinstance(raw, dict) and raw.get("enabled", False) is False):
-        # What is switched off does no harm, whatever stands beside it.
+        # If the overlay is disabled, mistakes in its other settings do no harm.
         return _validated(raw or {}, switched_off=True)
     if not isinstance(raw, dict):
         return "topic_attribution: write a mapping such as {enabled: true}"

@@ -23,20 +23,20 @@ from chargeback.model.usage import QUANTITY_PLACES, USAGE
 from chargeback.sources.windows import Group, GroupTotals, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
-#: The same as it is kept: by statement. Whose a statement is, the inventory tells when a day is calculated.
+#: The same measure as stored: per statement. The inventory has the statements' owners when a day is calculated.
 _FLINK_KEPT = "flink_cfu_minutes_by_statement"
-#: For how long after its end a statement may still be measured.
+#: How long after its end a statement may still be measured.
 _LATE = timedelta(hours=1)
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
 _EXACT = Context(prec=100)
-#: The provider's exporter gives one sample a minute.
+#: The provider's exporter has one sample per minute.
 _MINUTES = Decimal(ONE_DAY // timedelta(minutes=1))
 
 Totals = dict[Group, Decimal]
 
 
 class UsageQueries:
-    """Asks the metrics source; the names of its metrics and labels are the tenant's."""
+    """Queries the metrics source, with the tenant's names of metrics and labels."""
 
     def __init__(self, sums: WindowSums, metrics: MetricNames, labels: LabelNames) -> None:
         self._sums = sums
@@ -44,7 +44,8 @@ class UsageQueries:
         self._labels = labels
 
     def day(self, day: date, measures: Iterable[str], inventory: Inventory) -> MeasuredUsage:
-        """Each of ``measures`` over the day: bytes per cluster and principal, CFU minutes per pool and statement.
+        """Return each of ``measures`` over the day: bytes per cluster and principal, CFU minutes per pool and
+        statement.
 
         Only resources of the inventory count, so that other organizations may share the metrics source.
         """
@@ -70,11 +71,11 @@ class UsageQueries:
         return _added(measured.values, lambda group: objects.principal_id(group[1]) or UNALLOCATED), measured.dropped
 
     def topics(self, day: date, settings: TopicSettings) -> MeasuredUsage:
-        """Bytes in and out per cluster and topic, and the retained bytes averaged over the day.
+        """Return bytes in and out per cluster and topic, and the retained bytes averaged over the day.
 
-        The average is over all minutes of the day: a topic that lived for an hour weighs a 24th of one that was as
-        large all day, as it does on the bill. So everything here is a sum over the day, of which a partial answer is
-        never more than the whole.
+        The average is over all minutes of the day: a topic that existed for an hour has a 24th of the weight of one
+        that was as large all day, as it has on the bill. So all values are sums over the day, and partial data never
+        gives more than the whole.
         """
         names, by = settings.metric_name_overrides, (self._labels.kafka_id, self._labels.topic)
         totals: dict[str, Totals] = {}
@@ -100,7 +101,7 @@ class UsageQueries:
 
 
 def select(metric: str, labels: Sequence[str]) -> str:
-    """The selector of the series that have all of ``labels``; ``metric`` may bring matchers of its own.
+    """Return the selector of the series that have all of ``labels``; ``metric`` may have matchers.
 
     >>> select('bytes{job="x"}', ("kafka_id",))
     'bytes{job="x",kafka_id!=""}'
@@ -112,17 +113,17 @@ def select(metric: str, labels: Sequence[str]) -> str:
 
 
 def total_over(metric: str, by: Sequence[str]) -> Template:
-    """The query for the sum of a metric over a window, per values of the labels ``by``."""
+    """Return the query for the sum of a metric over a window, per values of the labels ``by``."""
     selector = select(metric, by)
     return lambda window: f"sum by ({', '.join(by)}) (sum_over_time({selector}[{window}]))"
 
 
 def statement_owners(inventory: Inventory, day: date) -> Callable[[Group], str]:
-    """Tells (compute pool, statement name) → the identity that pays, for one day.
+    """Return (compute pool, statement name) → the identity that pays, for one day.
 
-    Names are reused: of the statements that had the name in the pool on that day, all must have one owner; where they
-    do not, or there is none, nobody can tell and it is ``UNALLOCATED``. Where there is none, those count that ended
-    just before: the last minutes of one that ended at midnight may be measured after it.
+    Names are reused: all statements that had the name in the pool on that day must have the same owner. Otherwise the
+    owner is unknown: ``UNALLOCATED``. If there were none on that day, those that ended just before count: the last
+    minutes of a statement that ended at midnight may be measured after it.
     """
     start, end = start_of_day(day), start_of_day(day + ONE_DAY)
     owners: dict[Group, set[str]] = {}
@@ -144,7 +145,7 @@ def statement_owners(inventory: Inventory, day: date) -> Callable[[Group], str]:
 
 
 def usage_table(day: date, totals: Mapping[str, Totals]) -> pa.Table:
-    """Measure → (resource, subject) → value as a table of schema :data:`USAGE`, in that order."""
+    """Return measure → (resource, subject) → value as a table of schema :data:`USAGE`, in that order."""
     rows = [
         (day, measure, resource, subject, value)
         for measure in sorted(totals)
@@ -156,10 +157,11 @@ def usage_table(day: date, totals: Mapping[str, Totals]) -> pa.Table:
 
 
 def with_owners(day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-    """Kept usage with the owners of the statements that the inventory knows now; nobody's is ``UNALLOCATED``'s.
+    """Return stored usage with the statements' owners that the inventory has now; without an owner, it is
+    ``UNALLOCATED``.
 
-    Evidence of an earlier version has owners already. Where a pool has both kinds, the statements count, unless they
-    add up to less.
+    Evidence of an earlier version has owners already. If a pool has both kinds, the statements count, unless their sum
+    is smaller.
     """
     of_statements = pc.equal(usage["measure"], _FLINK_KEPT)
     kept: Totals = _totals(usage.filter(of_statements))
@@ -181,7 +183,7 @@ def _totals(usage: pa.Table) -> Totals:
 
 
 def _added(values: Mapping[Group, Decimal], subject: Callable[[Group], str]) -> Totals:
-    """Values per (resource, subject), those of one subject added up."""
+    """Return values per (resource, subject), added up per subject."""
     totals: Totals = {}
     for group, value in values.items():
         key = (group[0], subject(group))

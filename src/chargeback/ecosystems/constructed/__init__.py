@@ -1,1 +1,1 @@
-"""What ecosystems without a billing API share: they construct their bill from rates and measured quantities."""
+"""Shared by ecosystems without a billing API, which construct their bill from rates and measured quantities."""

@@ -1,8 +1,8 @@
-"""From quantities and rates to billing lines.
+"""Makes billing lines from quantities and rates.
 
 The cost of a product type on one day is ``quantity × rate``, calculated as an exact fraction and rounded once,
-half-even, to twelve decimals; ``original_text`` keeps the exact value where that rounding changed it. Hourly lines are
-that rounded cost split over the 24 hours by largest remainder, so that they add up to the daily one.
+half-even, to twelve decimals; ``original_text`` keeps the exact value if rounding changed it. Hourly lines are that
+rounded cost split over the 24 hours by largest remainder, so that they add up to the daily one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ONE = 10**PLACES
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one product type costs on one day: ``quantity`` of ``unit`` at ``rate`` each."""
+    """The cost of one product type on one day: ``quantity`` of ``unit`` at ``rate`` each."""
 
     product_category: str
     product_type: str
@@ -52,7 +52,7 @@ class LineDefaults:
 
     @classmethod
     def of(cls, settings: ConstructedSettings, resource_type: str, currency: str) -> LineDefaults:
-        """The account of the one resource that everything is billed for."""
+        """Return the fields for the one resource that everything is billed for."""
         return cls(
             resource_id=settings.cluster_id,
             resource_type=resource_type,
@@ -63,25 +63,25 @@ class LineDefaults:
 
 
 def for_hours(count: int) -> Fraction:
-    """The unit-hours of a fixed number of things over a day."""
+    """Return the unit-hours of a fixed number of units over a day."""
     return Fraction(count * HOURS)
 
 
 def gib_hours(mean_bytes: Reading) -> Fraction:
-    """The GiB-hours of what lay there on average over a day."""
+    """Return the GiB-hours of the stored bytes, averaged over a day."""
     return mean_bytes.value * HOURS / GIB
 
 
 def gib(total_bytes: Reading) -> Fraction:
-    """The GiB of what went through in a day."""
+    """Return the GiB transferred in a day."""
     return total_bytes.value / GIB
 
 
 def measured(reading: Reading | None, what: str) -> Reading:
-    """The reading, if there is one.
+    """Return the reading.
 
     Raises:
-        SourceDataError: the day has no sample of it; that is no quantity of zero.
+        SourceDataError: the day has no sample of it, which is not the same as a quantity of zero.
     """
     if reading is None:
         raise SourceDataError(
@@ -92,7 +92,7 @@ def measured(reading: Reading | None, what: str) -> Reading:
 
 
 def coverage(reading: Reading) -> str | None:
-    """How much of the day was seen, where it was not all of it."""
+    """Return the measured part of the day, or None if it is the whole day."""
     if reading.steps == reading.expected:
         return None
     return partly_measured(reading.steps, reading.expected)
@@ -101,10 +101,10 @@ def coverage(reading: Reading) -> str | None:
 def gather(
     days: DayRange, charges: Callable[[date], Sequence[Charge]], defaults: LineDefaults
 ) -> Iterator[GatheredDay]:
-    """The bill of each day. A day that cannot be measured, or not be trusted, is that day's error.
+    """Yield the bill of each day. If a day cannot be measured, or its data cannot be trusted, it has an error.
 
     Raises:
-        SourceError: the metrics source cannot be reached, or refuses a query for good.
+        SourceError: the metrics source cannot be reached, or refuses a query permanently.
     """
     for day in days:
         try:
@@ -116,7 +116,7 @@ def gather(
 
 
 def billing_lines(charge: Charge, defaults: LineDefaults, day: date) -> list[BillingLine]:
-    """The line of a charge, or its 24 hourly ones.
+    """Return the line of a charge, or its 24 hourly lines.
 
     Raises:
         SourceDataError: the cost does not fit 26 digits before the point.
@@ -152,7 +152,7 @@ def billing_lines(charge: Charge, defaults: LineDefaults, day: date) -> list[Bil
 
 
 def exact_text(value: Fraction) -> str:
-    """Return a fraction without loss: as a decimal if that ends, else as ``numerator/denominator``.
+    """Return a fraction without loss: as a decimal if that is finite, else as ``numerator/denominator``.
 
     >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3))
     ('0.125', '1/3')
@@ -171,7 +171,7 @@ def exact_text(value: Fraction) -> str:
 
 
 def _units(value: Fraction) -> int:
-    """Units of 10⁻¹², rounded half-even."""
+    """Return units of 10⁻¹², rounded half-even."""
     units: int = round(value * _ONE)
     try:
         to_amount(from_units(units))

@@ -1,4 +1,4 @@
-"""What every ecosystem with constructed costs checks."""
+"""Checks of all ecosystems with constructed costs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from chargeback.sources.prometheus import PrometheusClient
 
 
 def series_of(client: PrometheusClient, query: str, now: Clock) -> str | CheckWarning:
-    """How many series a query gives ``now``; where there are none, those of the last day deserve a look.
+    """Report how many series a query has ``now``; if there are none, warn with those of the last day.
 
     Raises:
-        SourceDataError: there were none for a day.
+        SourceDataError: there were none during the last day.
     """
     if found := len(client.instant(query, now())):
         return f"{found} series now"
-    # The line breaks end a comment at the end of the query.
+    # The query may end in a comment, which a line break ends.
     if found := len(client.instant(f"last_over_time((\n{query}\n)[1d:15m])", now())):
         return CheckWarning(f"no series now, but {found} within the last day: is a target no longer scraped?")
     raise SourceDataError("the query gives no series, neither now nor within the last day", source="metrics")
 
 
 def range_warning(subject: str, query: str, step: timedelta) -> Finding | None:
-    """A warning for a query that is summed over steps and has a range of another length, or none."""
+    """Return a warning if a query that is summed over steps has a range of another length, else None."""
     foreign = foreign_ranges(query, step)
     if not foreign:
         return None

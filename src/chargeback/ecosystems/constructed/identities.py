@@ -1,4 +1,4 @@
-"""Who pays where there is no directory to ask: those whom the metrics name, and those whom the configuration names."""
+"""The identities that pay, if there is no directory: those named by the metrics and by the configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chargeback.model.days import Clock
 from chargeback.model.inventory import GRANT, UNALLOCATED, Grant, Identity, Inventory, ListedInventory, Resource
 from chargeback.sources.prometheus import PrometheusClient
 
-#: Everybody in the inventory pays, when nobody was active on anything.
+#: All identities of the inventory pay if none was active on any resource.
 PAYER_TIERS: Final = (frozenset(get_args(IdentityType)),)
 
 #: A series counts as present for five minutes after its last sample (Prometheus' lookback).
@@ -23,7 +23,7 @@ _LOOKBACK = timedelta(minutes=5)
 
 @dataclass
 class InventoryBuilder:
-    """Collect an inventory. A part that cannot be listed is a failure of its types, not an exception."""
+    """Builds an inventory. A part that cannot be listed is a failure of its types, not an exception."""
 
     resources: list[Resource] = field(default_factory=list)
     identities: list[Identity] = field(default_factory=list)
@@ -33,7 +33,7 @@ class InventoryBuilder:
     failures: dict[str, str] = field(default_factory=dict)
 
     def attempt(self, types: Collection[str], part: Callable[[], None], *, is_partial: bool = False) -> None:
-        """List one part; ``types`` are complete (or partial) when it succeeds, and failures when it does not."""
+        """List one part; ``types`` are complete (or partial) if it succeeds, and failures otherwise."""
         try:
             part()
         except SourceError as error:
@@ -43,7 +43,7 @@ class InventoryBuilder:
             listed |= set(types)
 
     def listed(self, required: Collection[str]) -> ListedInventory:
-        """The listing, for the core."""
+        """Return the listing."""
         inventory = Inventory(self.resources, self.identities, self.grants)
         partial = frozenset(self.partial - self.failures.keys())
         complete = frozenset(self.complete - self.failures.keys() - partial)
@@ -51,7 +51,7 @@ class InventoryBuilder:
 
 
 def list_static(listing: InventoryBuilder, source: IdentitySource, resource_id: str) -> None:
-    """The identities that the configuration names. Each is active on the resource: that is what it is listed for."""
+    """List the configured identities. Each is active on the resource."""
     for each in source.static_identities:
         team = each.team or source.team_of(each.identity_id)
         metadata: dict[str, Any] = {"team": team, "source": "static"}
@@ -66,8 +66,8 @@ def list_static(listing: InventoryBuilder, source: IdentitySource, resource_id: 
 def list_discovered(
     listing: InventoryBuilder, source: IdentitySource, client: PrometheusClient, query: str, label: str, now: Clock
 ) -> None:
-    """The identities that ``query`` named within the last ``discovery_window_hours`` before ``now``. Who was
-    silent for so long is not gone for that."""
+    """List the identities that ``query`` named within the last ``discovery_window_hours`` before ``now``. An identity
+    that was not seen for longer is not deleted."""
 
     def part() -> None:
         known = {identity.identity_id for identity in listing.identities} | {UNALLOCATED}

@@ -1,8 +1,8 @@
 """Reads quantities of one UTC day from the metrics source, for bills and for splits.
 
-A query is evaluated at the end of each step less one millisecond, so that windows as long as the step tile the day:
-under Prometheus 2, whose ranges are closed on both sides, and 3, whose are open on the left. All arithmetic is exact,
-on the source's own text.
+A query is evaluated at the end of each step less one millisecond, so that windows as long as the step cover the day
+without overlap, with Prometheus 2, whose ranges include both ends, and with Prometheus 3, whose ranges exclude the
+start. All arithmetic is exact, on the source's own text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from chargeback.sources.windows import WindowSplitter
 
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = timedelta(minutes=1)
-#: Prometheus refuses more than 11,000 points a series.
+#: Prometheus refuses more than 11,000 points per series.
 _MAX_POINTS = 10_000
 _MAX_DIGITS = 400
 
-#: One value: where it stands in time, its labels, its text.
+#: One value: its time, its labels, its text.
 Point = tuple[datetime, Mapping[str, str], str]
 
 
@@ -41,8 +41,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A quantity of one day by label value; under the empty one, what has no such label. ``dropped`` counts values
-    that were NaN, infinite or negative."""
+    """A quantity of one day by label value; values without the label are under the empty text. ``dropped`` counts
+    values that were NaN, infinite or negative."""
 
     values: Mapping[str, Decimal]
     dropped: int = 0
@@ -57,10 +57,11 @@ class Meter:
         self._splitter = WindowSplitter(max_units=_MAX_POINTS)
 
     def mean(self, query: str, day: date) -> Reading | None:
-        """A gauge over the day: its values of one step added up, averaged over the steps that have one.
+        """Return the mean of a gauge over the day: its values at each step are added up, and averaged over the steps
+        with a value.
 
-        A step without a value does not count: what was not seen is taken to have been as it was otherwise. None when
-        the whole day has no value.
+        Steps without a value do not count: the quantity is assumed to be the same as at the others. Return None if the
+        whole day has no value.
 
         Raises:
             SourceDataError: a value is infinite or negative.
@@ -70,7 +71,7 @@ class Meter:
         return None if reading is None else Reading(reading.value / reading.steps, reading.steps, reading.expected)
 
     def total(self, query: str, day: date) -> Reading | None:
-        """A query that says what each step brought, summed over the day; otherwise as :meth:`mean`."""
+        """Return the sum over the day of a query that gives the increase of each step; otherwise as :meth:`mean`."""
         per_step: dict[datetime, Fraction] = {}
         for at, _, text in self.points(query, day):
             value = billable(text)
@@ -81,25 +82,25 @@ class Meter:
         return Reading(sum(per_step.values(), Fraction(0)), len(per_step), ONE_DAY // self.step)
 
     def increase(self, selector: str, day: date) -> Reading | None:
-        """By how much the selected counters rose over the day, their resets made good.
+        """Return the increase of the selected counters over the day, corrected for resets.
 
-        One window as long as the day: a gap in it costs nothing, since the counter went on meanwhile. None when no
-        counter has two samples.
+        It is one window as long as the day: a gap loses nothing, because the counter continued meanwhile. Return None
+        if no counter has two samples.
         """
         values = [billable(text) for _, text in self._increases(selector, None, day)]
         known = [value for value in values if value is not None]
         return Reading(sum(known, Fraction(0)), 1, 1) if known else None
 
     def increase_by(self, selector: str, label: str, day: date) -> Shares:
-        """The same by the values of a label."""
+        """Return the same by the values of a label."""
         return _shared((labels.get(label, ""), text) for labels, text in self._increases(selector, label, day))
 
     def total_by(self, query: str, label: str, day: date) -> Shares:
-        """A query that says what each step brought, summed over the day by the values of a label."""
+        """Return the sum over the day, by the values of a label, of a query that gives the increase of each step."""
         return _shared((labels.get(label, ""), text) for _, labels, text in self.points(query, day))
 
     def presence(self, query: str, label: str, day: date) -> Shares:
-        """At how many steps of the day the query named each value of a label, whatever it said of it."""
+        """Return at how many steps of the day the query had each value of a label, whatever the number was."""
         seen = {(at, labels[label]) for at, labels, _ in self.points(query, day) if labels.get(label)}
         counts: dict[str, Decimal] = {}
         for _, name in seen:
@@ -107,7 +108,7 @@ class Meter:
         return Shares(counts)
 
     def points(self, query: str, day: date) -> Iterator[Point]:
-        """Every value of the query at the steps of the day.
+        """Return every value of the query at the steps of the day.
 
         Raises:
             SourceDataError: the source evaluates at other times than requested.
@@ -135,10 +136,10 @@ class Meter:
 
 
 def billable(text: str) -> Fraction | None:
-    """A measured value as a bill needs it: exactly, or none where it is not a number (``0 / 0``).
+    """Return a measured value exactly, or None if it is not a number (``0 / 0``).
 
     Raises:
-        SourceDataError: it is infinite, negative or beyond reason; nobody could bill that.
+        SourceDataError: it is infinite, negative or far too large to be billed.
     """
     try:
         value = Decimal(text)
@@ -183,7 +184,7 @@ def _shared(values: Iterator[tuple[str, str]]) -> Shares:
 
 
 def _plain(value: Fraction) -> str:
-    """A sum of decimals, written out; its denominator has no other factors than 2 and 5."""
+    """Return a sum of decimals in plain notation; the prime factors of its denominator are only 2 and 5."""
     places = 0
     while value.denominator != 1:
         value *= 10

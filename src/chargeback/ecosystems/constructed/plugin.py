@@ -1,4 +1,4 @@
-"""What an ecosystem with constructed costs is: one resource, billed and measured day by day, and who uses it."""
+"""An ecosystem with constructed costs: one resource and its users, billed and measured day by day."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Settings = TypeVar("_Settings", bound=ConstructedSettings)
 class ConstructedGatherer:
     """Implements :class:`chargeback.ecosystems.contract.Gatherer`; a context manager that closes its connections.
 
-    The ecosystem gives what is its own: what a day cost and who used what on it, the inventory, and the checks.
+    The ecosystem supplies its own parts: the charges and the usage of a day, the inventory, and the checks.
     """
 
     connections: ExitStack
@@ -50,19 +50,19 @@ class ConstructedGatherer:
         return gather(days, self.charges_of, self.defaults)
 
     def inventory(self) -> ListedInventory:
-        """The one resource, what it consists of, and who uses it."""
+        """Return the one resource, its parts, and its users."""
         return self.listing()
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """Usage is measured by identity: no inventory is needed to tell whose it is."""
+        """Return the usage of a day. It is measured by identity: the inventory is not needed."""
         return self.usage_of(day)
 
     def topics(self, day: date) -> MeasuredUsage:
-        """Nothing: cost is not attributed to topics here."""
+        """Return an empty table: cost is not attributed to topics here."""
         return measured_usage(day, "", {})
 
     def check(self) -> Iterator[Finding]:
-        """One finding per query and source."""
+        """Yield one finding per query and source."""
         return self.checks()
 
 
@@ -70,7 +70,7 @@ class ConstructedGatherer:
 class ConstructedEcosystem(Generic[_Settings]):
     """Implements :class:`chargeback.ecosystems.contract.Ecosystem`.
 
-    ``policies_of`` makes a tenant's policies of its settings, ``start`` starts work for it.
+    ``policies_of`` returns a tenant's policies from its settings, ``start`` starts work for it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class ConstructedEcosystem(Generic[_Settings]):
     capabilities: Capabilities = _CAPABILITIES
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
-        """The policies as this tenant's settings make or change them."""
+        """Return the policies from this tenant's settings."""
         return self.policies_of(self._typed_settings(settings))
 
     def open(self, context: TenantContext, settings: Any) -> ConstructedGatherer:

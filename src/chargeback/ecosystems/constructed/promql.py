@@ -1,4 +1,4 @@
-"""The little PromQL that is written or looked at here."""
+"""The small part of PromQL that is written or parsed here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from chargeback.sources.prometheus import render_duration
 
-#: What stands for the step in a query of the user.
+#: The placeholder for the step in a user's query.
 STEP = "{step}"
 
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`")
@@ -19,7 +19,7 @@ _SECONDS = {"ms": "0.001", "s": "1", "m": "60", "h": "3600", "d": "86400", "w": 
 
 
 def select(series: str, *matchers: str) -> str:
-    """A selector of ``series`` (a name, perhaps with matchers of its own) narrowed by more matchers.
+    """Return a selector of ``series`` (a name, perhaps with matchers) with more matchers.
 
     >>> select('bytes{job="x"}', 'topic!=""', '')
     'bytes{job="x",topic!=""}'
@@ -30,7 +30,7 @@ def select(series: str, *matchers: str) -> str:
 
 
 def mentions(series: str, label: str) -> bool:
-    """Whether the matchers of ``series`` say something about ``label``.
+    """Return whether the matchers of ``series`` have ``label``.
 
     >>> mentions('bytes{topic=~"a|b"}', "topic"), mentions('bytes{x="topic="}', "topic")
     (True, False)
@@ -39,7 +39,7 @@ def mentions(series: str, label: str) -> bool:
 
 
 def with_step(query: str, step: timedelta) -> str:
-    """The query with its placeholder replaced.
+    """Return the query with its placeholder replaced.
 
     >>> with_step("increase(x[{step}])", timedelta(hours=1))
     'increase(x[3600s])'
@@ -48,10 +48,10 @@ def with_step(query: str, step: timedelta) -> str:
 
 
 def foreign_ranges(query: str, step: timedelta) -> list[str]:
-    """The ranges of a query that are not as long as the step, as they are written.
+    """Return the ranges of a query that are not as long as the step, as written.
 
-    A sum over steps counts what lies in a longer range twice, and leaves out what lies between shorter ones. The
-    ranges of subqueries do not count: what they mean is up to them.
+    A sum over steps counts data in a longer range twice, and omits data between shorter ones. The ranges of subqueries
+    are ignored, because they can have other purposes.
 
     >>> foreign_ranges('sum(increase(x{t=~"[5m]"}[1h])) + rate(y[5m]) + z[{step}]', timedelta(hours=1))
     ['5m']
@@ -66,7 +66,7 @@ def _ranges(query: str) -> Iterator[tuple[str, timedelta | None]]:
 
 
 def _duration(text: str) -> timedelta | None:
-    if re.fullmatch(r"\d+(\.\d+)?", text):  # plain seconds, since Prometheus 3
+    if re.fullmatch(r"\d+(\.\d+)?", text):  # seconds without a unit, since Prometheus 3
         return _of_seconds(Decimal(text))
     if "".join(f"{number}{unit}" for number, unit in _PARTS.findall(text)) != text:
         return None

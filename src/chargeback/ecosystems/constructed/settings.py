@@ -19,12 +19,12 @@ _MATCHERS = rf"{_MATCHER}(?:,{_MATCHER})*"
 _SERIES = re.compile(rf"[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{{(?:{_MATCHERS},?)?\s*\}})?")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
-#: What a static identity may be. All of them pay.
+#: The types of static identities. All of them pay.
 IdentityType = Literal[
     "principal", "service_account", "user", "application", "service", "team", "group", "department", "cost_center"
 ]
 PRINCIPAL = "principal"
-#: The measure of having been there: at how many steps of the day the discovery query saw an identity.
+#: The measure of presence: at how many steps of the day the discovery query found an identity.
 PRESENCE = "presence"
 
 
@@ -68,7 +68,7 @@ def _divides_the_day(value: int) -> int:
 Rate = Annotated[ExactDecimal, AfterValidator(_rate)]
 #: The name of a metric, optionally with label matchers: ``name`` or ``name{job="x"}``.
 SeriesName = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_series)]
-#: Label matchers without braces, or nothing.
+#: Label matchers without braces, or an empty text.
 Matchers = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_matchers)]
 LabelName = Annotated[str, AfterValidator(_label)]
 #: PromQL of the user; ``{step}`` stands for the step.
@@ -77,7 +77,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class StaticIdentity(Settings):
-    """Somebody who pays because the configuration says so."""
+    """An identity that is configured to pay."""
 
     identity_id: Annotated[Text, AfterValidator(_payer)]
     identity_type: IdentityType = "principal"
@@ -86,9 +86,9 @@ class StaticIdentity(Settings):
 
 
 class IdentitySource(Settings):
-    """Where the identities come from.
+    """The source of the identities.
 
-    ``label`` is the label of the metrics that names an identity; none means what is usual for those metrics.
+    ``label`` is the label of the metrics that names an identity; None means the usual label of those metrics.
     ``principal_to_team`` describes an identity, it does not replace it.
     """
 
@@ -113,16 +113,16 @@ class IdentitySource(Settings):
 
     @property
     def uses_metrics(self) -> bool:
-        """Whether the metrics source names identities."""
+        """Return whether the metrics source names identities."""
         return self.source != "static"
 
     def team_of(self, identity_id: str) -> str:
-        """The team that an identity belongs to."""
+        """Return the team of an identity."""
         return self.principal_to_team.get(identity_id, self.default_team)
 
 
 class ConstructedSettings(PluginSettings):
-    """The keys that every ecosystem with constructed costs has.
+    """The keys of all ecosystems with constructed costs.
 
     ``cluster_id`` is the id of the resource that everything is billed for.
     """

@@ -15,10 +15,10 @@ from chargeback.model.usage import USAGE
 
 
 def measured_usage(day: date, resource_id: str, measures: Mapping[str, Shares]) -> MeasuredUsage:
-    """Shares by measure as the day's usage, in the order (measure, subject).
+    """Return shares by measure as the day's usage, in the order (measure, subject).
 
-    What has no label keeps its weight and is ``UNALLOCATED``'s, provided that something else has it: where nothing
-    has the label, the metric does not tell who, and nothing was measured.
+    Values without the label count for ``UNALLOCATED``, provided that other values have it: if none has the label, the
+    metric does not name identities, and nothing was measured.
     """
     rows = [
         (day, measure, resource_id, subject, value)

@@ -1,4 +1,4 @@
-"""Any system with metrics, such as a database: fixed, storage and network costs by queries of one's own."""
+"""Any system with metrics, such as a database: fixed, storage and network costs, measured by the user's queries."""
 
 from __future__ import annotations
 

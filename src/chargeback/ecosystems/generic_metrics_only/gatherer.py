@@ -1,4 +1,4 @@
-"""A system known by its metrics, at work."""
+"""Gathers the data of a system that has only metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SYSTEM: Final = "metrics_system"
 
 
 def open_system(context: TenantContext, settings: GenericMetricsSettings) -> ConstructedGatherer:
-    """Start work for the tenant that has this system."""
+    """Start work for the tenant of this system."""
     connections, client, meter = ExitStack(), None, None
     if settings.metrics is not None:
         client = connections.enter_context(
@@ -48,7 +48,7 @@ def open_system(context: TenantContext, settings: GenericMetricsSettings) -> Con
 
 
 class System:
-    """Who uses the system, and whether its queries work. ``client`` may be missing where nothing is measured."""
+    """Lists the users of the system and checks its queries. ``client`` may be None if nothing is measured."""
 
     def __init__(self, settings: GenericMetricsSettings, client: PrometheusClient | None, now: Clock) -> None:
         self._settings = settings
@@ -57,7 +57,7 @@ class System:
         self._step = timedelta(seconds=settings.metrics_step_seconds)
 
     def inventory(self) -> ListedInventory:
-        """The one resource, and who uses it."""
+        """Return the one resource and its users."""
         settings, listing = self._settings, InventoryBuilder()
         source = settings.identity_source
         name = settings.display_name or settings.cluster_id
@@ -71,7 +71,7 @@ class System:
         return listing.listed(required=[SYSTEM])
 
     def check(self) -> Iterator[Finding]:
-        """Each query once, and a warning for each that is summed with a range of another length than the step."""
+        """Check each query once; warn about each summed query with a range that is not as long as the step."""
         if self._client is None:
             yield Finding("metrics", ok=True, detail="not needed: every cost is fixed and every identity static")
             return

@@ -22,7 +22,7 @@ from chargeback.errors import SourceDataError
 
 
 class Measuring:
-    """Measures days. ``meter`` may be missing where nothing is measured: fixed costs, static identities."""
+    """Measures days. ``meter`` may be None if nothing is measured: fixed costs, static identities."""
 
     def __init__(self, settings: GenericMetricsSettings, meter: Meter | None, measures: Collection[str]) -> None:
         self._settings = settings
@@ -30,10 +30,10 @@ class Measuring:
         self._measures = measures
 
     def charges(self, day: date) -> list[Charge]:
-        """What the day cost. What has a rate of zero is neither measured nor billed.
+        """Return the charges of the day. Cost types with a rate of zero are neither measured nor billed.
 
         Raises:
-            SourceDataError: the day has no sample of something that is billed.
+            SourceDataError: the day has no sample of a billed quantity.
             SourceError: as for :class:`Meter`.
         """
         return [self._charge(each, day) for each in self._settings.cost_types if each.rate]
@@ -43,7 +43,7 @@ class Measuring:
         return Charge(cost_type.product_category, cost_type.name, quantity, unit, cost_type.rate, seen)
 
     def _quantity(self, cost_type: CostType, day: date) -> tuple[Fraction, str, str | None]:
-        """The quantity, its unit, and how much of the day was seen."""
+        """Return the quantity, its unit, and the measured part of the day."""
         asked, meter = cost_type.cost_quantity, self._meter
         if isinstance(asked, Fixed):
             return for_hours(asked.count), "hour", None
@@ -57,7 +57,7 @@ class Measuring:
         return gib(reading), "GiB", coverage(reading)
 
     def usage(self, day: date) -> MeasuredUsage:
-        """Who used what, and who was there: with a discovery query, everybody whom it saw that day is active."""
+        """Return usage and presence: with a discovery query, every identity that it found that day is active."""
         settings, meter = self._settings, self._meter
         measures: dict[str, Shares] = {}
         if meter is None:

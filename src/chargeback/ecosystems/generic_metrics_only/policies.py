@@ -1,4 +1,4 @@
-"""The policies of a system known by its metrics: one per cost type, as its ``allocation_strategy`` says."""
+"""The policies of a system with only metrics: one per cost type, from its ``allocation_strategy``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _EVEN: Final = ("even(active)", "even(period)", "unallocated")
 
 
 def catalogue() -> PolicyCatalogue:
-    """Nothing: which product types there are is up to each tenant."""
+    """Return an empty catalogue: each tenant has its own product types."""
     return PolicyCatalogue({}, {})
 
 
 def tenant_catalogue(settings: GenericMetricsSettings) -> PolicyCatalogue:
-    """A policy per cost type; above them, the tenant's ``allocation_policies``."""
+    """Return a policy per cost type, overridden by the tenant's ``allocation_policies``."""
     own = PolicyCatalogue({each.name: _policy(each) for each in settings.cost_types}, {})
     return own.override(parse_policies(settings.allocation_policies, "allocation_policies"))
 

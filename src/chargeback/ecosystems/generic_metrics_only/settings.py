@@ -1,4 +1,4 @@
-"""``plugin_settings`` of a system that is known by its metrics only."""
+"""``plugin_settings`` of a system that has only metrics."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
@@ -20,7 +20,7 @@ _NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 
 
 class Fixed(Settings):
-    """So many things all day: ``count × 24 h × rate``."""
+    """A fixed number of units all day: ``count × 24 h × rate``."""
 
     type: Literal["fixed"]
     count: Annotated[int, Field(ge=1, le=1_000_000)]
@@ -34,7 +34,7 @@ class StorageGib(Settings):
 
 
 class NetworkGib(Settings):
-    """The bytes that each step brought, summed over the day in GiB ``× rate``."""
+    """The bytes of each step, summed over the day in GiB ``× rate``."""
 
     type: Literal["network_gib"]
     query: Query
@@ -59,8 +59,8 @@ CostQuantity = Annotated[
 class CostType(Settings):
     """One line of the bill. ``name`` is its product type.
 
-    With ``usage_ratio`` it is split by what ``allocation_query`` gives for each value of ``allocation_label`` (by
-    default the label of the identity source), summed over the steps of the day.
+    With ``usage_ratio`` it is split by the values of ``allocation_query`` per value of ``allocation_label`` (by default
+    the label of the identity source), summed over the steps of the day.
     """
 
     name: Annotated[str, StringConstraints(pattern=_NAME)]
@@ -81,7 +81,7 @@ class CostType(Settings):
 
     @property
     def measure(self) -> str:
-        """The measure that its usage is kept under."""
+        """The measure of its usage."""
         return self.name.lower()
 
 
@@ -124,7 +124,7 @@ class GenericMetricsSettings(ConstructedSettings):
 
     @property
     def measures(self) -> frozenset[str]:
-        """What a policy's ``usage(…)`` may name."""
+        """The measures that a policy's ``usage(…)`` may name."""
         used = {each.measure for each in self.cost_types if each.allocation_query is not None}
         return frozenset(used | {PRESENCE})
 
@@ -135,7 +135,7 @@ class GenericMetricsSettings(ConstructedSettings):
 
 
 def summed_queries(settings: GenericMetricsSettings) -> dict[str, str]:
-    """Every query of the user that is summed over the steps of the day, by what it is for."""
+    """The user's queries that are summed over the steps of the day, by purpose."""
     queries: dict[str, Any] = {}
     for each in settings.cost_types:
         if each.cost_quantity.type == "network_gib":

@@ -1,4 +1,4 @@
-"""Self-managed Kafka: a bill constructed from rates and from what the brokers' metrics tell."""
+"""Self-managed Kafka: a bill constructed from rates and the brokers' metrics."""
 
 from __future__ import annotations
 

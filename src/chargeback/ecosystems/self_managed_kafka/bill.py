@@ -19,7 +19,7 @@ EGRESS = "SELF_KAFKA_NETWORK_EGRESS"
 
 
 class DailyCharges:
-    """Measures and prices days. What has a rate of zero is neither measured nor billed."""
+    """Measures and prices days. Quantities with a rate of zero are neither measured nor billed."""
 
     def __init__(self, settings: SelfManagedKafkaSettings, metrics: BrokerMetrics, meter: Meter) -> None:
         self._broker_count = settings.broker_count
@@ -28,10 +28,10 @@ class DailyCharges:
         self._meter = meter
 
     def of(self, day: date) -> list[Charge]:
-        """What the day cost.
+        """Return the charges of the day.
 
         Raises:
-            SourceDataError: the day has no sample of something that is billed.
+            SourceDataError: the day has no sample of a billed quantity.
             SourceError: as for :class:`Meter`.
         """
         return list(self._charges(day))

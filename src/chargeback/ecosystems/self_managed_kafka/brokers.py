@@ -1,4 +1,4 @@
-"""What the brokers' metrics tell of one cluster, in the names and labels of the tenant's exporter."""
+"""Queries for the brokers' metrics of one cluster, with the names and labels of the tenant's exporter."""
 
 from __future__ import annotations
 
@@ -22,36 +22,38 @@ class BrokerMetrics:
         self.principal_label = settings.principal_label
 
     def traffic(self, metric: str) -> str:
-        """The byte counters (``bytes_in`` or ``bytes_out``), one series per topic and broker.
+        """Return the byte counters (``bytes_in`` or ``bytes_out``), one series per topic and broker.
 
         The brokers also export the sum over all topics, as the same metric without a topic: with it every byte would
-        count twice. Whoever writes a matcher on the topic label decides for himself.
+        count twice, so it is excluded, unless the configured matchers have the topic label.
         """
         name = self._names.name(metric)
         per_topic = "" if mentions(name, self._topic) else f'{self._topic}!=""'
         return select(name, self._matchers, per_topic)
 
     def log_size(self) -> str:
-        """The size of each log: one series per partition and replica. Replicas cost disk, so all of them count."""
+        """Return the size of each log: one series per partition and replica. Replicas use disk, so all of them
+        count."""
         return select(self._names.name("log_size"), self._matchers)
 
     def mean_log_size(self) -> str:
-        """What lies on all disks; each log by its mean over the step, so that a missed scrape hides none."""
+        """Return the bytes on all disks; each log counts with its mean over the step, so that a missed scrape omits
+        none."""
         return f"sum(avg_over_time({self.log_size()}[{{step}}]))"
 
     @property
     def counts_principals(self) -> bool:
-        """Whether the byte counters name the principals; else the gauges of the quotas do."""
+        """Return whether the byte counters name the principals; otherwise the gauges of the quotas do."""
         return self._names.principals == "counters"
 
     def principal_bytes(self, measure: str, step: timedelta) -> str:
-        """Bytes per user and step, from the gauges of the quotas: bytes per second, minute by minute."""
+        """Return bytes per user and step, from the gauges of the quotas: bytes per second, minute by minute."""
         quota = select(self._names.name(measure.replace("bytes_", "quota_")), self._matchers, self._named())
         minutes = f"sum_over_time({quota}[{render_duration(step)}:{render_duration(_MINUTE)}])"
         return f"sum by ({self.principal_label}) ({minutes}) * {_MINUTE.seconds}"
 
     def principals(self, window: str) -> str:
-        """Everybody whom the traffic named within a window, such as ``1h`` or ``{step}``."""
+        """Return the principals of the traffic within a window, such as ``1h`` or ``{step}``."""
         kind = "bytes" if self.counts_principals else "quota"
         matchers = (self._matchers, self._named())
         both = (
@@ -60,11 +62,11 @@ class BrokerMetrics:
         return f"group by ({self.principal_label}) ({' or '.join(both)})"
 
     def topics(self, window: str) -> str:
-        """Every topic that has a log."""
+        """Return every topic that has a log."""
         return self._values_of(self._topic, window)
 
     def brokers(self, window: str) -> str:
-        """Every broker that has a log, as the scraped instance."""
+        """Return every broker that has a log, named by the scraped instance."""
         return self._values_of(self._broker, window)
 
     def _values_of(self, label: str, window: str) -> str:

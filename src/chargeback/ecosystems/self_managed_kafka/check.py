@@ -18,7 +18,7 @@ from chargeback.sources.prometheus import PrometheusClient
 
 
 class Checks:
-    """Asks one small question of each kind."""
+    """Sends one small request of each kind."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Checks:
         self._now = now
 
     def run(self) -> Iterator[Finding]:
-        """One finding per metric and source."""
+        """Yield one finding per metric and source."""
         for name in ("bytes_in", "bytes_out"):
             yield attempt(f"metric {name}", partial(series_of, self._client, self._metrics.traffic(name), self._now))
         yield attempt("metric log_size", partial(series_of, self._client, self._metrics.log_size(), self._now))

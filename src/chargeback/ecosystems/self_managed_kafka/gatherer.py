@@ -1,4 +1,4 @@
-"""A self-managed cluster at work: its bill from rates and measurements, its inventory, its usage."""
+"""Gathers the data of a self-managed cluster: its bill from rates and measurements, its inventory, its usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chargeback.sources.prometheus import PrometheusClient
 
 
 def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> ConstructedGatherer:
-    """Start work for the tenant that has this cluster."""
+    """Start work for the tenant of this cluster."""
     connections = ExitStack()
     client = connections.enter_context(
         PrometheusClient(settings.metrics, stop=context.stop, interactive=context.is_awaited)
@@ -40,7 +40,7 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
 
 
 def _admin(context: TenantContext, source: ResourceSource) -> KafkaAdmin | None:
-    """The cluster's admin API, where it lists brokers and topics; a person who waits is not kept for long."""
+    """Return the cluster's admin API if it lists brokers and topics, with a short timeout if a person waits."""
     if source.source != "admin_api":
         return None
     timeout = INTERACTIVE_TIMEOUT_SECONDS if context.is_awaited else TIMEOUT_SECONDS

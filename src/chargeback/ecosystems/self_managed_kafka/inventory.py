@@ -1,4 +1,4 @@
-"""The inventory of one cluster: itself, its brokers, its topics, and who uses it."""
+"""The inventory of one cluster: itself, its brokers, its topics, and its users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KAFKA_TOPIC: Final = "kafka_topic"
 
 
 class ClusterInventory:
-    """Lists one cluster; ``admin`` is its admin API where that is the source of brokers and topics."""
+    """Lists one cluster; ``admin`` is its admin API, if that is the source of brokers and topics."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ClusterInventory:
         self._now = now
 
     def gather(self) -> ListedInventory:
-        """Everything there is now. Brokers and topics that cannot be listed stay as they were known."""
+        """Return the present inventory. Brokers and topics that cannot be listed remain as they are stored."""
         settings, listing = self._settings, InventoryBuilder()
         listing.resources.append(self._cluster())
         listing.complete.add(KAFKA_CLUSTER)
@@ -91,7 +91,7 @@ class ClusterInventory:
 
 
 def connection(source: ResourceSource) -> KafkaConnection:
-    """How the cluster's admin API is reached."""
+    """Return the connection to the cluster's admin API."""
     password, key_password = source.sasl_password, source.ssl_key_password
     return KafkaConnection(
         bootstrap_servers=source.bootstrap_servers or "",

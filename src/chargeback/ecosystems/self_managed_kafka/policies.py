@@ -1,4 +1,4 @@
-"""The policies of a self-managed cluster, from ``policies.yaml`` beside this file, and as a tenant changes them."""
+"""The policies of a self-managed cluster, from ``policies.yaml`` beside this file, and a tenant's changes to them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSe
 
 @cache
 def catalogue() -> PolicyCatalogue:
-    """The policies as they are shipped."""
+    """Return the built-in policies."""
     document = yaml.safe_load((files(__package__) / "policies.yaml").read_text("utf-8"))
     return PolicyCatalogue(parse_policies(document["policies"], "policies"), {})
 
 
 def tenant_catalogue(settings: SelfManagedKafkaSettings) -> PolicyCatalogue:
-    """The policies as a tenant's ``allocation_policies`` change them."""
+    """Return the policies with the changes of a tenant's ``allocation_policies``."""
     return catalogue().override(parse_policies(settings.allocation_policies, "allocation_policies"))

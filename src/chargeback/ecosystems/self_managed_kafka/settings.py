@@ -18,14 +18,14 @@ from chargeback.ecosystems.constructed.settings import (
 from chargeback.settings import LocalPath, Settings
 from chargeback.sources.settings import MetricsSettings
 
-#: What a policy's ``usage(…)`` may name.
+#: The measures that a policy's ``usage(…)`` may name.
 MEASURES = frozenset({"bytes_in", "bytes_out", PRESENCE})
 
 
 class Names(NamedTuple):
     """The metrics of a rule file of the JMX exporter.
 
-    ``quota_in`` and ``quota_out`` are gauges of bytes per second and user, which exist where a quota is configured.
+    ``quota_in`` and ``quota_out`` are gauges of bytes per second and user, which exist only if a quota is configured.
     """
 
     bytes_in: str
@@ -55,7 +55,7 @@ PRESETS = {
 
 
 class RegionRates(Settings):
-    """The rates that differ in a region; the others stay."""
+    """The rates that differ in a region."""
 
     compute_hourly_rate: Rate | None = None
     storage_per_gib_hourly: Rate | None = None
@@ -64,7 +64,7 @@ class RegionRates(Settings):
 
 
 class CostModel(Settings):
-    """What things cost: a broker per hour, a GiB on disk per hour, a GiB in, a GiB out. In quotes, to be exact."""
+    """Rates: a broker per hour, a GiB on disk per hour, a GiB in, a GiB out. Written in quotes, to be exact."""
 
     compute_hourly_rate: Rate
     storage_per_gib_hourly: Rate
@@ -73,18 +73,17 @@ class CostModel(Settings):
     region_overrides: dict[str, RegionRates] = Field(default_factory=dict)
 
     def of_region(self, region: str | None) -> "CostModel":
-        """The rates of a region."""
+        """Return the rates of a region."""
         own = self.region_overrides.get(region or "")
         return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 
 
 class MetricNames(Settings):
-    """Under which names the metrics source keeps the brokers' metrics; each may bring matchers of its own.
+    """The names of the brokers' metrics in the metrics source; each may have matchers.
 
-    ``preset`` names a rule file of the JMX exporter; a name of one's own replaces the preset's. ``matchers`` narrow
-    every metric to this cluster, where the metrics source knows several. ``principals`` tells which metrics know who:
-    the byte counters (``counters``) or the gauges per user that the brokers have where quotas are configured
-    (``quotas``).
+    ``preset`` names a rule file of the JMX exporter; a configured name replaces the preset's. ``matchers`` restrict
+    every metric to this cluster, if the metrics source has several. ``principals`` says which metrics have the
+    principals: the byte counters (``counters``) or the gauges per user of brokers with configured quotas (``quotas``).
     """
 
     preset: Literal["jmx_exporter", "confluent_jmx"] = "jmx_exporter"
@@ -97,20 +96,20 @@ class MetricNames(Settings):
     quota_out: SeriesName | None = None
 
     def name(self, metric: str) -> str:
-        """The configured name of a metric, else the preset's."""
+        """Return the configured name of a metric, else the preset's."""
         own: str | None = getattr(self, metric)
         return own or str(getattr(PRESETS[self.preset], metric))
 
 
 class LabelNames(Settings):
-    """Under which names the metrics source keeps the labels of topics and brokers."""
+    """The names of the labels of topics and brokers in the metrics source."""
 
     topic: LabelName = "topic"
     broker: LabelName = "instance"
 
 
 class ResourceSource(Settings):
-    """Where brokers and topics are listed: in the metrics, or by the cluster itself (``admin_api``)."""
+    """The source of the lists of brokers and topics: the metrics, or the cluster itself (``admin_api``)."""
 
     source: Literal["prometheus", "admin_api"] = "prometheus"
     bootstrap_servers: Text | None = None
@@ -162,7 +161,7 @@ class SelfManagedKafkaSettings(ConstructedSettings):
 
     @property
     def rates(self) -> CostModel:
-        """The rates that hold in this cluster's region."""
+        """The rates of this cluster's region."""
         return self.cost_model.of_region(self.region)
 
     @property

@@ -1,4 +1,4 @@
-"""Who used the cluster on one day."""
+"""The usage of the cluster on one day."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSe
 
 
 class ClusterUsage:
-    """Measures the bytes of each principal and, where there is a discovery query, who was there at all.
+    """Measures the bytes of each principal and, with a discovery query, which principals were present.
 
-    Presence makes active: with a discovery query, the even parts of the bill fall on everybody whom it saw that day.
+    Present principals are active: with a discovery query, the even parts of the bill are shared by all that it found
+    that day.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class ClusterUsage:
         self._presence = given or needed
 
     def of(self, day: date) -> MeasuredUsage:
-        """Every measure over the day."""
+        """Return every measure over the day."""
         label = self._metrics.principal_label
         measures = {measure: self._measure(measure, day) for measure in self._bytes}
         if self._presence:

@@ -1,4 +1,4 @@
-"""Checks of a bill: every day once, and every line with all that a calculation needs."""
+"""Checks of a bill: every day occurs once, and every line has all that a calculation needs."""
 
 from __future__ import annotations
 
@@ -55,14 +55,13 @@ _OPTIONAL_TEXTS: Final = attrgetter("environment_id", *_TEXTS)
 
 
 def check_days(answers: Iterable[object], days: DayRange, currency: str, asked: str) -> Iterator[GatheredDay]:
-    """Return every day of the range once, each with its lines or with what is wrong with it; ``asked`` says in words
-    who was asked.
+    """Yield every day of the range, each with its lines or with its error; ``asked`` names the method that was called.
 
-    A day that is given twice is given again with an error, so that whoever keeps the first answer learns that it is not
-    the whole one. A day that is missing comes last, with an error.
+    A day that occurs twice is yielded again with an error, so that a caller who stored the first one learns that it is
+    incomplete. A missing day comes last, with an error.
 
     Raises:
-        Mistake: something was answered that belongs to no day of the range; every day has been given by then.
+        InvalidValue: a result belongs to no day of the range; every day has been yielded by then.
     """
     seen: set[date] = set()
     stray: str | None = None
@@ -128,7 +127,8 @@ def check_line(line: BillingLine, day: date, currency: str) -> BillingLine:
 
 
 def _is_plain(line: BillingLine) -> bool:
-    """Whether every text of a line is surely as it should be: nearly all are, and a bill has many."""
+    """Return whether no text of a line needs cleaning: a fast check, because a bill has many lines and nearly all
+    pass."""
     for value in _REQUIRED_TEXTS(line):
         if type(value) is not str or not value.isprintable() or not 1 < len(value) <= MAX_TYPE_LENGTH or " " in value:
             return False

@@ -1,4 +1,4 @@
-"""Checks of an inventory: no record twice, no name that is reserved, and nothing that would be ignored."""
+"""Checks of an inventory: no duplicate record, no reserved name, and no entry that would be ignored."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _GRANT: Final[dict[str, _Check]] = {"grant_id": check_id, "resource_id": check_i
 
 
 def check_listing(answer: object) -> ListedInventory:
-    """Return what was listed."""
+    """Return the checked listing."""
     listed = expect(ListedInventory, answer, "the answer")
     inventory = expect(Inventory, listed.inventory, "inventory")
     checked = Inventory(
@@ -70,7 +70,7 @@ def check_listing(answer: object) -> ListedInventory:
 def _records(
     kind: type[_Record], value: object, word: str, checks: dict[str, _Check], key: tuple[str, ...]
 ) -> tuple[_Record, ...]:
-    """The records of one kind, each once. Two ids that only cleaning made equal are one record: the first."""
+    """Return the records of one kind, each once. If only cleaning made two ids equal, the first record is kept."""
     found: dict[Hashable, _Record] = {}
     given: set[Hashable] = set()
     field = {Resource: "resources", Identity: "identities", Grant: "grants"}[kind]
@@ -99,7 +99,7 @@ def _called(key: tuple[Any, ...]) -> str:
 
 
 def _check_types(inventory: Inventory, sets: dict[str, Iterable[str]]) -> None:
-    """Check that every type means one thing and is listed as one thing."""
+    """Check that every type has one meaning and is listed in one way."""
     resource_types = {each.resource_type for each in inventory.resources}
     identity_types = {each.identity_type for each in inventory.identities}
     for name in sorted(resource_types & identity_types):

@@ -1,4 +1,4 @@
-"""Checks of what was measured: the table has the schema, each row belongs to the day and counts once."""
+"""Checks of measurements: the table has the schema, each row belongs to the day and occurs once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _KEY: Final = ("measure", "resource_id", "subject")
 
 
 def check_usage(answer: object, day: date) -> MeasuredUsage:
-    """Return what was measured of ``day``."""
+    """Return the checked usage of ``day``."""
     return _measured(answer, day, longest_subject=MAX_ID_LENGTH)
 
 
 def check_topics(answer: object, day: date) -> MeasuredUsage:
-    """Return what was measured of topics on ``day``."""
+    """Return the checked topic measures of ``day``."""
     measured = _measured(answer, day, longest_subject=MAX_TOPIC_LENGTH)
     if pc.any(pc.equal(measured.table["measure"], EXISTED)).as_py():
         raise InvalidValue(f"measure should not be {EXISTED!r}, which is reserved")
@@ -51,8 +51,8 @@ def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsa
 
 
 def _with_schema(table: pa.Table) -> pa.Table:
-    """The table in the order of the schema, whose names and types it must have; whether a field says that it may be
-    null is no matter as long as nothing is."""
+    """Return the table in the order of the schema, whose names and types it must have. A field may be declared
+    nullable, as long as it has no nulls."""
     missing = [name for name in USAGE.names if name not in table.column_names]
     extra = sorted(set(table.column_names) - set(USAGE.names))
     if missing or extra or table.num_columns != len(USAGE):
@@ -93,7 +93,7 @@ def _check_once(table: pa.Table) -> None:
 
 
 def _added_up(table: pa.Table) -> pa.Table:
-    """Rows that only cleaning made the same, as one."""
+    """Return rows that only cleaning made equal added up to one."""
     summed = table.group_by(["date", *_KEY], use_threads=False).aggregate([("value", "sum")])
     columns = [*(summed[name] for name in ("date", *_KEY)), summed["value_sum"].cast(QUANTITY)]
     return pa.table(columns, schema=USAGE)

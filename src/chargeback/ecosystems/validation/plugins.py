@@ -1,4 +1,4 @@
-"""Checks of a plugin itself: the parts that it must have, before anything is asked of it."""
+"""Checks of a plugin itself: the parts that it must have before any method is called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPIC_PARTS: Final = ("topic_settings", "topic_plan")
 
 
 def check_plugin(plugin: Any) -> None:
-    """Check that ``plugin`` has all that :class:`chargeback.ecosystems.contract.Ecosystem` names."""
+    """Check that ``plugin`` has all members of :class:`chargeback.ecosystems.contract.Ecosystem`."""
     missing = [part for part in PARTS if not hasattr(plugin, part)]
     if missing:
         raise InvalidValue(f"it lacks {', '.join(missing)}")
@@ -52,7 +52,7 @@ def _check_capabilities(capabilities: Capabilities) -> None:
 
 
 def check_gatherer(gatherer: Any) -> None:
-    """Check that what ``open`` gave can be asked everything."""
+    """Check that the result of ``open`` has all methods."""
     missing = [name for name in GATHERER_PARTS if not callable(getattr(gatherer, name, None))]
     if missing:
         raise InvalidValue(

@@ -20,11 +20,11 @@ _T = TypeVar("_T")
 
 
 class InvalidValue(Exception):
-    """An invalid value in a plugin's answer: where it is, and what is expected there."""
+    """An invalid value in a plugin's result: where it is, and what is expected there."""
 
 
 def quote(value: object) -> str:
-    """Return a value for a message: its type, and the value itself where that is short and harmless."""
+    """Return a value for a message: its type, and the value itself if it is short and harmless."""
     kind = type(value).__name__
     if value is None:
         return "None"
@@ -42,7 +42,7 @@ def expect(kind: type[_T], value: object, where: str) -> _T:
 
 
 def check_text(value: object, where: str, longest: int = MAX_TEXT_LENGTH) -> str:
-    """Return a text that says something, cleaned and cut."""
+    """Return a text that is not empty, cleaned and cut."""
     if not isinstance(value, str):
         raise InvalidValue(f"{where} should be a str, not {quote(value)}")
     cleaned = clean_text(value)[:longest]
@@ -78,7 +78,7 @@ def optional_id(value: object, where: str) -> str | None:
 
 
 def check_own_id(value: object, where: str) -> str:
-    """Return the id of a resource or an identity: none that the service uses for itself."""
+    """Return the id of a resource or an identity; ids that the service uses for itself are refused."""
     cleaned = check_id(value, where)
     if cleaned in RESERVED_IDS:
         raise InvalidValue(f"{where} should not be {cleaned!r}, which is reserved")
@@ -96,14 +96,14 @@ def check_type(value: object, where: str) -> str:
 
 
 def check_day(value: object, where: str) -> date:
-    """Return a date that is no datetime."""
+    """Return a date that is not a datetime."""
     if not isinstance(value, date) or isinstance(value, datetime):
         raise InvalidValue(f"{where} should be a date, not {quote(value)}")
     return value
 
 
 def check_instant(value: object, where: str) -> datetime:
-    """Return a datetime that knows its time zone."""
+    """Return a datetime with a time zone."""
     if not isinstance(value, datetime):
         raise InvalidValue(f"{where} should be a datetime, not {quote(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
@@ -112,7 +112,7 @@ def check_instant(value: object, where: str) -> datetime:
 
 
 def optional_instant(value: object, where: str) -> datetime | None:
-    """Return a datetime that knows its time zone, or None."""
+    """Return a datetime with a time zone, or None."""
     return None if value is None else check_instant(value, where)
 
 
@@ -143,7 +143,7 @@ def check_count(value: object, where: str, least: int = 0) -> int:
 
 
 def check_records(kind: type[_T], value: object, where: str, word: str) -> Iterator[tuple[str, _T]]:
-    """Return each record of a list or tuple with its place in words, such as ``resource 3``."""
+    """Yield each record of a list or tuple with its place as text, such as ``resource 3``."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise InvalidValue(f"{where} should be a list or a tuple, not {quote(value)}")
     for number, each in enumerate(value, start=1):
@@ -166,7 +166,7 @@ def check_mapping(value: object, where: str) -> Mapping[Any, Any]:
 
 
 def check_metadata(value: object, where: str) -> Metadata:
-    """Return metadata: texts, whole numbers and truth values by name."""
+    """Return metadata: texts, integers and booleans by name."""
     cleaned: dict[str, str | int | bool | None] = {}
     for key, each in check_mapping(value, where).items():
         name = check_text(key, f"a key of {where}")
