@@ -1,1 +1,1 @@
-"""Where finished days are written besides the store: files, a scraped endpoint, whatever a plugin brings."""
+"""Emitters write finished days to other places than the store: files, a scraped endpoint, or those of a plugin."""

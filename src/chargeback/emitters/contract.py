@@ -1,7 +1,8 @@
-"""What an emitter gives: a model of its ``params``, and something that writes periods of a tenant's facts elsewhere.
+"""The interface of an emitter: a model of its ``params``, and an object that writes periods of a tenant's facts to
+another place.
 
-An emitter is found through the entry-point group ``chargeback.emitters``, which names an :class:`EmitterType`. It
-never sees the store: what it writes it is handed as :class:`Facts`.
+Emitters are found in the entry-point group ``chargeback.emitters``, which names an :class:`EmitterType`. They never
+access the store: they read from :class:`Facts`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow as pa
 from chargeback.model.days import ONE_DAY, DayRange, month_of, week_of
 from chargeback.settings import LocalPath, Settings
 
-#: The values of ``aggregation``, from the finest.
+#: The values of ``aggregation``, finest first.
 HOURLY: Final = "hourly"
 DAILY: Final = "daily"
 WEEKLY: Final = "weekly"
@@ -44,7 +45,7 @@ __all__ = [
     "Sum",
 ]
 
-#: What the sums that :meth:`Facts.charged` puts together are named.
+#: The id under which :meth:`Facts.charged` adds up the smaller sums.
 OTHER: Final = "OTHER"
 
 
@@ -56,7 +57,7 @@ class EmitterParams(Settings):
 class Period:
     """UTC days that are emitted as one: a day, a week from its Monday, a calendar month.
 
-    ``aggregation`` says how fine the rows of it are: those of ``hourly`` and of ``daily`` are emitted day by day.
+    ``aggregation`` is the unit of time of its rows; ``hourly`` and ``daily`` rows are emitted day by day.
     """
 
     days: DayRange
@@ -64,12 +65,12 @@ class Period:
 
     @property
     def start(self) -> date:
-        """Its first day, by which it is named and remembered."""
+        """The first day, which identifies the period."""
         return self.days.start
 
     @classmethod
     def containing(cls, day: date, aggregation: str) -> Period:
-        """The period in which ``day`` is emitted.
+        """Return the period in which ``day`` is emitted.
 
         >>> str(Period.containing(date(2026, 1, 1), "weekly").start)
         '2025-12-29'
@@ -83,7 +84,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What was charged or billed on a UTC day under ``values`` of the columns it was summed by."""
+    """The sum of charges or billing lines of a UTC day with ``values`` in the grouping columns."""
 
     day: date
     values: tuple[str, ...]
@@ -99,47 +100,47 @@ class Existing:
 
 
 class Facts(Protocol):
-    """What an emitter may ask of its tenant; valid while :meth:`Emitter.emit` runs.
+    """The data of a tenant for an emitter; valid while :meth:`Emitter.emit` runs.
 
-    Raises (everywhere): StorageError when the facts cannot be read; Stopped when the run was asked to end. An
-    emitter lets both pass.
+    Raises (everywhere): StorageError when the facts cannot be read; Stopped when the run must stop. An emitter must not
+    catch them.
     """
 
     @property
     def days(self) -> Sequence[date]:
-        """The calculated days within the emitter's ``lookback_days``, ascending."""
+        """Return the calculated days within the emitter's ``lookback_days``, ascending."""
 
     def rows(self, period: Period) -> Iterator[pa.RecordBatch]:
-        """The chargeback rows of a period as they are stored, in their order; columns as in
+        """Yield the chargeback rows of a period as stored, in their order; columns as in
         :data:`chargeback.model.chargeback.CHARGEBACKS`."""
 
     def csv(self, period: Period) -> Iterator[memoryview]:
-        """The rows of a period as the API's CSV export writes them (UTF-8, header first). Where the period's
+        """Yield the rows of a period in the format of the API's CSV export (UTF-8, header first). If the period's
         aggregation is coarser than the rows, they are summed: one row per unit of time and combination of ids."""
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
-        """Sums of chargebacks per day and columns, ordered by columns, then by day.
+        """Return sums of chargebacks per day and columns, ordered by columns, then by day.
 
-        With ``most``, that many sums of a day, those of the largest amounts, stand by themselves; the ids of all others
-        read :data:`OTHER`, so that nothing is lost of the total."""
+        With ``most``, only that many sums of a day, those of the largest amounts, are separate; all others have
+        :data:`OTHER` as their ids, so that the total remains the same."""
 
     def billed(self, days: DayRange, by: Sequence[str]) -> Iterator[Sum]:
-        """Sums of billing lines per day and columns, ordered by columns, then by day."""
+        """Return sums of billing lines per day and columns, ordered by columns, then by day."""
 
     def existing(self, days: Sequence[date]) -> Mapping[date, Existing]:
-        """The inventory of each of these days."""
+        """Return the size of the inventory on each of these days."""
 
     def check(self) -> None:
-        """Go on only if nobody asked the run to end. To be called before something that takes long.
+        """Check whether the run must stop. Call this before a long operation.
 
         Raises:
-            Stopped: somebody did.
+            Stopped: the run must stop.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class EmitterContext:
-    """What an emitter may know: its own name, and the tenant it works for."""
+    """What an emitter is told: its own name, and its tenant."""
 
     name: str
     tenant_name: str
@@ -150,44 +151,45 @@ class EmitterContext:
 
 
 class Emitter(ABC):
-    """An emitter at work for one tenant during one run."""
+    """Emits periods of one tenant during one run."""
 
-    #: How many periods :meth:`emit` takes at once; none for all there are.
+    #: The maximum number of periods in a call of :meth:`emit`; None for no limit.
     batch: int | None = 1
 
     @abstractmethod
     def emit(self, periods: Sequence[Period], facts: Facts) -> None:
-        """Write these periods, whole, in place of what was written for them before. They count as emitted when this
-        returns; whatever it raises is their error, and they are tried again in the next run.
+        """Write these periods completely, replacing what was written for them before. They count as emitted when this
+        returns; an exception is recorded as their error, and they are tried again in the next run.
 
         Raises:
             EmitterError: they could not be written; the message says why and shows no secret.
         """
 
     def close(self) -> None:  # noqa: B027 - most emitters have nothing to close
-        """Give back what is held; called once, at the end of the run."""
+        """Release all resources; called once, at the end of the run."""
 
 
 class EmitterType(ABC):
-    """A kind of emitter: what the entry point names. The value of ``type:`` is the entry point's name."""
+    """A type of emitter: the object that the entry point names. The value of ``type:`` is the entry point's name."""
 
     #: The model of ``params``; unknown keys are errors.
     params_model: ClassVar[type[EmitterParams]] = EmitterParams
-    #: The values of ``aggregation`` that it can do.
+    #: The supported values of ``aggregation``.
     aggregations: ClassVar[frozenset[str]] = frozenset(AGGREGATIONS)
 
     @abstractmethod
     def open(self, context: EmitterContext, params: Any, stop: Event) -> Emitter:
-        """Start work for one tenant. ``params`` is an instance of ``params_model``; every wait ends with ``stop``.
+        """Start work for one tenant. ``params`` is an instance of ``params_model``; every wait must end when ``stop``
+        is set.
 
         Raises:
-            EmitterError: it cannot work; the message says why.
+            EmitterError: it cannot start; the message says why.
         """
 
     def wants_newest_only(self, params: Any) -> bool:
-        """Whether only the newest period is of interest; all others are then skipped."""
+        """Return whether only the newest period is emitted; all others are then skipped."""
         return False
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
-        """Where it writes, in words. Two emitters that write to the same place are a configuration error."""
+        """Return its destinations as texts. Two emitters with the same destination are a configuration error."""
         return ()

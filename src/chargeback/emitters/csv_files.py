@@ -1,4 +1,4 @@
-"""The emitter ``csv``: one file per period, with the rows and in the form of the API's CSV export."""
+"""The emitter ``csv``: one file per period, with the rows and the format of the API's CSV export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _template(value: str) -> str:
 
 
 class CsvParams(EmitterParams):
-    """Where the files lie and what they are called."""
+    """The folder and the names of the files."""
 
     output_dir: LocalPath
     filename_template: Annotated[str, AfterValidator(_template)] = "{tenant_id}_{date}.csv"
@@ -34,32 +34,32 @@ class CsvEmitter(Emitter):
         self._params = params
 
     def emit(self, periods: Sequence[Period], facts: Facts) -> None:
-        """Write the file of each period, whole."""
+        """Write the file of each period completely."""
         for period in periods:
             write_whole(self.path_of(period), facts.csv(period), facts.check)
 
     def path_of(self, period: Period) -> Path:
-        """Where a period's file lies."""
+        """Return the path of a period's file."""
         return self._params.output_dir / named(self._params, self._context, period.start.isoformat())
 
 
 def named(params: CsvParams, context: EmitterContext, date: str) -> str:
-    """The name of the file of the period that begins on ``date``."""
+    """Return the name of the file of the period that begins on ``date``."""
     values = {"tenant_id": context.tenant_id, "tenant_name": context.tenant_name, "emitter": context.name, "date": date}
     return file_name(params.filename_template, values)
 
 
 class CsvType(EmitterType):
-    """The kind of emitter that writes CSV files."""
+    """The type of emitter that writes CSV files."""
 
     params_model = CsvParams
 
     def open(self, context: EmitterContext, params: Any, stop: Event) -> CsvEmitter:
-        """An emitter that writes below ``params.output_dir``; the folder is made when the first file is written."""
+        """Return an emitter that writes below ``params.output_dir``; the folder is created with the first file."""
         return CsvEmitter(context, params)
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
-        """The files themselves, with any date."""
+        """Return the files' path, with a placeholder for the date."""
         return (str(params.output_dir.resolve() / named(params, context, "*")),)
 
 

@@ -1,7 +1,7 @@
-"""Finds emitters: those that are installed, under the entry-point group ``chargeback.emitters``.
+"""Finds installed emitters, in the entry-point group ``chargeback.emitters``.
 
-One that cannot be used is no reason not to start, as long as no tenant is configured for it: it is remembered with its
-reason.
+An emitter that cannot be loaded does not prevent the start, unless a tenant is configured for it: the reason is kept
+for the error message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP: Final = "chargeback.emitters"
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredEmitters:
-    """Kinds of emitters by the name that ``type:`` takes, and why others cannot be used."""
+    """Types of emitters by their name in ``type:``, and why others cannot be used."""
 
     types: Mapping[str, EmitterType] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class DiscoveredEmitters:
 
 @cache
 def discover_emitters() -> DiscoveredEmitters:
-    """Every kind of emitter there is; looked for once in a process."""
+    """Return all available types of emitters; they are searched once per process."""
     types: dict[str, EmitterType] = {}
     failures: dict[str, str] = {}
     origins: dict[str, str] = {}

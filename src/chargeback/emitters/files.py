@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, under names that stay in their folder."""
+"""Atomic writes of files, and file names that cannot leave their folder."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _TEMPORARY = ".chargeback-"
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callable[[], None]) -> None:
-    """Make ``pieces`` the content of the file, in one step: a reader finds the old content or the new one. Folders
-    that are missing are made. ``check`` is called before each piece and before the end; what it raises leaves the old
-    file in place.
+    """Replace the content of the file by ``pieces`` atomically: a reader finds the old content or the new one. Missing
+    folders are created. ``check`` is called before each piece and before the end; if it raises, the old file remains.
 
     Raises:
         EmitterError: the file cannot be written; the message names it.
     """
-    # Beside the file, since only within one file system a name can be changed in one step.
+    # Beside the file, because a rename is atomic only within one file system.
     suffix = f"-{path.name[-150:]}"
     temporary = path.parent / f"{_TEMPORARY}{os.getpid()}{suffix}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for abandoned in path.parent.glob(f"{_TEMPORARY}*{escape(suffix)}"):  # by a process that was killed
+        for abandoned in path.parent.glob(f"{_TEMPORARY}*{escape(suffix)}"):  # left by a killed process
             abandoned.unlink(missing_ok=True)
         try:
             with temporary.open("wb") as file:
@@ -50,10 +49,10 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callabl
 
 
 def check_template(template: str, known: Iterable[str], required: Iterable[str]) -> str:
-    """The template of a file name, if nothing is wrong with it.
+    """Return the template of a file name if it is valid.
 
     Raises:
-        ValueError: it names a folder, or a placeholder that is not in ``known``, or lacks one of ``required``.
+        ValueError: it has a folder, or a placeholder that is not in ``known``, or lacks one of ``required``.
     """
     try:
         parts = list(Formatter().parse(template))
@@ -74,8 +73,8 @@ def check_template(template: str, known: Iterable[str], required: Iterable[str])
 
 
 def file_name(template: str, values: Mapping[str, str]) -> str:
-    """A name made from a checked template. Characters of a value that could mean something to a file system are
-    percent-encoded, so that different values stay different.
+    """Return a name made from a checked template. Characters of a value that have a meaning in file systems are
+    percent-encoded, so that different values remain different.
 
     >>> file_name("{tenant_id}_{date}.csv", {"tenant_id": "../a b", "date": "2026-01-31"})
     '%2E.%2Fa%20b_2026-01-31.csv'

@@ -1,5 +1,5 @@
-"""The one way in which the service calls an emitter: what a plugin raises or answers that it may not is an error that
-names it and the method. Discovery gives nothing but guarded emitters."""
+"""Wrappers through which the service calls every emitter. An undeclared exception of a plugin, and an invalid result,
+become an error that names the plugin and the method. Discovery returns only guarded emitters."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _T = TypeVar("_T")
 
 
 class GuardedEmitterType(EmitterType):
-    """A kind of emitter that keeps the contract, or says where it does not.
+    """A type of emitter that keeps the contract, or raises an error that says where it does not.
 
     Raises:
-        InvalidValue: it lacks something that every kind of emitter has.
+        InvalidValue: it lacks a required member.
     """
 
     def __init__(self, name: str, plugin: Any) -> None:
@@ -53,14 +53,14 @@ class GuardedEmitterType(EmitterType):
             return GuardedEmitter(self._label, opened, stop, secrets)
 
     def wants_newest_only(self, params: Any) -> bool:
-        """Whether only the newest period is of interest."""
+        """Return whether only the newest period is emitted."""
         found = self._ask("wants_newest_only", lambda: self._plugin.wants_newest_only(params), params)
         if not isinstance(found, bool):
             raise PluginError(f"{self._label}: wants_newest_only should return a bool, not {type(found).__name__}")
         return found
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
-        """Where it writes, in words."""
+        """Return its destinations as texts."""
         found: Any = self._ask("destinations", lambda: self._plugin.destinations(context, params), params)
         if isinstance(found, str) or not isinstance(found, list | tuple) or not all(isinstance(e, str) for e in found):
             raise PluginError(
@@ -74,7 +74,7 @@ class GuardedEmitterType(EmitterType):
 
 
 class GuardedEmitter(Emitter):
-    """An emitter at work, every call of which is guarded."""
+    """An open emitter whose calls are all guarded."""
 
     def __init__(self, label: str, emitter: Any, stop: Event, secrets: frozenset[str]) -> None:
         self._label = label
@@ -94,14 +94,15 @@ class GuardedEmitter(Emitter):
             self._emitter.emit(periods, facts)
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
         with _calling(self._label, "close", None, self._secrets):
             self._emitter.close()
 
 
 @contextmanager
 def _calling(label: str, method: str, stop: Event | None, secrets: frozenset[str]) -> Iterator[None]:
-    """As :func:`chargeback.plugins.calling`; what the operating system refuses needs no more words than its own."""
+    """Guard a call as :func:`chargeback.plugins.calling` does; errors of the operating system keep their own
+    message."""
     with calling(label, method, stop=stop, secrets=secrets, declared=(ChargebackError,)):
         try:
             yield

@@ -1,4 +1,4 @@
-"""OpenMetrics text: how Prometheus reads gauges, from an endpoint or from a file.
+"""OpenMetrics text, in which Prometheus reads gauges from an endpoint or a file.
 
 https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md, version 1.0.0.
 """
@@ -20,14 +20,14 @@ END: Final = "# EOF\n"
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A family of gauges: its name, and what it tells, in a sentence."""
+    """A family of gauges: its name, and a sentence of help."""
 
     name: str
     help: str
     unit: str | None = None
 
     def header(self) -> str:
-        """The lines that stand before its samples."""
+        """The lines before its samples."""
         lines = [f"# TYPE {self.name} gauge"]
         if self.unit is not None:
             lines.append(f"# UNIT {self.name} {self.unit}")
@@ -37,15 +37,15 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GaugeSample:
-    """One value of a family. ``labels`` are (name, value); ``day`` is the UTC day it is stamped with, at its start,
-    or none where it is valid now."""
+    """One value of a family. ``labels`` are (name, value); ``day`` is the UTC day at whose start it is stamped, or None
+    if it is valid now."""
 
     labels: tuple[tuple[str, str], ...]
     value: Decimal | int
     day: date | None = None
 
     def line(self, family: str) -> str:
-        """The sample as a line; the value in plain decimal notation, to its last digit.
+        """Return the sample as a line; the value in plain decimal notation, with all digits.
 
         >>> GaugeSample((("team", 'a"b'),), Decimal("1.5"), date(1970, 1, 2)).line("cost")
         'cost{team="a\\\\"b"} 1.50 86400\\n'
@@ -57,14 +57,14 @@ class GaugeSample:
 
 
 def family(gauge: Gauge, samples: Iterable[GaugeSample]) -> Iterator[str]:
-    """The text of one family, line by line; samples of one series follow each other by time."""
+    """Yield the text of one family, line by line; samples of one series are consecutive and ordered by time."""
     yield gauge.header()
     for sample in samples:
         yield sample.line(gauge.name)
 
 
 def seconds(instant: datetime) -> int:
-    """Whole seconds since 1970."""
+    """Return whole seconds since 1970."""
     return int(instant.timestamp())
 
 

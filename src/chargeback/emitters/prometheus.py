@@ -1,9 +1,9 @@
 """The emitter ``prometheus``: the newest calculated day as gauges to scrape, and the history as a file to load.
 
-A scraped gauge is valid at the moment of the scrape: Prometheus ignores samples whose own time lies behind. So the
-endpoint shows one day, the newest, under ``chargeback_last_day_…`` and without a time. History, one sample per day at
-00:00 UTC of that day, goes into a file under other names, ``chargeback_daily_…``: the two mean different things, and
-sums over time are right only on the latter.
+A scraped gauge is valid at the moment of the scrape: Prometheus ignores older samples. So the endpoint shows one day,
+the newest, under ``chargeback_last_day_…`` and without a time. History, one sample per day at 00:00 UTC of that day, is
+written to a file under other names, ``chargeback_daily_…``, because the meaning differs: sums over time are correct
+only for these.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from chargeback.emitters.files import write_whole
 from chargeback.emitters.openmetrics import END, Gauge, GaugeSample, family, seconds
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 
-#: Where the service shows the gauges.
+#: The path of the endpoint.
 ENDPOINT: Final = "/metrics/chargebacks"
 
 Label = Literal[
@@ -50,7 +50,7 @@ def _distinct(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class PrometheusParams(EmitterParams):
-    """How finely chargebacks are told apart, and where the history goes."""
+    """The labels of chargebacks, and the path of the history."""
 
     labels: Annotated[tuple[Label, ...], AfterValidator(_distinct)] = (
         "identity_id",
@@ -63,7 +63,7 @@ class PrometheusParams(EmitterParams):
 
 
 class DailySums(Protocol):
-    """The part of :class:`~chargeback.emitters.contract.Facts` that gauges are made of."""
+    """The part of :class:`~chargeback.emitters.contract.Facts` that gauges need."""
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Sums of chargebacks."""
@@ -84,14 +84,14 @@ class Exposition:
     params: PrometheusParams
 
     def last_day(self, day: date, facts: DailySums) -> dict[str, list[GaugeSample]]:
-        """The samples of the newest day, by family, without a time."""
+        """Return the samples of the newest day, by family, without a time."""
         found = self._samples(DayRange(day, day + ONE_DAY), [day], facts, timed=False)
         families = {f"chargeback_last_day_{name}": list(samples) for name, samples in found.items()}
         stamp = GaugeSample(self._labels(), seconds(start_of_day(day)))
         return families | {"chargeback_last_day_timestamp_seconds": [stamp]}
 
     def history(self, days: Sequence[date], facts: DailySums) -> Iterator[str]:
-        """The whole text of the history file; ``days`` (ascending) are those with a value."""
+        """Yield the whole text of the history file; ``days`` (ascending) are those with a value."""
         if days:
             found = self._samples(DayRange.spanning(days), days, facts, timed=True)
             wanted = set(days)
@@ -153,8 +153,8 @@ LAST_DAY_GAUGES: Final = (
 
 
 def exposition(tenants: Mapping[str, Mapping[str, Sequence[GaugeSample]] | None]) -> str:
-    """What the endpoint answers: the families of :meth:`Exposition.last_day` of several tenants, by tenant name; none
-    for a tenant whose storage cannot be read."""
+    """Return the endpoint's response: ``tenants`` maps names to the families of :meth:`Exposition.last_day`, or to None
+    if the tenant's storage cannot be read."""
     parts: list[str] = []
     for gauge in LAST_DAY_GAUGES:
         samples = [(families or {}).get(gauge.name, ()) for families in tenants.values()]
@@ -165,7 +165,7 @@ def exposition(tenants: Mapping[str, Mapping[str, Sequence[GaugeSample]] | None]
 
 
 class PrometheusEmitter(Emitter):
-    """Writes the history, where there is a path for it; the endpoint shows the newest day by itself."""
+    """Writes the history if it has a path; the endpoint reads the newest day itself."""
 
     batch = None
 
@@ -173,21 +173,21 @@ class PrometheusEmitter(Emitter):
         self._exposition = Exposition(context.tenant_name, context.currency, params)
 
     def emit(self, periods: Sequence[Period], facts: Facts) -> None:
-        """Write the whole history anew: loading it twice must not give two values for one day."""
+        """Rewrite the whole history, because loading it twice must not give two values for one day."""
         path = self._exposition.params.history_path
         if path is not None:
             write_whole(path, _encoded(self._exposition.history(facts.days, facts)), facts.check)
 
 
 def exposition_of(context: EmitterContext, params: EmitterParams) -> Exposition | None:
-    """What an emitter shows on the endpoint; nothing where it is of another type."""
+    """Return what an emitter shows on the endpoint; None if it is of another type."""
     if not isinstance(params, PrometheusParams):
         return None
     return Exposition(context.tenant_name, context.currency, params)
 
 
 def _encoded(lines: Iterator[str]) -> Iterator[bytes]:
-    """The lines as UTF-8, some thousand at a time."""
+    """Yield the lines as UTF-8, some thousand at a time."""
     some: list[str] = []
     for line in lines:
         some.append(line)
@@ -198,21 +198,21 @@ def _encoded(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 class PrometheusType(EmitterType):
-    """The kind of emitter that Prometheus reads."""
+    """The type of emitter for Prometheus."""
 
     params_model = PrometheusParams
     aggregations = frozenset({DAILY})
 
     def open(self, context: EmitterContext, params: Any, stop: Event) -> PrometheusEmitter:
-        """An emitter for one tenant."""
+        """Return an emitter for one tenant."""
         return PrometheusEmitter(context, params)
 
     def wants_newest_only(self, params: Any) -> bool:
-        """The endpoint shows one day; only a history has the others."""
+        """Return whether there is no history: the endpoint shows only the newest day."""
         return bool(params.history_path is None)
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
-        """The tenant's gauges on the endpoint, and the history file."""
+        """Return the tenant's gauges on the endpoint, and the history file."""
         endpoint = f"{ENDPOINT} of tenant {context.tenant_name}"
         return (endpoint,) if params.history_path is None else (endpoint, str(params.history_path.resolve()))
 

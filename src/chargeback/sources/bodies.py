@@ -1,7 +1,7 @@
-"""The body of an answer, decompressed as it arrives and never larger than its limit.
+"""The body of a response, decompressed as it arrives and never larger than its limit.
 
-A few kilobytes of gzip can hold gigabytes. So the client does not let a library decompress whole chunks: no more is
-decompressed than still fits.
+A few kilobytes of gzip can decompress to gigabytes. So no library decompresses whole chunks: decompression stops at the
+limit.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any, Final
 
 from chargeback.errors import SourceTooLarge, SourceUnavailable
 
-#: What the client asks for; other encodings are refused.
+#: The accepted encodings; others are refused.
 ACCEPTED: Final = "gzip"
 
 _MEBIBYTE: Final = 1024 * 1024
-#: Tells zlib to recognise both its own header and that of gzip.
+#: Makes zlib accept both its own header and that of gzip.
 _ANY_HEADER: Final = 32 + zlib.MAX_WBITS
 
 
 class Body:
-    """The body of one answer, as far as it has arrived.
+    """The body of one response, as far as it has arrived.
 
-    ``encoding`` is the answer's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed; ``address``
-    names the source in errors.
+    ``encoding`` is the response's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed;
+    ``address`` names the source in errors.
 
     Raises:
-        SourceUnavailable: the encoding is none that was asked for.
+        SourceUnavailable: the encoding is not an accepted one.
     """
 
     def __init__(self, encoding: str, largest: int, address: str) -> None:
@@ -40,11 +40,11 @@ class Body:
         self._stream: Any = None
 
     def add(self, chunk: bytes) -> None:
-        """Take what has arrived.
+        """Add data that has arrived.
 
         Raises:
             SourceTooLarge: the body is larger than the limit.
-            SourceUnavailable: it is not compressed as it says.
+            SourceUnavailable: it is not compressed with its encoding.
         """
         if not self._is_compressed:
             self._append(chunk)
@@ -53,7 +53,7 @@ class Body:
             if self._stream is None:
                 self._stream = zlib.decompressobj(_ANY_HEADER)
             try:
-                # One byte more than fits tells a body that is too large from one that just fits.
+                # One byte beyond the limit distinguishes a body that is too large from one that just fits.
                 self._append(self._stream.decompress(chunk, self._largest - len(self._content) + 1))
             except zlib.error:
                 raise SourceUnavailable(f"the response of {self._address} cannot be decompressed") from None
@@ -72,7 +72,7 @@ class Body:
         """Return the whole body.
 
         Raises:
-            SourceUnavailable: it was cut short.
+            SourceUnavailable: it is incomplete.
         """
         if self._stream is not None:
             raise SourceUnavailable(f"the response of {self._address} is truncated")

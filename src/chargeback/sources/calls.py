@@ -1,4 +1,4 @@
-"""How often this process has asked whom, and how that ended: for the metrics of the service."""
+"""Counts of this process's calls by source and result, for the metrics of the service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-#: How a call ended that was never answered.
+#: The result of a call without a response.
 NO_ANSWER: Final = "none"
 
 #: (source, HTTP status as text or :data:`NO_ANSWER`) → how many calls.
@@ -22,15 +22,15 @@ class CallCounter:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, source: str, status: str) -> None:
-        """One more call: redirects and repetitions are calls of their own."""
+        """Count one call; redirects and retries are separate calls."""
         with self._lock:
             self._counts[source, status] += 1
 
     def read(self) -> Calls:
-        """All calls so far."""
+        """Return all counts."""
         with self._lock:
             return dict(self._counts)
 
 
-#: The calls of this process. A run is a process of its own, so in it they are those of the run.
+#: The calls of this process. Each run is a separate process, so there they are the calls of the run.
 CALLS: Final = CallCounter()

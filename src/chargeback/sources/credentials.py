@@ -10,10 +10,10 @@ _SHORTEST_SECRET = 4
 
 
 class Credentials:
-    """What the ``Authorization`` header of a request says, and how to keep it out of every text.
+    """The ``Authorization`` header of a request; masks its secrets in texts.
 
     Raises:
-        ConfigurationError: a value holds characters that no header can carry, such as a line break.
+        ConfigurationError: a value has characters that are not allowed in a header, such as a line break.
     """
 
     def __init__(self, scheme: str, token: str, secrets: tuple[str, ...]) -> None:
@@ -41,7 +41,7 @@ class Credentials:
         return self._header
 
     def redact(self, text: str) -> str:
-        """``text`` without the secrets, should somebody else have put them there (a proxy that echoes a header)."""
+        """Return ``text`` with the secrets masked, for example if a proxy echoed a header."""
         for secret in self._secrets:
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "***")

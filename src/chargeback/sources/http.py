@@ -1,4 +1,4 @@
-"""One way to ask a server over HTTP: time limits, retries, shared rate limits, and a wait that can be stopped."""
+"""The HTTP client: time limits, retries, shared rate limits, and waits that can be stopped."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 for _noisy in ("httpx", "httpcore"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
 
-#: How httpx tells that the other side closed the connection in an orderly way.
+#: httpx's message if the server closed the connection in an orderly way.
 _CUT_OFF = ("Server disconnected", "peer closed connection")
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
-#: The status of an answer to credentials that the server does not know.
+#: The status of a response to credentials that the server does not accept.
 WRONG_CREDENTIALS = 401
 _POLL_SECONDS = 0.1
 _MAX_REDIRECTS = 5
@@ -48,12 +48,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how often to try, and how much to take.
+    """Limits of time, attempts and size.
 
-    ``attempts`` bounds the tries that fail for any reason but being throttled; ``deadline_seconds`` bounds
-    everything from the first try on, waits included. ``exchange_seconds`` is for one request and its whole answer,
-    ``silence_seconds`` for the time in which nothing at all arrives. ``largest_body`` bounds an answer in bytes, once
-    decompressed: in memory, its JSON takes up to thirty times as much.
+    ``attempts`` limits the attempts that fail for other reasons than throttling; ``deadline_seconds`` limits all
+    attempts together, including waits. ``exchange_seconds`` is for one request and its whole response,
+    ``silence_seconds`` for the time without any data. ``largest_body`` limits the decompressed response in bytes: its
+    JSON takes up to thirty times as much memory.
     """
 
     attempts: int = 6
@@ -67,13 +67,13 @@ class Limits:
     connections: int = 16
 
 
-#: For a question that a person waits for: one try, and no long wait for it.
+#: For a request for which a person waits: one attempt with short timeouts.
 INTERACTIVE_LIMITS = Limits(attempts=1, deadline_seconds=20, exchange_seconds=15, silence_seconds=10, connect_seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question: a GET of ``path`` with ``params``, or a POST of ``form``.
+    """One request: a GET of ``path`` with ``params``, or a POST of ``form``.
 
     ``path`` is appended to the client's base address.
     """
@@ -86,12 +86,12 @@ class Call:
 
     @property
     def method(self) -> str:
-        """POST where there is a form."""
+        """POST if there is a form, else GET."""
         return "GET" if self.form is None else "POST"
 
 
 class RetryableError(Exception):
-    """An attempt that failed but may be retried; ``delay`` is the wait that the server asked for."""
+    """An attempt that failed but may be retried; ``delay`` is the wait that the server requested."""
 
     def __init__(self, error: SourceError, *, delay: float | None = None, throttled: bool = False) -> None:
         super().__init__()
@@ -101,14 +101,14 @@ class RetryableError(Exception):
 
 
 class HttpClient:
-    """Asks one server, whose base address it knows, on behalf of one tenant. May be used from several threads.
+    """Sends requests to one server, at a base address, for one tenant. May be used from several threads.
 
     ``source`` names the server in errors. ``trusted_domain``: see :func:`.redirects.next_address`.
     TLS certificates are verified; proxies are taken from the environment (``HTTPS_PROXY``, ``NO_PROXY``).
 
-    A client gives up once no connection can be made in a whole series of attempts, or when the credentials are refused
-    (401) before any request has succeeded: every later call fails at once with the same error, which is then kept in
-    ``given_up``. A new client tries again.
+    A client gives up if no connection is possible in all attempts of a call, or if the credentials are refused (401)
+    before any request has succeeded: every later call fails at once with the same error, which is kept in ``given_up``.
+    A new client tries again.
     """
 
     def __init__(
@@ -151,18 +151,18 @@ class HttpClient:
         self._client.close()
 
     def read_json(self, call: Call) -> Any:
-        """The JSON that the server answers, decimals exact.
+        """Return the JSON of the response, with exact decimals.
 
         Raises:
-            SourceUnavailable: no proper answer within the limits.
-            SourceRejected: the server refused.
-            SourceTooLarge: the answer is larger than we take.
+            SourceUnavailable: no valid response within the limits.
+            SourceRejected: the server refused the request.
+            SourceTooLarge: the response is larger than the limit.
             Stopped: ``stop`` was set meanwhile.
         """
         return self.send(call).json()
 
     def send(self, call: Call) -> Reply:
-        """The first answer that the call's judge finds nothing wrong with; errors as for :meth:`read_json`."""
+        """Return the first response that the call's classifier accepts; errors as for :meth:`read_json`."""
         if self.given_up is not None:
             raise copy.copy(self.given_up)
         deadline = time.monotonic() + self._limits.deadline_seconds
@@ -189,17 +189,17 @@ class HttpClient:
         raise error from None
 
     def address_of(self, path: str) -> str:
-        """The address of ``path`` on this server as messages show it: without credentials and without a query."""
+        """Return the address of ``path`` on this server for messages: without credentials and without a query."""
         return str(httpx.URL(self.base_url + path).copy_with(userinfo=b"", query=None, fragment=None))
 
     def _is_final(self, error: SourceError) -> bool:
-        """Whether every other request to this server will fail with the same error."""
+        """Return whether every other request to this server will fail with the same error."""
         if isinstance(error, SourceRejected):
             return error.status == WRONG_CREDENTIALS and not self._has_succeeded
         return isinstance(error, SourceUnreachable)
 
     def _attempt(self, call: Call, deadline: float) -> Reply:
-        self._sleep(0)  # nothing is sent any more when told to stop
+        self._sleep(0)  # once stopped, nothing is sent
         if call.limiter is not None:
             call.limiter.acquire(self._stop, deadline)
         reply = self._exchange(call, deadline)
@@ -216,7 +216,7 @@ class HttpClient:
         raise error
 
     def _exchange(self, call: Call, deadline: float) -> Reply:
-        """One question and its answer, redirects followed."""
+        """Send one request and return its response; follow redirects."""
         limit = min(deadline, time.monotonic() + self._limits.exchange_seconds)
         address = httpx.URL(self.base_url + call.path, params=dict(call.params) or None)
         for _ in range(_MAX_REDIRECTS + 1):
@@ -261,15 +261,15 @@ class HttpClient:
             body = arriving.finish()
             names = {name.lower(): value for name, value in answer.headers.items()}
             if answer.is_error:
-                # What an error quotes must not be our own secret, whole or cut off.
+                # Errors must not quote our secrets, whole or in part.
                 body = self._redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             return Reply(answer.status_code, names, body)
 
     def _run_interruptibly(self, work: Callable[[], _T], limit: float) -> _T:
-        """Return the result of ``work``, which waits for the network; give up when told to stop or at ``limit``.
+        """Return the result of ``work``, which waits for the network; give up when ``stop`` is set or at ``limit``.
 
-        A blocking read cannot be interrupted from outside, so it happens in a thread that is left behind: it ends
-        by its own time limits, and does not keep the process alive.
+        A blocking read cannot be interrupted, so it runs in a thread that is abandoned: it ends by its own timeouts,
+        and does not keep the process alive.
         """
         done, outcome = Event(), _ThreadResult()
         Thread(target=outcome.run, args=(work, done), name=f"{self.source}-request", daemon=True).start()
@@ -286,8 +286,8 @@ class HttpClient:
         return result
 
     def _backoff(self, state: tenacity.RetryCallState) -> float:
-        """Full jitter below a capped exponential; never less than the server asked for, and then a little more, so
-        that not everybody comes back at once."""
+        """Return the wait: full jitter below a capped exponential. If the server requested a wait, return that and a
+        little more, so that clients do not all return at once."""
         limits = self._limits
         ceiling = min(limits.longest_backoff_seconds, limits.first_backoff_seconds * 2.0 ** (state.attempt_number - 1))
         jitter = random.uniform(0, ceiling)  # noqa: S311 - not for secrets
@@ -341,13 +341,13 @@ class _ThreadResult:
 
 def _retryable_error(state: tenacity.RetryCallState) -> RetryableError:
     error = state.outcome.exception() if state.outcome is not None else None
-    if not isinstance(error, RetryableError):  # pragma: no cover - tenacity only asks about what is retried
+    if not isinstance(error, RetryableError):  # pragma: no cover - tenacity only passes errors that are retried
         raise TypeError("only a retryable attempt has a delay")
     return error
 
 
 def _describe(error: Exception) -> str:
-    """What went wrong on the network, in words that cannot hold a header's value."""
+    """Return the network error as a text that cannot have a header's value."""
     if isinstance(error, httpx.LocalProtocolError):
         return "the request is invalid and cannot be sent"
     if isinstance(error, httpx.ConnectTimeout):
@@ -357,6 +357,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no response within the timeout"
     if isinstance(error, httpx.NetworkError) or str(error).startswith(_CUT_OFF):
-        # Which of several classes and texts it is depends on the moment alone; the days it fails have one cause.
+        # The class and text of the error depend on the moment of the failure; one text lets days with this cause be
+        # reported together.
         return "the connection broke before the response was complete"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,6 +1,6 @@
-"""A Kafka cluster's own answer about its brokers and topics, over the Kafka protocol.
+"""The brokers and topics of a Kafka cluster, read from the cluster over the Kafka protocol.
 
-The package ``confluent-kafka`` (librdkafka) is an optional extra; it is imported when a cluster is first asked.
+The package ``confluent-kafka`` (librdkafka) is an optional extra; it is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _SOURCE: Final = "kafka"
-#: librdkafka tells of every refused connection; what matters of it is in our own errors.
+#: librdkafka logs every refused connection; the relevant messages are in our errors.
 _library_log = logging.getLogger(f"{__name__}.librdkafka")
 _library_log.setLevel(logging.CRITICAL)
 
-#: Waits are cut into slices, so that a run that must end does.
+#: Waits are split into slices, so that a run can stop.
 _SLICE_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 0.1
-#: For how long a cluster that does not answer is asked, and while a person waits for it.
+#: The timeout for a cluster that does not respond, and the timeout if a person waits.
 TIMEOUT_SECONDS: Final = 30.0
 INTERACTIVE_TIMEOUT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
-    """How a cluster is reached, in librdkafka's words; files are PEM. The secrets are in no repr."""
+    """Connection settings with librdkafka's names; files are PEM. Secrets are not in the repr."""
 
     bootstrap_servers: str
     security_protocol: str = "PLAINTEXT"
@@ -51,7 +51,7 @@ class KafkaConnection:
     ssl_key_password: str | None = field(default=None, repr=False)
 
     def properties(self) -> dict[str, str]:
-        """librdkafka's configuration properties; what is not given is left to its defaults."""
+        """librdkafka's configuration properties; missing settings have librdkafka's defaults."""
         given = {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": self.security_protocol,
@@ -68,7 +68,7 @@ class KafkaConnection:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
-    """A broker by its own id, and the address that it advertises."""
+    """A broker: its id, and its advertised address."""
 
     id: int
     host: str
@@ -77,7 +77,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Topic:
-    """A topic, its number of partitions, and the replicas of its best replicated partition."""
+    """A topic, its number of partitions, and the largest number of replicas of a partition."""
 
     name: str
     partitions: int
@@ -86,7 +86,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class DescribedCluster:
-    """What the cluster says of itself, ordered by id and name. ``cluster_id`` is none with very old brokers."""
+    """The description of a cluster, ordered by id and name. ``cluster_id`` is None with very old brokers."""
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
@@ -94,7 +94,7 @@ class DescribedCluster:
 
 
 class KafkaAdmin:
-    """Asks one cluster. Connects when asked, and only then."""
+    """Describes one cluster. Connects only when called."""
 
     def __init__(self, connection: KafkaConnection, *, stop: Event, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
@@ -102,12 +102,12 @@ class KafkaAdmin:
         self._timeout_seconds = timeout_seconds
 
     def describe(self) -> DescribedCluster:
-        """Brokers and topics, internal topics included.
+        """Return brokers and topics, including internal topics.
 
         Raises:
             ConfigurationError: the package is missing.
-            SourceUnavailable: the cluster did not answer in time.
-            SourceRejected: it refused our credentials, or the connection's settings cannot be used.
+            SourceUnavailable: the cluster did not respond in time.
+            SourceRejected: it refused the credentials, or the connection's settings are not valid.
             Stopped: ``stop`` was set.
         """
         complaints: list[Any] = []
@@ -117,7 +117,7 @@ class KafkaAdmin:
             metadata = self._metadata(client)
             if metadata is not None:
                 return _described(metadata)
-            client.poll(0)  # hands over what the library has to complain of
+            client.poll(0)  # calls the error callback for the library's messages
             if refusal := next((error for error in complaints if _is_refusal(error)), None):
                 raise self._rejected(refusal)
             if time.monotonic() >= until:
@@ -126,7 +126,7 @@ class KafkaAdmin:
                     f"{_last_complaint(complaints)}",
                     source=_SOURCE,
                 )
-            self._stop.wait(_PAUSE_SECONDS)  # some failures are told at once
+            self._stop.wait(_PAUSE_SECONDS)  # some failures are reported at once
         raise Stopped("the run was told to stop")
 
     def _client(self, complaints: list[Any]) -> AdminClient:
@@ -149,7 +149,7 @@ class KafkaAdmin:
             raise SourceRejected(message, source=_SOURCE) from None
 
     def _metadata(self, client: AdminClient) -> Any:
-        """The cluster's metadata, or none within a moment."""
+        """Return the cluster's metadata, or None if it does not arrive within one slice."""
         from confluent_kafka import KafkaException
 
         try:

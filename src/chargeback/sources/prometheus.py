@@ -1,7 +1,7 @@
-"""A Prometheus-compatible server: questions, and answers whose numbers are still text.
+"""A client of Prometheus-compatible servers. Numbers in responses remain texts.
 
-Facts about the HTTP API: Prometheus 3.14, ``web/api/v1/api.go``. Servers that speak the same language (Thanos, Mimir,
-VictoriaMetrics) word some refusals their own way.
+Facts about the HTTP API: Prometheus 3.14, ``web/api/v1/api.go``. Compatible servers (Thanos, Mimir, VictoriaMetrics)
+have other texts for some errors.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _TOO_LARGE = re.compile(
     r"|err-mimir-max|max number of|maxSamplesPerQuery|maxUniqueTimeseries",
     re.IGNORECASE,
 )
-#: Asks Thanos and VictoriaMetrics for an error instead of a part of the answer; others ignore what they do not know.
+#: Makes Thanos and VictoriaMetrics fail instead of returning a partial response; other servers ignore it.
 _WHOLE = {"partial_response": "false", "deny_partial_response": "1"}
-#: How Prometheus begins what it says of the query itself. Any other warning says that data is missing.
+#: The beginnings of Prometheus' warnings about the query itself. Any other warning means that data is missing.
 _ANNOTATION = "PromQL"
-#: Prometheus gives up on a query after two minutes by itself; ours is a little more patient.
-#: One answer holds every series of a day.
+#: Prometheus' own timeout of a query is two minutes; this one is slightly longer. One response has every series of a
+#: day.
 _LIMITS = Limits(
     attempts=4,
     deadline_seconds=300,
@@ -63,9 +63,9 @@ class Series:
 
 
 class PrometheusClient:
-    """Asks one metrics source. May be used from several threads; every wait ends when ``stop`` is set.
+    """Queries one metrics source. May be used from several threads; every wait ends when ``stop`` is set.
 
-    All questions are POSTed as forms, so that a long query fits and none is written into an access log.
+    All queries are sent as forms (POST), so that their length is not limited and none appears in an access log.
     """
 
     def __init__(
@@ -91,13 +91,13 @@ class PrometheusClient:
         self._client.close()
 
     def instant(self, query: str, at: datetime) -> list[Sample]:
-        """The series of ``query`` at one instant. A scalar is a series without labels.
+        """Return the series of ``query`` at one instant. A scalar is a series without labels.
 
         Raises:
-            SourceRejected: the query is wrong, or we may not ask.
-            SourceTooLarge: it touches more than the server is willing to; ask for less time.
-            SourceUnavailable: no proper answer, or (SourcePartial) one that the server itself calls incomplete.
-            SourceDataError: an answer of another shape.
+            SourceRejected: the query is not valid, or access is denied.
+            SourceTooLarge: it reads more than the server allows; query a shorter time.
+            SourceUnavailable: no valid response, or (SourcePartial) one that the server reports as incomplete.
+            SourceDataError: the response has another shape.
             Stopped: ``stop`` was set.
         """
         with self._addressed(path := "/api/v1/query"):
@@ -109,7 +109,7 @@ class PrometheusClient:
             return [Sample(_labels(each), _text(each["value"])) for each in _entries(result, "value")]
 
     def range(self, query: str, start: datetime, end: datetime, step: timedelta) -> list[Series]:
-        """The series of ``query`` from ``start`` to ``end`` (both inclusive) every ``step``; errors as for
+        """Return the series of ``query`` from ``start`` to ``end`` (both inclusive) every ``step``; errors as for
         :meth:`instant`."""
         form = {"query": query, "start": _render(start), "end": _render(end), "step": render_duration(step)}
         with self._addressed(path := "/api/v1/query_range"):
@@ -123,12 +123,12 @@ class PrometheusClient:
 
     @property
     def given_up(self) -> bool:
-        """Whether every further question would fail as an earlier one did."""
+        """Return whether every further query would fail with the error of an earlier one."""
         return self._client.given_up is not None
 
     @contextmanager
     def _addressed(self, path: str) -> Iterator[None]:
-        """Put the address in front of what is wrong with an answer."""
+        """Add the address to errors about a response."""
         try:
             yield
         except SourceDataError as error:
@@ -144,7 +144,7 @@ class PrometheusClient:
         return data["resultType"], data.get("result")
 
     def _log_warnings(self, document: Mapping[str, Any]) -> None:
-        """Log the server's warnings on the query, each one once; the same one comes with every query."""
+        """Log the server's warnings on the query, each one once, because it is repeated with every query."""
         for warning in _warnings(document):
             if warning not in self._warned:
                 self._warned.add(warning)
@@ -152,7 +152,7 @@ class PrometheusClient:
 
 
 def render_duration(length: timedelta) -> str:
-    """A duration as PromQL spells it, in the largest unit that is exact.
+    """Return a duration in PromQL's notation, in the largest unit that is exact.
 
     >>> render_duration(timedelta(days=1)), render_duration(timedelta(milliseconds=1500))
     ('86400s', '1500ms')
@@ -195,8 +195,8 @@ def _classify(reply: Reply) -> SourceError | None:
 
 
 def _reject_partial(path: str, document: Mapping[str, Any]) -> None:
-    """Refuse an answer that says that something is missing: Thanos, Mimir and remote reads warn, VictoriaMetrics sets a
-    flag. It is not asked for again at once: what is away is away for longer."""
+    """Refuse a response that is reported as incomplete: Thanos, Mimir and remote reads add a warning, VictoriaMetrics
+    sets a flag. The query is not retried at once, because such failures last longer."""
     missing = [warning for warning in _warnings(document) if not warning.startswith(_ANNOTATION)]
     if document.get("isPartial") is True:
         missing.append("isPartial")
@@ -210,7 +210,7 @@ def _warnings(document: Mapping[str, Any]) -> list[str]:
 
 
 def _entries(result: Any, key: str) -> list[dict[str, Any]]:
-    """The series that have numbers; native histograms, which have none, are left out."""
+    """Return the series with numbers; native histograms, which have none, are left out."""
     if not isinstance(result, list):
         raise _unexpected("a result that is not a list")
     entries = [each for each in result if isinstance(each, dict) and isinstance(each.get(key), list)]

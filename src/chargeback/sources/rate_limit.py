@@ -1,8 +1,8 @@
-"""A rate limit that every process of the host shares.
+"""A rate limit shared by all processes of the host.
 
-The limit is that of the provider for an organization, whoever of us asks: tenants of one organization and runs in
-separate processes keep it together. The algorithm is GCRA: one number, the *theoretical arrival time* (TAT) of the
-next request, lies in a small locked file.
+The provider limits an organization as a whole, so all tenants of one organization, and runs in separate processes,
+share the limit. The algorithm is GCRA: one number, the *theoretical arrival time* (TAT) of the next request, lies in a
+small locked file.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from chargeback.errors import SourceUnavailable, Stopped
 
 logger = logging.getLogger(__name__)
 
-#: Nobody is made to wait longer than this by what a file says: more is a leftover or a mistake.
+#: The longest wait that a file can cause: a longer one is outdated or an error.
 _HORIZON_SECONDS = 3600.0
 _LOCK_POLL_SECONDS = 0.01
 _LOCK_SECONDS = 2.0
 
 
 class RateLimiter:
-    """At most ``rate`` requests a second in the long run, and at most ``burst`` at once, for all who use ``key``.
+    """At most ``rate`` requests per second in the long run, and at most ``burst`` at once, for all users of ``key``.
 
     ``key`` is hashed into the name of the file in ``state_dir``. Times are those of the host's monotonic clock,
-    which processes share and nobody sets back. A file that cannot be used (corrupt, from before a restart, on a full
-    disk, a link) never stops the work: the limit then holds for this process alone.
+    which processes share and which is never set back. A file that cannot be used (corrupt, from before a restart, on a
+    full disk, a link) never stops the work: the limit then applies to this process alone.
     """
 
     def __init__(self, state_dir: str | Path, key: str, *, rate: float, burst: int) -> None:
@@ -45,11 +45,11 @@ class RateLimiter:
         self._complained = False
 
     def acquire(self, stop: Event, deadline: float) -> None:
-        """Wait for our turn.
+        """Wait until a request is allowed.
 
         Raises:
             Stopped: ``stop`` was set meanwhile.
-            SourceUnavailable: our turn comes after ``deadline`` (of :func:`time.monotonic`).
+            SourceUnavailable: that is after ``deadline`` (of :func:`time.monotonic`).
         """
         while (delay := self.reserve()) > 0:
             if time.monotonic() + delay > deadline:
@@ -60,7 +60,7 @@ class RateLimiter:
             raise Stopped("stopped while waiting for the rate limit")
 
     def reserve(self) -> float:
-        """Take a turn if it is ours (0.0), else the seconds after which to try again."""
+        """Reserve a request and return 0.0 if it is allowed now, else return the seconds after which to try again."""
 
         def take(arrival: float, now: float) -> tuple[float, float]:
             delay = arrival - self._tolerance - now
@@ -71,7 +71,7 @@ class RateLimiter:
         return self._change(take)
 
     def block(self, seconds: float) -> None:
-        """Nobody asks within the next ``seconds``, and no burst follows them: the provider said so."""
+        """Allow no request within the next ``seconds``, and no burst after them, because the provider demanded it."""
 
         def push(arrival: float, now: float) -> tuple[float, float]:
             return max(arrival, now + min(seconds, _HORIZON_SECONDS) + self._tolerance), 0.0
@@ -79,7 +79,7 @@ class RateLimiter:
         self._change(push)
 
     def _change(self, change: Callable[[float, float], tuple[float, float]]) -> float:
-        """Replace the number by what ``change(number, now)`` says first; return what it says second."""
+        """Replace the number by the first value that ``change(number, now)`` returns; return the second."""
         try:
             with self._locked() as file:
                 now = time.monotonic()
@@ -98,7 +98,8 @@ class RateLimiter:
             return answer
 
     def _clamp(self, arrival: float, now: float) -> float:
-        """The number, unless it lies so far ahead that it must be from another start of the host, or broken."""
+        """Return the number, unless it is so far in the future that it must be corrupt or from before a restart of the
+        host."""
         return arrival if 0 <= arrival <= now + _HORIZON_SECONDS + 2 * self._tolerance + self._interval else 0.0
 
     @contextmanager
@@ -120,17 +121,17 @@ class RateLimiter:
                     time.sleep(_LOCK_POLL_SECONDS)
             yield file
         finally:
-            os.close(file)  # gives the lock back
+            os.close(file)  # releases the lock
 
 
 def _read(file: int) -> float:
     try:
         return float(os.pread(file, 64, 0).decode("ascii"))
     except ValueError:
-        return 0.0  # new, or cut short by a crash
+        return 0.0  # new, or truncated by a crash
 
 
 def _write(file: int, number: float) -> None:
-    # Always of one length, so that nothing of a former number can be left behind it.
+    # Always of the same length, so that no digits of a former number remain.
     os.pwrite(file, f"{number:032.9f}\n".encode("ascii"), 0)
     os.ftruncate(file, 33)

@@ -1,4 +1,4 @@
-"""Where a redirect may lead. Credentials must never reach a host that they are not meant for."""
+"""Rules for redirects. Credentials must never be sent to another host than intended."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ _KEEPING_METHOD = frozenset({307, 308})
 def next_address(
     method: str, status: int, here: httpx.URL, location: str | None, *, authorized: bool, trusted_domain: str | None
 ) -> httpx.URL:
-    """The address to ask next.
+    """Return the next address.
 
     A redirect is followed on the same origin, and from ``http`` to ``https`` on the same host. Without credentials
-    (``authorized`` is false) any host of the same scheme may follow, for a GET. With them, another host may only
-    follow over https within ``trusted_domain``, where both lie. A POST is only repeated where the status says so.
+    (``authorized`` is false), a GET may be redirected to any host with the same scheme. With credentials, another host
+    is only allowed over https, and if both hosts are in ``trusted_domain``. A POST is only repeated if the status
+    demands it.
 
     Raises:
-        SourceRejected: the redirect must not be followed; the message names the host it leads to.
+        SourceRejected: the redirect must not be followed; the message names its host.
     """
     try:
         there = here.join(location or "")

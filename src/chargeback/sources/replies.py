@@ -1,4 +1,4 @@
-"""What a server answered, and what that means."""
+"""Responses of servers, and their classification."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from chargeback.model.texts import replace_surrogates
 
 _MAX_MESSAGE_LENGTH = 500
 _MAX_CLOCK_SKEW = timedelta(days=1)
-#: A surrogate, escaped or as (wrong) UTF-8; most bodies have none, and need not be looked through.
+#: A surrogate, escaped or as (wrong) UTF-8; most bodies have none, and need not be searched.
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _TIMEOUT_OR_THROTTLE = frozenset({408, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A complete answer: its status, its headers (names in lower case), its decoded body."""
+    """A complete response: its status, its headers (names in lower case), its decoded body."""
 
     status: int
     headers: Mapping[str, str]
@@ -30,11 +30,11 @@ class Reply:
     _parsed: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def json(self) -> Any:
-        """The body as JSON, decimals exact, parsed once; every call returns the same document. Half of a surrogate
-        pair, which no database takes, is replaced by U+FFFD.
+        """Return the body as JSON with exact decimals. It is parsed once; every call returns the same document. A lone
+        surrogate, which no database accepts, is replaced by U+FFFD.
 
         Raises:
-            SourceUnavailable: it is none (a proxy's HTML page, a body cut short); another attempt may give it.
+            SourceUnavailable: it is not JSON (a proxy's HTML page, a truncated body); another attempt may succeed.
         """
         if self._parsed:
             return self._parsed[0]
@@ -49,7 +49,7 @@ class Reply:
         return document
 
     def explanation(self) -> str:
-        """The provider's own words about an error, in one line; the bare status where there are none.
+        """Return the provider's message about an error in one line, or the status if there is none.
 
         Shapes: ``{"errors": [{"title", "detail"}]}``, ``{"status", "error": {"code", "message"}}``,
         ``{"error_code"/"code", "message"}``, Prometheus' ``{"errorType", "error"}``.
@@ -64,11 +64,11 @@ class Reply:
         return f"HTTP {self.status}: {message}" if message else f"HTTP {self.status}"
 
     def check_clock(self, now: datetime | None = None) -> None:
-        """See that the server lives on the same day: days that are gathered by a wrong clock are the wrong days, and
-        what is past its retention by one may not be. A server that tells no time is believed.
+        """Check that the server's clock has about the same date: with a wrong clock, the wrong days would be gathered,
+        or data deleted before the end of its retention. A response without a time passes.
 
         Raises:
-            SourceRejected: its clock (``Date``, and ``Age`` where a cache answered) and ours are days apart.
+            SourceRejected: its clock (``Date``, and ``Age`` of a cached response) and the host's are days apart.
         """
         now = now or datetime.now(UTC)
         try:
@@ -83,8 +83,8 @@ class Reply:
             )
 
     def retry_after(self, now: datetime | None = None) -> float | None:
-        """The seconds that the server asks to wait: ``Retry-After`` (seconds or an HTTP date) or
-        ``X-RateLimit-Reset``, which is relative. None where it says nothing sensible."""
+        """Return the seconds that the server asks to wait: ``Retry-After`` (seconds or an HTTP date) or
+        ``X-RateLimit-Reset``, which is relative. Return None if there is no valid value."""
         asked = [_seconds(self.headers.get("x-ratelimit-reset")), _seconds(self.headers.get("ratelimit-reset"))]
         spelt = self.headers.get("retry-after")
         after = _seconds(spelt)
@@ -101,7 +101,7 @@ class Reply:
         return max((seconds for seconds in asked if seconds is not None), default=None)
 
 
-#: Says what is wrong with a reply, or nothing; a retryable error makes the client ask again.
+#: Returns the error of a reply, or None; the client retries after a retryable error.
 Classifier = Callable[[Reply], SourceError | None]
 
 

@@ -1,4 +1,4 @@
-"""How a source is reached."""
+"""Settings of connections to sources."""
 
 from typing import Literal, Self
 

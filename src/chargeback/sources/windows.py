@@ -1,4 +1,4 @@
-"""Sums over a window of time that are exact however the window must be cut."""
+"""Exact sums over a window of time, even if the window must be split."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 _MILLISECOND = timedelta(milliseconds=1)
 _SMALLEST = timedelta(minutes=1)
-# Sums of doubles' texts, exactly; NaN and ±Inf spread instead of raising.
+# Exact for sums of texts of doubles; NaN and ±Inf propagate instead of raising.
 _EXACT = Context(prec=400, traps=[])
 
-#: Makes a query from the text of a range, such as ``86400s``.
+#: Returns a query for the text of a range, such as ``86400s``.
 Template = Callable[[str], str]
-#: The values of the labels that were asked for, in their order.
+#: The values of the requested labels, in their order.
 Group = tuple[str, ...]
 
 
@@ -39,11 +39,11 @@ class GroupTotals:
 
 
 class WindowSplitter:
-    """Queries a window in as many pieces as the server needs.
+    """Queries a window in pieces that the server accepts.
 
-    A window that the server finds too large is cut in halves. The accepted length is remembered per kind of query, so
-    that the next day does not begin with a refusal. Threads may share one object. With ``max_units``, longer windows
-    are cut before the first query.
+    A window that is too large for the server is split in halves. The accepted length is kept per kind of query, so that
+    the next day does not begin with a refusal. Threads may share one object. With ``max_units``, longer windows are
+    split before the first query.
     """
 
     def __init__(self, *, max_units: int | None = None) -> None:
@@ -83,7 +83,7 @@ class WindowSplitter:
 
 
 def _halves(piece: InstantRange, count: int, unit: timedelta) -> list[InstantRange]:
-    """Return the two halves of a window of ``count`` units, the later first: the earlier one is taken next."""
+    """Return the two halves of a window of ``count`` units, the later first: the earlier one is processed next."""
     middle = piece.start + (count + 1) // 2 * unit
     return [InstantRange(middle, piece.end), InstantRange(piece.start, middle)]
 
@@ -91,9 +91,9 @@ def _halves(piece: InstantRange, count: int, unit: timedelta) -> list[InstantRan
 class WindowSums:
     """Evaluates sums over ``[start, end)``.
 
-    A window is evaluated at its end − 1 ms with its own length as range. That takes every sample of the window under
-    Prometheus 2, whose ranges are closed on both sides, and 3, whose are open on the left; a sample stamped exactly
-    1 ms before the window is taken by version 2 too, which no minute-aligned sample is.
+    A window is evaluated at its end − 1 ms with its own length as range. That includes every sample of the window with
+    Prometheus 2, whose ranges include both ends, and with Prometheus 3, whose ranges exclude the start. Version 2 would
+    also include a sample exactly 1 ms before the window, but minute-aligned samples are never there.
 
     The sums of the pieces of a window add up. Threads may share one object.
     """
@@ -104,10 +104,10 @@ class WindowSums:
         self._splitter = WindowSplitter()
 
     def sums(self, name: str, template: Template, labels: Sequence[str], window: InstantRange) -> GroupTotals:
-        """The value of each group over the window. The query must be additive over time, as a sum of
-        ``sum_over_time`` or of ``count_over_time`` is.
+        """Return the value of each group over the window. The query must be additive over time, such as a sum of
+        ``sum_over_time`` or of ``count_over_time``.
 
-        ``name`` says what kind of question it is. Two series of a group are added up.
+        ``name`` identifies the kind of query. Several series of a group are added up.
 
         Raises:
             SourceTooLarge: the server refuses even the smallest window.
