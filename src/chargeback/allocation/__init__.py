@@ -1,1 +1,1 @@
-"""Allocation: policies, the exact split, the calculation of one day. Pure: tables in, tables out."""
+"""Allocation: policies, the exact split, the calculation of one day. Pure functions from tables to tables."""

@@ -1,4 +1,4 @@
-"""Between Arrow's decimal columns and Python's integers, without touching a digit."""
+"""Exact conversions between Arrow's decimal columns and Python's integers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-#: A decimal without decimals: what a column of amounts or quantities is, counted in units of its last place.
+#: A decimal type without decimal places, for amounts or quantities in units of their last place.
 INTEGER: Final = pa.decimal128(38, 0)
 
 _BYTES: Final = 16
@@ -15,7 +15,7 @@ _WORD: Final = 64
 
 
 def reinterpret(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return the same 128-bit integers under another scale: ``1.25`` of two decimals is ``125`` of none."""
+    """Return the same 128-bit integers with another scale: ``1.25`` of two decimals is ``125`` of none."""
     return pa.Array.from_buffers(data_type, len(values), values.buffers(), offset=values.offset)
 
 

@@ -1,16 +1,16 @@
 """The calculation of one day: billing lines, usage and members in, chargeback rows out.
 
 It is a pure function of its evidence and the policies: the same inputs give the same bytes, and the rows of every line
-sum to the line. Three modules make the three steps:
+sum to the line. It has three steps, each in a module:
 
-- :mod:`~chargeback.allocation.portions`: what is to be split (lines, divided into the portions of their policies);
-- :mod:`~chargeback.allocation.targets`: who takes it (the identities of each portion, and why these);
+- :mod:`~chargeback.allocation.portions`: the portions to split (lines, divided into the portions of their policies);
+- :mod:`~chargeback.allocation.targets`: the targets (the identities of each portion, and why these);
 - :mod:`~chargeback.allocation.rows`: the rows as columns.
 
-Lines, portions and methods are decided one by one in Python; the rows, of which there can be millions, are made as
-columns. Lines with a proportional policy follow what the other lines were charged, so they come last.
+Lines, portions and methods are processed one by one in Python; rows, which can be millions, are calculated as columns.
+Lines with a proportional policy are split like the charges of the other lines, so they come last.
 
-A bill of two lines, worked through. On 31 January the cluster ``lkc-1`` cost 10 for writing and 1 as a base fee:
+An example with a bill of two lines. On 31 January the cluster ``lkc-1`` cost 10 for writing and 1 as a base fee:
 
 >>> from datetime import UTC, datetime
 >>> from chargeback.allocation.policies import parse_policies
@@ -26,7 +26,8 @@ A bill of two lines, worked through. On 31 January the cluster ``lkc-1`` cost 10
 ...     tenant_id="acme",
 ... )
 
-Writing is paid by whoever wrote, in proportion; the base fee is shared by everyone who is active on the cluster:
+The cost of writing is split by the bytes written; the base fee is split evenly among all identities that are active on
+the cluster:
 
 >>> catalogue = PolicyCatalogue(
 ...     parse_policies(
@@ -39,7 +40,7 @@ Writing is paid by whoever wrote, in proportion; the base fee is shared by every
 ...     aliases={},
 ... )
 
-``orders`` wrote three times as much as ``payments``; ``reports`` only reads:
+``orders`` wrote three times as much as ``payments``; ``reports`` only read:
 
 >>> wrote = [("orders", Decimal(3000)), ("payments", Decimal(1000))]
 >>> usage = pa.Table.from_pylist(
@@ -57,7 +58,7 @@ Writing is paid by whoever wrote, in proportion; the base fee is shared by every
 ...     schema=MEMBERS,
 ... )
 
-*What is to be split*: each line has one portion here. Amounts are integers of 10⁻¹² from here on:
+*Portions*: each line has one portion here. From here on, amounts are integers of 10⁻¹²:
 
 >>> lines = billable_lines(billing)
 >>> for cost in portion_costs(lines, catalogue.policies):
@@ -65,7 +66,7 @@ Writing is paid by whoever wrote, in proportion; the base fee is shared by every
 0 even(active) 1000000000000
 1 usage(bytes_in) 10000000000000
 
-*Who takes it*: identities are positions in ``identity_ids``; an even split has no weights:
+*Targets*: identities are positions in ``identity_ids``; an even split has no weights:
 
 >>> targets = AllocationTargets(usage, members, catalogue.policies["KAFKA_NETWORK_WRITE"].portions[0].methods)
 >>> targets.identity_ids
@@ -79,7 +80,7 @@ usage(bytes_in) [1, 2] [
   1000.000000
 ]
 
-*The rows*: the whole calculation. The unit that thirds of 1.00 leave over goes to the first id:
+*Rows*: the whole calculation. The unit that remains after splitting 1.00 in three goes to the first id:
 
 >>> calculator = DayCalculator(catalogue)
 >>> rows = calculator.calculate(Evidence(day, billing, usage, members)).rows
@@ -113,7 +114,7 @@ from chargeback.allocation.shares import shares_of
 from chargeback.allocation.targets import AllocatedPortion, AllocationTargets, IdentityIndex, TargetGroup
 from chargeback.model.usage import QUANTITY
 
-# Wide enough for the sum of many integers of 38 digits.
+# Enough digits for the sum of many integers of 38 digits.
 _WIDE: Final = pa.decimal256(76, 0)
 
 
@@ -137,8 +138,8 @@ class CalculatedDay:
     """The result of a day.
 
     ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` are theirs, each once (schema
-    DIMENSIONS, and a ``dimension_check``); texts are dictionaries in both. ``unknown_types`` are the product types
-    without a policy.
+    DIMENSIONS, and a ``dimension_check``); texts are dictionary-encoded in both. ``unknown_types`` are the product
+    types without a policy.
     """
 
     rows: pa.Table

@@ -1,8 +1,9 @@
-"""Who belonged to what on a day.
+"""Membership: which identities were active on, or owned, which resources on a day.
 
 *Active on a resource*: holds a grant (an API key) for it that existed on that day, owns it, or has usage above zero
-on it. *Period*: everybody active on at least one resource of the tenant that day; if there is nobody, the payers
-alive that day, tier by tier. Who did not exist on the day holds nothing; whom only the metrics know does count.
+on it. *Period*: all identities active on at least one resource of the tenant that day; if there are none, the payers
+that existed that day, tier by tier. An identity that did not exist on the day is not active; one that only the metrics
+name is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _Sets = dict[str, set[str]]
 
 
 class Membership:
-    """An inventory, prepared to answer for any day who belonged to what.
+    """An inventory, indexed to find the members of any day.
 
     ``payer_tiers`` are sets of identity types; only identities of those types can be active by grant or ownership.
     """
@@ -42,10 +43,10 @@ class Membership:
         self._active_as = {resource.resource_id: resource.active_as for resource in self._substituted}
 
     def members_on(self, day: date, usage: pa.Table, billed: Collection[str]) -> pa.Table:
-        """Schema MEMBERS: for each resource its active identities and owners, and the period's.
+        """Return the active identities and owners of each resource, and those of the period, in schema MEMBERS.
 
-        Resources in ``billed`` and all others that somebody belongs to are covered, so that a line that is billed
-        later finds its evidence too. ``usage`` is the day's, in schema USAGE.
+        This covers the resources in ``billed`` and all others with members, so that a line that is billed later has its
+        evidence, too. ``usage`` is the day's, in schema USAGE.
         """
         start, end = start_of_day(day), start_of_day(day + ONE_DAY)
         owners = self._owners(start, end)
@@ -81,7 +82,8 @@ class Membership:
         return owners
 
     def _owners_with_parts(self, owners: _Sets) -> _Sets:
-        """Return the owners of each resource and of its direct children (a compute pool: those of its statements)."""
+        """Return the owners of each resource and of its direct children (for a compute pool, the owners of its
+        statements)."""
         found: _Sets = defaultdict(set)
         for resource_id, identity_ids in owners.items():
             found[resource_id] |= identity_ids
@@ -112,7 +114,7 @@ class Membership:
         }
 
     def _active_within(self, active: _Sets) -> _Sets:
-        """Return who is active on anything that a resource contains, at any depth."""
+        """Return the identities that are active on any resource inside a resource, at any depth."""
         within: _Sets = defaultdict(set)
         for resource_id, identity_ids in active.items():
             above: str | None = resource_id

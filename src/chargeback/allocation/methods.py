@@ -1,4 +1,4 @@
-"""Allocation methods: the ways in which a portion of a cost can be split, and what the rows say about each."""
+"""Allocation methods: how a portion of a cost can be split, and what the rows show for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chargeback.model.usage import ACTIVE, OWNER, OWNERS, PERIOD
 
 
 class MethodKind(StrEnum):
-    """What a method does with a portion."""
+    """The kinds of allocation methods."""
 
     USAGE = "usage"
     EVEN = "even"
@@ -87,7 +87,7 @@ TENANT_WIDE: Final = frozenset({EVEN_PERIOD, PROPORTIONAL, UNALLOCATED})
 
 
 class AllocationOutcome(NamedTuple):
-    """What a row says about the method that made it; ``detail`` holds if it was the first of its chain."""
+    """What a row shows about its method; ``detail`` applies if the method was the first of its chain."""
 
     cost_type: str
     allocation_method: str

@@ -1,4 +1,4 @@
-"""Policies: how a product type is split, as data that a person can read, override and try out.
+"""Policies: how a product type is split, as data that users can read, override and try out.
 
 A policy turns one billing line into *portions*. Each portion has a share of the cost and a chain of allocation
 methods; the first method that finds an identity is used. In YAML::
@@ -41,7 +41,7 @@ class Policy:
 
     @property
     def hash(self) -> str:
-        """A short text that is the same for equal policies; every row carries that of its policy."""
+        """A short text that is the same for equal policies; every row has that of its policy."""
         text = ";".join(f"{p.share.normalize():f}:{','.join(map(str, p.methods))}" for p in self.portions)
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
@@ -58,11 +58,11 @@ class Policy:
 
     @property
     def is_proportional(self) -> bool:
-        """Whether the policy follows what the other lines of the day were charged."""
+        """Return whether the policy splits like the charges of the day's other lines."""
         return any(method.kind is MethodKind.PROPORTIONAL for portion in self.portions for method in portion.methods)
 
 
-#: What happens to a product type that no policy names.
+#: The policy of unknown product types.
 UNKNOWN = Policy((Portion(Decimal(1), (UNALLOCATED,)),))
 
 

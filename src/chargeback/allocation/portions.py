@@ -1,4 +1,4 @@
-"""What is to be split: the lines of a day that cost something, each divided into the portions of its policy."""
+"""The portions to split: the lines of a day that cost something, each divided into the portions of its policy."""
 
 from __future__ import annotations
 

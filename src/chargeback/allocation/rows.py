@@ -1,7 +1,7 @@
-"""The rows as columns: the shares of a day in list order, with all that their portions say, and their dimensions.
+"""The rows as columns: the shares of a day in list order, with the columns of their portions, and their dimensions.
 
-A day can have millions of rows but has few portions. Whatever the rows of a portion have in common is made once per
-portion and spread over the rows by position; texts stay dictionaries until they are written.
+A day can have millions of rows but has few portions. Values that all rows of a portion share are made once per portion
+and repeated by position; texts remain dictionary-encoded until they are written.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _LINE_COLUMNS: Final = (
 # A dimension without its identity. The allocation detail comes last.
 _DIMENSION_PARTS: Final = tuple(name for name in chargeback_model.DIMENSION_COLUMNS if name != "identity_id")
 _ROWS: Final = encoded(CHARGEBACKS)
-# Below so many rows, a second thread costs more than it brings.
+# With fewer rows, a second thread costs more than it saves.
 _LARGE_DAY: Final = 100_000
-# The engine's threads take so many rows of a table at a time.
+# The number of rows that a thread of the engine processes at a time.
 _PIECE: Final = 65_536
 _FIRST_OVERFLOW: Final = 10**INTEGER.precision
 
@@ -91,7 +91,7 @@ class RowBuilder:
         return rows, dimensions
 
     def _spread(self, described: pa.Table, portion_index: pa.Array) -> dict[str, pa.Array]:
-        """Return each column of ``described`` with one value per share; texts are dictionaries."""
+        """Return each column of ``described`` with one value per share; texts are dictionary-encoded."""
         used = portion_index.dictionary_encode()
         columns = [column.combine_chunks() for column in described.take(used.dictionary).columns]
 
@@ -118,7 +118,7 @@ class RowBuilder:
         return self._with_ids(pa.table(columns)), pairs.indices
 
     def _with_ids(self, named: pa.Table) -> pa.Table:
-        """Add to dimensions their ids, and the check that tells two apart that have the same id."""
+        """Add to dimensions their ids, and the check that distinguishes two dimensions with the same id."""
         self._db.register("named", pa.Table.from_batches(named.to_batches(_PIECE), named.schema))
         found = self._db.sql(
             f"SELECT {DIMENSION_ID_SQL} AS dimension_id, {DIMENSION_CHECK_SQL} AS dimension_check FROM named"

@@ -1,7 +1,7 @@
 """The shares of many portions, as columns.
 
-One query makes all splits by weight of a day. On a small day the query would be most of the work, so its few shares
-are made with Python's integers, to the same digits.
+One query makes all splits by weight of a day. On a small day the query would be most of the work, so its few shares are
+calculated with Python's integers, with the same digits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chargeback.allocation.columns import INTEGER, decimals_of, encode, from_enc
 from chargeback.allocation.split import MAX_PRODUCT, split_evenly, split_in_order, split_sql
 from chargeback.allocation.targets import TargetGroup
 
-#: From so many shares by weight on, planning a query costs less than it saves.
+#: The number of shares by weight from which a query is faster than Python.
 MIN_SHARES_FOR_QUERY: Final = 5_000
 
 _SOURCE: Final = """
@@ -73,7 +73,7 @@ def _by_weight(db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, Targ
 
 
 def _split_one(units: int, group: TargetGroup) -> pa.Array:
-    """Return the shares of one portion: an even split is two repeated numbers, any other is made in Python."""
+    """Return the shares of one portion: an even split is two repeated numbers, any other is calculated in Python."""
     if group.weights is not None:
         return decimals_of(split_in_order(units, integers_of(group.weights)), INTEGER)
     favoured, larger, smaller = split_evenly(units, len(group.identity_index))

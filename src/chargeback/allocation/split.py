@@ -1,8 +1,8 @@
 """The exact split: integers of 10⁻¹² by largest remainder.
 
-A cost of ``units`` is split by weights ``w`` with the total ``W``: everybody gets ``⌊units × w ÷ W⌋``, and what is
-left goes, one unit each, to the largest remainders, ties by ascending id. The magnitude is split and the sign put
-back, so a refund is split exactly as the charge it refunds. Nothing is lost: the shares sum to the units.
+A cost of ``units`` is split by weights ``w`` with the total ``W``: each identity gets ``⌊units × w ÷ W⌋``, and the
+remaining units go, one each, to the largest remainders, ties by ascending id. The absolute value is split and the sign
+restored, so a refund is split exactly as the charge it refunds. The shares sum exactly to the units.
 
 Python's integers have no largest value, and at this size their division is faster than a database's 128-bit one.
 """
@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 
 def split_exactly(units: int, weights: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """``units`` (of either sign) split by positive ``(id, weight)``; ids are unique. The order of the ids is kept.
+    """Split ``units`` (of either sign) by positive ``(id, weight)``; ids are unique. Return the shares in the order of
+    ``weights``.
 
     Raises:
-        ValueError: there is nobody to give anything to, or a weight is not positive.
+        ValueError: there are no weights, or a weight is not positive.
 
     >>> split_exactly(-100, [("a", 1), ("b", 1), ("c", 1)])
     [('a', -34), ('b', -33), ('c', -33)]
@@ -27,10 +28,10 @@ def split_exactly(units: int, weights: Sequence[tuple[str, int]]) -> list[tuple[
 
 
 def split_in_order(units: int, weights: Sequence[int]) -> list[int]:
-    """The shares of recipients who are given by their positive weights alone, in ascending order of their ids.
+    """Return the shares of identities that are given only by their positive weights, in ascending order of their ids.
 
     Raises:
-        ValueError: there is nobody to give anything to, or a weight is not positive.
+        ValueError: there are no weights, or a weight is not positive.
 
     >>> split_in_order(100, [2, 1])
     [67, 33]
@@ -49,8 +50,8 @@ def split_in_order(units: int, weights: Sequence[int]) -> list[int]:
 
 
 def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
-    """``(favoured, larger, smaller)``: of so many recipients of equal weight the first ``favoured`` ids get the
-    ``larger`` share and all others the ``smaller`` one.
+    """Return ``(favoured, larger, smaller)``: of ``recipients`` identities of equal weight, the first ``favoured`` ids
+    get the ``larger`` share and all others the ``smaller`` one.
 
     >>> split_evenly(-100, 3)
     (1, -34, -33)
@@ -60,16 +61,16 @@ def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
     return favoured, sign * (smaller + 1), sign * smaller
 
 
-#: The largest product that the form of the query engine's arithmetic may reach; beyond it, Python integers.
+#: The largest product for the query engine's arithmetic; larger ones need Python's integers.
 MAX_PRODUCT = 10**38
 
 
 def split_sql(source: str) -> str:
-    """The same split as one DuckDB query.
+    """Return the same split as a DuckDB query.
 
     ``source`` is a relation of (portion, id, units HUGEINT, weight HUGEINT > 0), each id once per portion, in which
-    ``min(|units|, total weight) × largest weight`` stays below :data:`MAX_PRODUCT` for every portion. The answer
-    has all columns of ``source`` and ``share`` HUGEINT.
+    ``min(|units|, total weight) × largest weight`` stays below :data:`MAX_PRODUCT` for every portion. The result has
+    all columns of ``source`` and ``share`` HUGEINT.
     """
     return f"""
         WITH weighed AS (

@@ -1,7 +1,7 @@
-"""Who takes it: the identities that can share a portion, method by method, and the method that a portion gets.
+"""The targets of portions: the identities that can share a portion by each method, and the choice of the method.
 
-Identities are kept as columns of positions in one sorted list of ids. A *target group* is the stretch of such a
-column that belongs to one method and one resource (or ``*``, the whole tenant), in ascending order of the ids.
+Identities are kept as columns of positions in one sorted list of ids. A *target group* is the slice of such a column
+for one method and one resource (or ``*``, the whole tenant), in ascending order of the ids.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from chargeback.model import chargeback as chargeback_model
 from chargeback.model import inventory
 from chargeback.model.usage import EVERYTHING, OWNER, OWNERS, PERIOD, QUANTITY
 
-# Wide enough for the sum of many integers of 38 digits.
+# Enough digits for the sum of many integers of 38 digits.
 _WIDE: Final = pa.decimal256(76, 0)
 
 #: The position of an identity in :attr:`AllocationTargets.identity_ids`.
@@ -61,7 +61,7 @@ class TargetGroup:
 
 @dataclass(frozen=True, slots=True)
 class AllocatedPortion:
-    """A portion, the group that shares it, and what its rows say about why.
+    """A portion, the group that shares it, and the reasons that its rows show.
 
     ``chain_position`` is the position of the method in the portion's chain, from 1.
     """
@@ -91,7 +91,7 @@ class AllocationTargets:
         self.unallocated_index = IdentityIndex(self.identity_ids.index(inventory.UNALLOCATED))
         self._groups[UNALLOCATED, EVERYTHING] = TargetGroup(pa.array([self.unallocated_index], pa.int32()))
         used = self._group_keys(usage, "subject").append_column("value", usage["value"])
-        # UNALLOCATED belongs to nothing: it never takes part in an even split.
+        # UNALLOCATED is a member of no resource: it never takes part in an even split.
         real = members.filter(pc.not_equal(members["identity_id"], pa.scalar(inventory.UNALLOCATED, pa.string())))
         member_keys, relations = self._group_keys(real, "identity_id"), real["relation"]
         for method in methods:
@@ -105,7 +105,8 @@ class AllocationTargets:
         return self._groups.get((method, EVERYTHING if method in TENANT_WIDE else resource_id))
 
     def allocate(self, cost: PortionCost, *, metrics_available: bool) -> AllocatedPortion:
-        """Take the first method of the portion's chain that has identities; ``unallocated``, the last, always has."""
+        """Take the first method of the portion's chain that has identities; ``unallocated``, the last one, always
+        has."""
         methods = cost.portion.methods
         found = ((n, method, self.find(method, cost.resource_id)) for n, method in enumerate(methods, start=1))
         position, method, group = next((n, method, group) for n, method, group in found if group is not None)
@@ -118,9 +119,10 @@ class AllocationTargets:
         return AllocatedPortion(cost, group, method.kind, position, detail)
 
     def add_charged(self, charged: Iterable[tuple[IdentityIndex, int]]) -> None:
-        """Weigh the proportional method by ``(identity, units)``: what the other lines charged to each identity.
+        """Set the weights of the proportional method to ``(identity, units)``, the charges of the other lines by
+        identity.
 
-        Identities with a credit take no part, nor does UNALLOCATED.
+        Identities with a credit, and UNALLOCATED, do not take part.
         """
         positive = sorted((index, units) for index, units in charged if units > 0 and index != self.unallocated_index)
         if positive:

@@ -1,10 +1,10 @@
 """The attribution of a day's cluster cost to topics: a pure function of lines, measurements and the plan.
 
-Topics are split by as identities are: each method becomes a policy, and the calculation of the day does the rest.
-So the split is exact to the last digit by construction, whatever the sign and however many topics there are.
+Topics take the place of identities: each method becomes a policy, and the day's calculation is used. So the split is
+exact to the last digit, for any sign and any number of topics.
 
-Who takes part: by a measure, topics that have some of it; evenly, every topic that the evidence names, whether it was
-measured (be it at zero) or is only known to have existed.
+A split by a measure is among topics with a positive value. An even split is among all topics of the evidence, whether
+measured (even as zero) or only known to have existed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from chargeback.model.topics import (
 )
 from chargeback.model.usage import ACTIVE, MEMBERS, USAGE
 
-#: Put before every topic's name while it is split, because a topic may be called like the identity nobody is.
+#: The prefix of topic names during the calculation, because a topic may have the name ``UNALLOCATED``.
 _MARK: Final = "."
 
 
@@ -53,16 +53,16 @@ class TopicAttributor:
         self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
 
     def close(self) -> None:
-        """Give the engines' memory back."""
+        """Release the engines' memory."""
         self._calculator.close()
         self._db.close()
 
     def attribute(self, day: date, lines: pa.Table, evidence: pa.Table) -> pa.Table:
-        """The topic rows of a day (schema TOPIC_ATTRIBUTIONS, in list order).
+        """Return the topic rows of a day (schema TOPIC_ATTRIBUTIONS, in list order).
 
-        ``lines`` is what :func:`lines_of_clusters` gave, ``evidence`` the measurements in schema USAGE, their
-        subjects being topics, with a row of measure EXISTED for each topic that existed unmeasured. For every line
-        the rows sum to its cost, unless the plan says to leave lines out of which nothing was measured.
+        ``lines`` is the result of :func:`lines_of_clusters`. ``evidence`` has the measurements in schema USAGE with
+        topics as subjects, and a row of measure EXISTED for each topic that existed but was not measured. The rows of
+        every line sum to its cost; if the plan says so, lines without measurements have no rows.
 
         Raises:
             AllocationError: the amounts of the day do not fit 38 digits.
@@ -76,7 +76,7 @@ class TopicAttributor:
         return self._rows(calculated.rows, lines)
 
     def failed(self, day: date, lines: pa.Table) -> pa.Table:
-        """One row of the full cost for each line that costs something: the metrics could not be had."""
+        """Return one row with the full cost for each line that costs something, if the metrics are not available."""
         charged = lines.filter(pc.not_equal(lines["total_cost"], Decimal(0)))
         return self._ordered(
             f"SELECT date, timestamp, line_id, ecosystem, tenant_id, environment_id AS env_id,"
@@ -87,7 +87,7 @@ class TopicAttributor:
         )
 
     def _rows(self, shares: pa.Table, lines: pa.Table) -> pa.Table:
-        """Chargeback rows, whose identities are topics, as topic rows."""
+        """Return chargeback rows, whose identities are topics, as topic rows."""
         types = lines["product_type"].unique().to_pylist()
         methods = pa.table({"product_type": types, "named": [self._method_name(each) for each in types]})
         kept = "true" if self._plan.spreads_missing else f"identity_id <> '{UNALLOCATED}'"
@@ -133,7 +133,7 @@ class TopicAttributor:
 
 
 def lines_of_clusters(billing: pa.Table, clusters: Collection[str], plan: TopicPlan | None = None) -> pa.Table:
-    """The lines billed to one of ``clusters``, in their order; with a plan, only those that it attributes."""
+    """Return the lines billed to one of ``clusters``, in their order; with a plan, only those that it attributes."""
     of_clusters = pc.is_in(billing["resource_id"], value_set=pa.array(sorted(clusters), pa.string()))
     if plan is None:
         return billing.filter(of_clusters)
@@ -161,7 +161,7 @@ def _marked(evidence: pa.Table) -> pa.Table:
 
 
 def _members(evidence: pa.Table) -> pa.Table:
-    """Every topic of the evidence, as active on its cluster."""
+    """Return every topic of the evidence as active on its cluster."""
     topics = (
         evidence.select(["date", "resource_id", "subject"]).group_by(["date", "resource_id", "subject"]).aggregate([])
     )

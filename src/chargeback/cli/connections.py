@@ -53,7 +53,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.awaits_headers or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request."""
+        """Start the timeout of a request."""
         if len(self.connections) >= self.most_connections:
             self._make_room()
         super().connection_made(transport)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 START_SECONDS = 60
 
 _STOP_SECONDS = 4
-#: So long before the day on which the demo was made, one consumer began to read far more: a jump to be found.
+#: This long before the day on which the demo was created, one consumer starts to read much more: a jump in cost to
+#: find.
 _BURST_BEFORE = timedelta(days=14)
 _HOST = "127.0.0.1"
 _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_bucket=month"
@@ -89,7 +90,7 @@ def demo(
         leaving.set()
         raise SystemExit(FAILED)
 
-    signal.signal(signal.SIGTERM, _leave)  # so that what was started is ended too
+    signal.signal(signal.SIGTERM, _leave)  # so that child processes are ended, too
     if not no_serve:
         listen(_HOST, port).close()
     folder = data.absolute() / f"{size.value}-{days}-days-seed-{seed}"
@@ -109,7 +110,7 @@ def demo(
             print_summary(summarise(tenant))
         typer.echo(_NOTE)
         typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
-        if no_serve or leaving.is_set():  # where Python calls back, what a signal raises is lost
+        if no_serve or leaving.is_set():  # an exception raised by a signal handler during a callback is lost
             return
         url = f"http://{_HOST}:{port}"
         typer.echo(f"Open {url}/ui/ in a browser. The API: {url}/docs. Ctrl-C stops the service.")

@@ -1,4 +1,4 @@
-"""What the commands' exit codes mean."""
+"""The exit codes of the commands."""
 
 from typing import Final
 

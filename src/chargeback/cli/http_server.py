@@ -67,7 +67,7 @@ class HttpServer(uvicorn.Server):
         self._stopper = stopper
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start to stop everything, not only the server."""
+        """Stop everything, not only the server."""
         self._stopper.on_signal(sig, frame)
         super().handle_exit(sig, frame)
 

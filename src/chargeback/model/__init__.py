@@ -1,1 +1,1 @@
-"""The nouns: money, days, billing lines, inventory, usage, chargebacks. Nothing here does I/O."""
+"""The data model: money, days, billing lines, inventory, usage, chargebacks. No module here does I/O."""

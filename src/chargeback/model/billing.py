@@ -1,4 +1,4 @@
-"""Billing lines: what the provider charged, as it charged it."""
+"""Billing lines: the provider's charges, unchanged."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from chargeback.model.money import canonical
 MONEY = pa.decimal128(38, 12)
 INSTANT = pa.timestamp("us", tz="UTC")
 
-#: One row per source billing line. ``quantity`` and ``unit_price`` are null where the provider gave none;
-#: ``original_text`` holds the provider's digits where an amount had more than twelve decimals.
+#: One row per source billing line. ``quantity`` and ``unit_price`` are null if the provider gave none;
+#: ``original_text`` has the provider's digits if an amount had more than twelve decimals.
 BILLING = pa.schema(
     [
         pa.field("date", pa.date32(), nullable=False),
@@ -52,10 +52,10 @@ BILLING = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class BillingLine:
-    """One line of a bill for one UTC day (or one hour of it, where costs are constructed hourly).
+    """One line of a bill for one UTC day (or one hour of it, if costs are constructed hourly).
 
     ``tier`` is the provider's tier dimensions as ``key=value`` pairs, sorted and joined with ``;``.
-    ``resource_type`` only serves the inventory: a billed resource that no listing names still gets a row there.
+    ``resource_type`` is only for the inventory, which has a row even for a billed resource that no listing names.
     """
 
     day: date
@@ -81,8 +81,7 @@ class BillingLine:
     original_text: str | None = None
 
     def content(self) -> str:
-        """What makes two lines the same money, whatever the provider calls them: never ids of the answer, names
-        or descriptions."""
+        """Return the content by which two lines count as equal: without ids of the response, names or descriptions."""
         return "\x1f".join(
             (
                 self.timestamp.isoformat(),
@@ -108,21 +107,21 @@ _COVERAGE: Final = re.compile(r"measured at (\d+) of (\d+) steps")
 
 
 def partly_measured(steps: int, expected: int) -> str:
-    """The description of a line whose quantity was measured at some of the steps of its day only."""
+    """Return the description of a line whose quantity was measured only at some steps of its day."""
     return f"measured at {steps} of {expected} steps"
 
 
 def coverage_of(line: BillingLine) -> Fraction:
-    """How much of its day a line was measured over, as its description tells; all of it where that says nothing."""
+    """Return the part of the day over which a line was measured, from its description; by default the whole day."""
     found = _COVERAGE.search(line.description or "")
     return Fraction(int(found[1]), int(found[2])) if found and int(found[2]) else Fraction(1)
 
 
 def line_ids(lines: Iterable[BillingLine]) -> list[str]:
-    """An id per line of one day: its content plus its ordinal among equals.
+    """Return an id per line of one day: its content plus its ordinal among equal lines.
 
-    The same day gets the same ids whatever window it was asked for in and whatever order it came in, and two equal
-    lines stay two.
+    A day has the same ids whatever the window of the request and the order of the lines were, and equal lines remain
+    distinct.
     """
     seen: Counter[str] = Counter()
     ids = []
@@ -134,7 +133,7 @@ def line_ids(lines: Iterable[BillingLine]) -> list[str]:
 
 
 def fingerprint(lines: Iterable[BillingLine]) -> str:
-    """The multiset of a day's money, as a short text: equal exactly when nothing that matters has changed."""
+    """Return a short text of the multiset of a day's line contents: it is equal exactly if no content has changed."""
     return _digest("\x1d".join(sorted(line.content() for line in lines)))
 
 
@@ -145,9 +144,9 @@ def _digest(text: str) -> str:
 def billing_table(
     lines: Sequence[BillingLine], *, ecosystem: str, tenant_id: str, environments: Mapping[str, str] | None = None
 ) -> pa.Table:
-    """The lines of one day as a table of schema :data:`BILLING`, ordered by (timestamp, resource, type, line).
+    """Return the lines of one day as a table of schema :data:`BILLING`, ordered by (timestamp, resource, type, line).
 
-    ``environments`` gives the environment of resources whose lines do not say it.
+    ``environments`` maps resources to environments, for lines without one.
     """
     ordered = sorted(
         zip(lines, line_ids(lines), strict=True),

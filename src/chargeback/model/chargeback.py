@@ -54,14 +54,14 @@ CHARGEBACKS = pa.schema(
 #: The order of rows in a day's file and in every list: time first, then ids.
 CHARGEBACK_ORDER: Final = ("timestamp", "identity_id", "resource_id", "product_type", "line_id", "portion")
 
-#: Every dimension that was ever written, to look one up and to notice two that share an id.
+#: Every dimension ever written, to look one up and to detect two with the same id.
 DIMENSIONS = pa.schema(
     [pa.field("dimension_id", pa.int64(), nullable=False)] + [CHARGEBACKS.field(name) for name in DIMENSION_COLUMNS]
 )
 
 
 def encoded(schema: pa.Schema) -> pa.Schema:
-    """The same columns, texts as dictionaries: how what is made in large numbers is kept until it is written."""
+    """Return the schema with dictionary-encoded texts, for large tables in memory."""
     texts = pa.dictionary(pa.int32(), pa.string())
     return pa.schema([field.with_type(texts) if field.type == pa.string() else field for field in schema])
 
@@ -77,12 +77,12 @@ PROPORTIONAL = "proportional"
 DIRECT = "direct"
 TERMINAL = "terminal"
 
-# allocation_detail, when the first way of the chain applied …
+# allocation_detail, if the first method of the chain applied …
 USAGE_RATIO_ALLOCATION = "USAGE_RATIO_ALLOCATION"
 OWNER_ALLOCATION = "OWNER_ALLOCATION"
 EVEN_SPLIT_ALLOCATION = "EVEN_SPLIT_ALLOCATION"
 PROPORTIONAL_ALLOCATION = "PROPORTIONAL_ALLOCATION"
-# … and when it did not: why.
+# … and if it did not: the reason.
 NO_METRICS_LOCATED = "NO_METRICS_LOCATED"
 METRICS_UNAVAILABLE = "METRICS_UNAVAILABLE"
 NO_USAGE_FOR_ACTIVE_IDENTITIES = "NO_USAGE_FOR_ACTIVE_IDENTITIES"
@@ -103,7 +103,7 @@ ALLOCATION_ISSUES: Final = (
 
 
 def dimension_id(values: tuple[str, ...]) -> int:
-    """The id of a dimension: a positive integer below 2⁵³, the same on every machine and for ever.
+    """Return the id of a dimension: a positive integer below 2⁵³, the same on every machine and in every version.
 
     ``values`` are those of :data:`DIMENSION_COLUMNS`, in that order.
     """
@@ -117,5 +117,5 @@ _DIGEST_SQL: Final = f"md5_number(concat_ws(chr(31), {', '.join(DIMENSION_COLUMN
 #: The same in DuckDB's SQL, over columns of these names: millions of rows never pass through Python.
 DIMENSION_ID_SQL: Final = f"(({_DIGEST_SQL} >> 64)::UBIGINT % {2**53 - 1} + 1)::BIGINT"
 
-#: The half of the digest that is not in the id: it tells two dimensions apart that have the same id.
+#: The half of the digest that is not in the id: it distinguishes two dimensions with the same id.
 DIMENSION_CHECK_SQL: Final = f"({_DIGEST_SQL} & {2**64 - 1}::UHUGEINT)::UBIGINT"

@@ -1,7 +1,7 @@
 """Days and time zones.
 
-The service calculates in UTC days. A question may name any IANA zone: its dates then become a half-open range of
-instants, and time buckets follow that zone's calendar through daylight saving.
+The service calculates in UTC days. A query may name any IANA zone: its dates become a half-open range of instants, and
+time buckets follow that zone's calendar, including daylight saving.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 ONE_DAY = timedelta(days=1)
 
-#: Tells the present instant, in UTC. Whoever needs the time is given one: :func:`utc_now`, unless a caller decides it.
+#: Returns the present instant, in UTC. Code that needs the time takes a clock as an argument: :func:`utc_now`, unless a
+#: caller passes another.
 Clock = Callable[[], datetime]
 
 
@@ -35,7 +36,7 @@ class DayRange:
         return isinstance(day, date) and self.start <= day < self.end
 
     def windows(self, days: int) -> Iterator[DayRange]:
-        """The range cut into consecutive pieces of at most ``days`` days."""
+        """Yield the range in consecutive pieces of at most ``days`` days."""
         start = self.start
         while start < self.end:
             end = min(start + timedelta(days=days), self.end)
@@ -44,7 +45,7 @@ class DayRange:
 
     @classmethod
     def spanning(cls, days: Iterable[date]) -> DayRange:
-        """The smallest range that contains all of ``days`` (at least one)."""
+        """Return the smallest range that contains all of ``days`` (at least one)."""
         ordered = sorted(days)
         return cls(ordered[0], ordered[-1] + ONE_DAY)
 
@@ -57,7 +58,7 @@ class InstantRange:
     end: datetime
 
     def days(self) -> DayRange:
-        """The UTC days that the range touches."""
+        """Return the UTC days that the range overlaps."""
         last = self.end - timedelta(microseconds=1)
         return DayRange(self.start.date(), last.date() + ONE_DAY)
 
@@ -83,21 +84,21 @@ def month_of(day: date) -> DayRange:
 
 
 def start_of_day(day: date, zone: ZoneInfo | None = None) -> datetime:
-    """The first instant of ``day`` in ``zone`` (UTC by default), in UTC.
+    """Return the first instant of ``day`` in ``zone`` (UTC by default), in UTC.
 
-    Where the clock skips midnight, that is the first instant after the gap.
+    If the clock skips midnight, this is the first instant after the gap.
     """
     local = datetime.combine(day, time(), tzinfo=zone or UTC)
     return local.astimezone(UTC)
 
 
 def instants(first: date, last: date, zone: ZoneInfo | None = None) -> InstantRange:
-    """The instants of the calendar days ``first`` to ``last`` (both inclusive) in ``zone``."""
+    """Return the instants of the calendar days ``first`` to ``last`` (both inclusive) in ``zone``."""
     return InstantRange(start_of_day(first, zone), start_of_day(last + ONE_DAY, zone))
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The IANA zone of that name.
+    """Return the IANA zone of that name.
 
     Raises:
         ValueError: there is no such zone.
@@ -109,26 +110,26 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def utc_now() -> datetime:
-    """The present instant, in UTC."""
+    """Return the present instant, in UTC."""
     return datetime.now(UTC)
 
 
 def utc_today() -> date:
-    """The present UTC day."""
+    """Return the present UTC day."""
     return utc_now().date()
 
 
 def has_passed(gap: timedelta, since: datetime | None, now: datetime) -> bool:
-    """Whether ``gap`` has passed at ``now`` since an instant, or since ever.
+    """Return whether ``gap`` has passed at ``now`` since an instant, or there is no such instant.
 
-    An instant that lies further ahead than that was written under a clock that has been put back since: what waits for
-    it must not wait until then.
+    An instant that is in the future by more than ``gap`` was written before the clock was set back, so it counts as
+    passed.
     """
     return since is None or abs(now - since) >= gap
 
 
 def render_instant(instant: datetime) -> str:
-    """ISO 8601 in UTC with a ``Z``; fractions of a second only where there are any.
+    """Return ISO 8601 in UTC with a ``Z``; without fractions of a second if they are zero.
 
     >>> render_instant(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     '2026-01-02T03:04:05Z'
@@ -138,10 +139,10 @@ def render_instant(instant: datetime) -> str:
 
 
 def parse_instant(text: str) -> datetime:
-    """The instant that an ISO 8601 text spells, in UTC; without an offset it is UTC.
+    """Return the instant of an ISO 8601 text, in UTC; without an offset it is UTC.
 
     Raises:
-        ValueError: the text is no ISO 8601 date and time.
+        ValueError: the text is not an ISO 8601 date and time.
     """
     try:
         value = datetime.fromisoformat(text.strip())

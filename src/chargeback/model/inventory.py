@@ -1,4 +1,4 @@
-"""Inventory: the resources that cost, the identities that pay, and what ties them."""
+"""Inventory: the resources that cost, the identities that pay, and the grants that connect them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-#: Who pays for what belongs to nobody. Has a row in the inventory, never takes part in a split.
+#: The identity for costs without an owner. It has a row in the inventory, but never takes part in a split.
 UNALLOCATED = "UNALLOCATED"
 SYSTEM_IDENTITY = "system"
 
@@ -17,9 +17,9 @@ Metadata = Mapping[str, str | int | bool | None]
 class Resource:
     """Something that can be billed.
 
-    ``parent_id`` contains it (a cluster lies in an environment, a connector in a cluster). ``owner_id`` pays for it
-    where a policy says so. ``active_as`` names the resource whose active identities stand in when nobody is
-    active on this one itself (a connector is used by those who use its cluster).
+    ``parent_id`` is the resource that contains it (an environment contains clusters, a cluster contains connectors).
+    ``owner_id`` pays for it if a policy says so. ``active_as`` names the resource whose active identities are used if
+    no identity is active on this one (for a connector, those of its cluster).
     """
 
     resource_id: str
@@ -35,7 +35,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody, or something, that can be charged: a service account, a user, a pool, a principal, a team.
+    """A person or thing that can be charged: a service account, a user, a pool, a principal, a team.
 
     API keys and identity providers are identities of the inventory too, but never pay.
     """
@@ -50,7 +50,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An access that makes an identity active on a resource while it lasts: an API key, for instance.
+    """An access that makes an identity active on a resource while it exists: an API key, for instance.
 
     ``grant_id`` is the id of the key.
     """
@@ -64,7 +64,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Resources, identities and grants known at some moment, those deleted meanwhile included."""
+    """Resources, identities and grants known at some moment, including deleted ones."""
 
     resources: Sequence[Resource] = ()
     identities: Sequence[Identity] = ()
@@ -73,12 +73,12 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class ListedInventory:
-    """What the provider's listings gave just now.
+    """The result of listing the provider's inventory.
 
-    ``complete`` names the resource and identity types (and ``grant``) whose listing was read to its end: only of
-    those may something that is missing be taken for deleted. Of types in ``partial`` a part was seen: what was seen is
-    added and kept alive, what was not is left alone. ``failures`` says, for each type that could not be listed, why;
-    types in ``required`` are those whose failure fails the gathering.
+    ``complete`` names the resource and identity types (and ``grant``) that were listed completely: only for these does
+    a missing entity count as deleted. Of types in ``partial``, only some entities were listed: these are added or
+    updated, others are unchanged. ``failures`` maps each type that could not be listed to the reason; if a type in
+    ``required`` fails, the gathering fails.
     """
 
     inventory: Inventory
@@ -88,12 +88,13 @@ class ListedInventory:
     required: frozenset[str] = frozenset()
 
 
-#: The type name under which grants appear in :attr:`ListedInventory.complete`.
+#: The type name of grants in :attr:`ListedInventory.complete`.
 GRANT = "grant"
 
 
 def alive_during(created_at: datetime | None, deleted_at: datetime | None, start: datetime, end: datetime) -> bool:
-    """Whether something existed at some instant of ``[start, end)``; an unknown creation counts as always there."""
+    """Return whether an entity existed at some instant of ``[start, end)``; without a known creation, it always
+    existed."""
     return (created_at is None or created_at < end) and (deleted_at is None or deleted_at > start)
 
 
@@ -101,7 +102,7 @@ ENVIRONMENT = "environment"
 
 
 def environments(resources: Sequence[Resource]) -> dict[str, str]:
-    """For each resource that lies in an environment, at whatever depth, that environment's id (its own for itself)."""
+    """Return the environment's id for each resource in an environment, at any depth; an environment has its own id."""
     by_id = {resource.resource_id: resource for resource in resources}
     found: dict[str, str] = {}
     for resource in resources:

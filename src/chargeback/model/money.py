@@ -1,7 +1,7 @@
-"""Money: exact decimals with twelve places, from the wire to the JSON.
+"""Money: exact decimals with twelve places, from the provider's response to the API.
 
-An amount is a :class:`~decimal.Decimal` that fits ``DECIMAL(38,12)``: up to 26 digits before the point and
-twelve behind it. For arithmetic that must not lose a digit it is turned into *units*, integers of 10⁻¹².
+An amount is a :class:`~decimal.Decimal` that fits ``DECIMAL(38,12)``: up to 26 digits before the point and twelve after
+it. For exact arithmetic it is converted to *units*, integers of 10⁻¹².
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ PLACES = 12
 UNIT = Decimal(1).scaleb(-PLACES)
 LIMIT = Decimal(10) ** (PRECISION - PLACES)
 
-# Wide enough that neither a product of two amounts nor an input with absurdly many digits is rounded by accident.
+# Enough digits that neither a product of two amounts nor an input with very many digits is rounded.
 _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
 
 def parse_decimal(text: str) -> Decimal:
-    """The finite decimal that ``text`` spells.
+    """Return the finite decimal in ``text``.
 
     Raises:
-        ValueError: ``text`` is no number, or not a finite one.
+        ValueError: ``text`` is not a finite number.
 
     >>> parse_decimal("1.5e2")
     Decimal('1.5E+2')
@@ -39,7 +39,7 @@ def parse_decimal(text: str) -> Decimal:
 
 
 def to_amount(value: Decimal) -> Decimal:
-    """``value`` as an amount of twelve places, rounded half-even.
+    """Return ``value`` as an amount of twelve places, rounded half-even.
 
     Raises:
         ValueError: the value needs more than 26 digits before the point.
@@ -55,12 +55,12 @@ def to_amount(value: Decimal) -> Decimal:
 
 
 def is_exact(value: Decimal) -> bool:
-    """Whether ``value`` can be kept with twelve places without rounding."""
+    """Return whether ``value`` has at most twelve decimal places."""
     return to_amount(value) == value
 
 
 def to_units(amount: Decimal) -> int:
-    """An amount as an integer of 10⁻¹².
+    """Return an amount as an integer of 10⁻¹².
 
     >>> to_units(Decimal("-0.5"))
     -500000000000
@@ -69,12 +69,12 @@ def to_units(amount: Decimal) -> int:
 
 
 def from_units(units: int) -> Decimal:
-    """The amount of so many 10⁻¹²."""
+    """Return the amount of an integer of 10⁻¹²."""
     return Decimal(units).scaleb(-PLACES, context=_EXACT)
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum; Python's own addition would round beyond 28 digits. It may be larger than any amount may be.
+    """Return the exact sum; Python's addition would round to 28 digits. The sum may be larger than the largest amount.
 
     >>> total([Decimal("0.1"), Decimal("-0.3")])
     Decimal('-0.200000000000')
@@ -86,7 +86,7 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
 
 
 def render(value: Decimal) -> str:
-    """Plain notation: no exponent, at least two decimals, no superfluous zeros beyond them.
+    """Return plain notation: no exponent, at least two decimals, no further trailing zeros.
 
     >>> render(Decimal("1E+3")), render(Decimal("0.500")), render(Decimal("-0.0000012"))
     ('1000.00', '0.50', '-0.0000012')
@@ -101,12 +101,13 @@ def render(value: Decimal) -> str:
 
 
 def canonical(value: Decimal | None) -> str:
-    """One spelling per number, for fingerprints: ``1.50`` and ``1.5`` are the same ``1.50``; none is empty."""
+    """Return one text per number, for fingerprints: ``1.50`` and ``1.5`` both give ``1.50``; None gives an empty
+    text."""
     return "" if value is None else render(value)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON whose numbers with a point or an exponent become decimals of the very text; never floats.
+    """Parse JSON; numbers with a point or an exponent become exact decimals, never floats.
 
     Raises:
         ValueError: the text is not JSON, or contains ``NaN`` or ``Infinity``.

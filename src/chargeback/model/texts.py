@@ -1,7 +1,7 @@
-"""Texts from outside, made safe to store: both databases, Arrow and JSON take whatever these functions return.
+"""Cleans texts from outside: both databases, Arrow and JSON accept what these functions return.
 
-A provider may cut a name in the middle of an emoji, send a NUL, or an id longer than a column. None of that may stop a
-run, and it must come out the same on SQLite (which takes almost anything) and on PostgreSQL (which does not).
+A provider may cut a name in the middle of an emoji, send a NUL, or an id longer than a column. None of these may stop a
+run, and the result must be the same on SQLite (which accepts almost anything) and on PostgreSQL (which does not).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 MAX_ID_LENGTH: Final = 255
 #: The most characters of a resource type or an identity type.
 MAX_TYPE_LENGTH: Final = 64
-#: The most characters of a topic's name: what Kafka allows. The id of a topic is made of it and its cluster's id.
+#: The most characters of a topic's name: what Kafka allows. The id of a topic consists of it and its cluster's id.
 MAX_TOPIC_LENGTH: Final = 249
 #: The most characters of a name, a description or any other free text.
 MAX_TEXT_LENGTH: Final = 2000
@@ -25,7 +25,7 @@ MAX_TEXT_LENGTH: Final = 2000
 _HASH_DIGITS: Final = 16
 _SPACES = re.compile("[\t\n\r]")
 _NUL = re.compile("\0")
-#: Other control characters are no part of any name, separate the parts of keys here, and drive terminals.
+#: Other control characters are never part of a name; they separate the parts of keys here, and control terminals.
 _UNSTORABLE = re.compile("[\x01-\x1f\x7f-\x9f\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL_CHARACTERS: Final = r"[\x00-\x1f\x7f-\x{9f}]"
@@ -50,8 +50,8 @@ def clean_text(text: str) -> str:
 def clean_id(text: str, longest: int = MAX_ID_LENGTH) -> str:
     """Return an id that is clean and has at most ``longest`` characters.
 
-    A longer one is cut and ends in ``~`` and a hash of the whole id, so that two long ids stay two and one id is the
-    same in every run.
+    A longer one is cut and ends in ``~`` and a hash of the whole id, so that two long ids remain distinct and an id is
+    the same in every run.
 
     >>> clean_id("x" * 300)[-20:]
     'xxx~12b539c1cad94615'
@@ -64,7 +64,7 @@ def clean_id(text: str, longest: int = MAX_ID_LENGTH) -> str:
 
 
 def clean_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
-    """Return a column of ids, each cleaned as by :func:`clean_id`; the column itself where nothing is to be done."""
+    """Return a column of ids, each cleaned as by :func:`clean_id`; the column itself if nothing changes."""
     odd = pc.or_(pc.match_substring_regex(column, _CONTROL_CHARACTERS), pc.greater(pc.utf8_length(column), longest))
     if not pc.any(odd).as_py():
         return column
@@ -73,7 +73,7 @@ def clean_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
 
 
 def replace_surrogates(document: _Json) -> _Json:
-    """Return a JSON document in whose texts, keys included, every lone surrogate is U+FFFD."""
+    """Return a JSON document with every lone surrogate in its texts, including keys, replaced by U+FFFD."""
     replaced: Any = document
     if isinstance(document, str):
         replaced = _SURROGATE.sub("\ufffd", document)

@@ -1,4 +1,4 @@
-"""Topics: what of a cluster's cost each of its topics accounts for."""
+"""Topics: the part of a cluster's cost that each of its topics accounts for."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ RETAINED_BYTES_RATIO: Final = "retained_bytes_ratio"
 EVEN_SPLIT: Final = "even_split"
 ATTRIBUTION_FAILED: Final = "ATTRIBUTION_FAILED"
 
-#: Stands for all topics where none is known, and where the metrics could not be had.
+#: Stands for all topics if none is known, or if the metrics are not available.
 UNATTRIBUTED: Final = "__UNATTRIBUTED__"
 
-#: The measure under which a topic is kept that existed on a day without being measured; its value is 1.
+#: The measure of a topic that existed on a day but was not measured; its value is 1.
 EXISTED: Final = "topic_existed"
 
-#: The columns that make a dimension, in the order in which they are hashed. ``env_id`` may be null and then counts as
-#: empty.
+#: The columns that make a dimension, in the order in which they are hashed. If ``env_id`` is null, it counts as empty.
 TOPIC_DIMENSION_COLUMNS: Final = (
     "ecosystem",
     "tenant_id",
@@ -38,8 +37,8 @@ TOPIC_DIMENSION_COLUMNS: Final = (
     "attribution_method",
 )
 
-#: One row is one topic's share of one billing line; its key is (line_id, topic_name). ``topic_usage`` and
-#: ``total_usage`` are what the share follows; null in an even split.
+#: One row is one topic's share of one billing line; its key is (line_id, topic_name). The share is ``topic_usage`` of
+#: ``total_usage``; both are null in an even split.
 TOPIC_ATTRIBUTIONS = pa.schema(
     [
         pa.field("date", pa.date32(), nullable=False),
@@ -81,16 +80,17 @@ class TopicMethod:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """What the overlay needs to know of a tenant; its ecosystem makes it from the tenant's settings.
+    """The topic overlay's settings of a tenant; its ecosystem makes them from the tenant's settings.
 
     Attributes:
-        methods: product type → how its lines are attributed; lines of other types are not.
+        methods: product type → how its lines are attributed; lines of other types are not attributed.
         aliases: other spellings of product types → the name used in ``methods``.
-        cluster_type: the resource type of what has topics; only lines billed to such a resource are attributed.
+        cluster_type: the resource type of clusters; only lines billed to such a resource are attributed.
         topic_type: the resource type of a topic.
-        exclude_patterns: topics that are left out, in the style of a shell; case matters.
-        spreads_missing: whether a cluster without measures is split evenly; else its lines are left out.
-        retention_days: how many days back rows are kept.
+        exclude_patterns: patterns of excluded topics, in the style of a shell; case-sensitive.
+        spreads_missing: whether the cost of a cluster without measures is split evenly; otherwise its lines are left
+            out.
+        retention_days: for how many days rows are kept.
     """
 
     methods: Mapping[str, TopicMethod]
@@ -102,20 +102,20 @@ class TopicPlan:
     retention_days: int = 90
 
     def method_of(self, product_type: str) -> TopicMethod | None:
-        """How lines of a type, as billed, are attributed; none if they are not."""
+        """Return how lines of a type, as billed, are attributed; None if they are not."""
         return self.methods.get(self.aliases.get(product_type, product_type))
 
     def excludes(self, topic: str) -> bool:
-        """Whether one of the patterns leaves the topic out."""
+        """Return whether one of the patterns excludes the topic."""
         return any(fnmatchcase(topic, pattern) for pattern in self.exclude_patterns)
 
     def oldest_day(self, today: date) -> date:
-        """Return the oldest UTC day of which topic rows are kept."""
+        """Return the oldest UTC day for which topic rows are kept."""
         return today - timedelta(days=self.retention_days)
 
 
 def topic_resource_id(cluster_id: str, topic: str) -> str:
-    """The id of a topic in the inventory.
+    """Return the id of a topic in the inventory.
 
     >>> topic_resource_id("lkc-1", "orders")
     'lkc-1:topic:orders'

@@ -1,4 +1,4 @@
-"""Usage: what was measured of whom, and who belonged to what. The evidence a day is calculated from."""
+"""Usage: measurements and memberships, the evidence from which a day is calculated."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pyarrow as pa
 QUANTITY = pa.decimal128(38, 6)
 QUANTITY_PLACES = 6
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
-#: No honest measurement is as large; below it, no sum of them over a day leaves 128 bits.
+#: No valid measurement is as large; below it, sums over a day fit 128 bits.
 QUANTITY_LIMIT = Decimal(10) ** 26
 _EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)
 
-#: One row is one measurement over the day: of which measure, on which resource, by whom (an identity, or a topic).
+#: One row is one measurement over the day: the measure, the resource, and the subject (an identity or a topic).
 USAGE = pa.schema(
     [
         pa.field("date", pa.date32(), nullable=False),
@@ -41,12 +41,12 @@ ACTIVE = "active"
 OWNER = "owner"
 OWNERS = "owners"
 PERIOD = "period"
-#: The resource id under which the identities of the whole period are kept.
+#: The resource id for the identities of the whole period.
 EVERYTHING = "*"
 
 
 def parse_quantity(text: str) -> Decimal | None:
-    """A measured value from its text, or none where it must not count: NaN, ±Inf, negative or too large.
+    """Return a measured value from its text, or None if it must not count: NaN, ±Inf, negative or too large.
 
     >>> parse_quantity("1.0000005"), parse_quantity("NaN"), parse_quantity("-1")
     (Decimal('1.000000'), None, None)

@@ -1,6 +1,6 @@
-"""Tests for plugins: :func:`check_ecosystem` tells whether an ecosystem keeps its contract.
+"""Tests for plugins: :func:`check_ecosystem` checks that an ecosystem keeps its contract.
 
-It needs no test framework; in pytest it is one line of a test::
+It needs no test framework; in pytest it is one line::
 
     def test_it_keeps_the_contract(tmp_path):
         check_ecosystem(ecosystem, {"invoice_folder": str(tmp_path)})

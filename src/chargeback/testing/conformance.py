@@ -1,4 +1,4 @@
-"""Asks an ecosystem everything that the service asks, and runs a small pipeline with it."""
+"""Calls all methods of an ecosystem as the service does, and runs a small pipeline with it."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ TENANT: Final = "conformance"
 
 @dataclass
 class Report:
-    """What an ecosystem answered, and what became of it.
+    """The results of an ecosystem and of the pipeline.
 
     Attributes:
-        findings: what ``check`` gave.
-        inventory: what ``inventory`` listed.
-        days: the bill of every day that was asked for; one with an ``error`` could not be told.
-        usage: what was measured, by day.
+        findings: the result of ``check``.
+        inventory: the result of ``inventory``.
+        days: the bill of every requested day; a day with an ``error`` has no known bill.
+        usage: the measurements, by day.
         result: the first run of the pipeline.
         checks: every day's bill against its chargebacks, after the last run.
         chargebacks: the rows of every calculated day, with the columns of
             :data:`chargeback.model.chargeback.CHARGEBACKS`.
-        problems: where the contract is broken, in words.
+        problems: the violations of the contract, as sentences.
     """
 
     findings: Sequence[Finding] = ()
@@ -79,11 +79,11 @@ class Report:
 
     @property
     def billed(self) -> Decimal:
-        """What was billed in all."""
+        """The sum of all billing lines."""
         return total(line.total_cost for line in self.lines)
 
     def charged(self, day: date) -> dict[str, Decimal]:
-        """What each identity was charged on a day."""
+        """Return the amount charged to each identity on a day."""
         amounts: dict[str, list[Decimal]] = {}
         for row in self.chargebacks[day].select(["identity_id", "amount"]).to_pylist():
             amounts.setdefault(row["identity_id"], []).append(row["amount"])
@@ -100,12 +100,12 @@ def check_ecosystem(
     folder: Path | None = None,
     today: date | None = None,
 ) -> Report:
-    """Check that an ecosystem keeps the contract, and return what it answered.
+    """Check that an ecosystem keeps the contract, and return its results.
 
-    ``ecosystem`` is the object that the entry point names, ``plugin_settings`` what would stand under that key of the
-    configuration; relative paths in it start at ``folder``. Bills of the days from ``lookback_days`` ago to the day
-    before yesterday (UTC) are asked for; ``today`` is taken for the present day where it is given. What the plugin
-    itself calls an error of a day is no problem.
+    ``ecosystem`` is the object that the entry point names, ``plugin_settings`` the value of that key in the
+    configuration; relative paths in it start at ``folder``. Bills are requested for the days from ``lookback_days`` ago
+    to the day before yesterday (UTC); ``today`` replaces the present day if given. An error that the plugin reports for
+    a day is not a problem.
 
     Raises:
         AssertionError: the contract is broken; the message lists every problem that was found.
@@ -130,7 +130,7 @@ def check_ecosystem(
 
 @dataclass(frozen=True)
 class _Context:
-    """The tenant that asks."""
+    """The tenant of the check."""
 
     lookback_days: int
     tenant_id: str
@@ -139,12 +139,12 @@ class _Context:
     present: datetime
 
     def now(self) -> datetime:
-        """The present, which stands still: the check has one day however long it takes."""
+        """Return a fixed time: the check has one day, however long it takes."""
         return self.present
 
     @property
     def window(self) -> DayRange:
-        """The days that are asked for: those of a run whose ``cutoff_days`` is 1."""
+        """The requested days: those of a run whose ``cutoff_days`` is 1."""
         today = self.present.date()
         return DayRange(today - timedelta(days=self.lookback_days), today - ONE_DAY)
 
@@ -158,7 +158,7 @@ def _settings(ecosystem: Ecosystem, written: Mapping[str, Any], folder: Path) ->
 
 @dataclass
 class _ContractChecks:
-    """Call every method twice, and report answers that differ or break the contract."""
+    """Calls every method twice, and reports results that differ or break the contract."""
 
     report: Report
     ecosystem: Ecosystem
@@ -167,7 +167,7 @@ class _ContractChecks:
     scratch: Path
 
     def ask(self) -> None:
-        """Ask everything."""
+        """Call all methods."""
         asked_by = self.asked_by
         stop = StopSignal()
         context = TenantContext(
@@ -217,7 +217,7 @@ class _ContractChecks:
                     self.report.problems.append(f"billing: {day} has another bill if it is requested alone")
 
     def _measure(self, method: str, ask: Callable[[date], MeasuredUsage]) -> None:
-        """Ask for every day, several at once, as the pipeline does."""
+        """Measure every day, several in parallel, as the pipeline does."""
         days = list(self.asked_by.window)
         with ThreadPoolExecutor(4, thread_name_prefix="conformance") as pool:
             first, again = ([pool.submit(ask, day) for day in days] for _ in range(2))
@@ -256,7 +256,7 @@ class _Pipeline:
     scratch: Path
 
     def run(self) -> None:
-        """Run it, and look at what is stored."""
+        """Run the pipeline, and check what is stored."""
         tenant = self._tenant()
         store = open_store(tenant)
         try:
