@@ -4,7 +4,7 @@ It is a pure function of its evidence and the policies: the same inputs give the
 sum to the line. It has three steps, each in a module:
 
 - :mod:`~chargeback.allocation.portions`: the portions to split (lines, divided into the portions of their policies);
-- :mod:`~chargeback.allocation.targets`: the targets (the identities of each portion, and why these);
+- :mod:`~chargeback.allocation.targets`: the targets (the identities of each portion, and the reasons);
 - :mod:`~chargeback.allocation.rows`: the rows as columns.
 
 Lines, portions and methods are processed one by one in Python; rows, which can be millions, are calculated as columns.

@@ -50,7 +50,7 @@ def problems_of(
 
 
 def _actual_location(location: Iterable[str | int], values: Any) -> Iterator[str | int]:
-    """Return the location without the steps that pydantic adds (the branch of a union, ``[key]``)."""
+    """Yield the location without the steps that pydantic adds (the branch of a union, ``[key]``)."""
     steps = list(location)
     for position, step in enumerate(steps):
         inside = isinstance(values, dict) and step in values

@@ -1,4 +1,5 @@
-"""The ASGI application of the demo organisation: faults first, then who asks, how often, and what."""
+"""The ASGI application of the demo organisation. It checks faults, then credentials, then rate limits, then the
+request."""
 
 from __future__ import annotations
 
@@ -43,16 +44,16 @@ class ServerOptions:
     """How the provider behaves.
 
     Attributes:
-        rate_burst: requests a credential may make at once before it is limited.
-        rate_per_second: and how many after that.
-        legacy_shapes: costs in shapes met in practice that the published schema does not allow.
-        null_when_empty: empty lists come as ``"data": null``.
-        largest_page: pages of lists have at most so many entries, whatever is asked for.
-        latency: seconds before every answer, for drills and benchmarks.
-        metrics_retention_days: the metrics of older days are gone; None keeps all.
+        rate_burst: how many requests a credential may send at once before it is limited.
+        rate_per_second: how many requests per second it may send after that.
+        legacy_shapes: return costs in shapes that occur in practice although the published schema does not allow them.
+        null_when_empty: return empty lists as ``"data": null``.
+        largest_page: the maximum number of entries in a page of a list.
+        latency: seconds before every response, for drills and benchmarks.
+        metrics_retention_days: metrics of older days are deleted; None keeps all.
         prometheus_max_samples: the query endpoint's limit, as ``--query.max-samples``.
-        prometheus_basic: user and password that the query endpoint asks for.
-        prometheus_bearer: token that the query endpoint asks for.
+        prometheus_basic: user and password that the query endpoint requires.
+        prometheus_bearer: token that the query endpoint requires.
     """
 
     rate_burst: int = 100_000
@@ -91,7 +92,7 @@ class DemoApp:
         self._limiter = RateLimiter(options.rate_burst, options.rate_per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
@@ -110,7 +111,7 @@ class DemoApp:
         await self._send(answer, send, fault)
 
     async def _answer(self, request: Request, path: str, fault: Fault | None) -> Response:
-        """The real answer, or what the fault makes of it."""
+        """Return the real response, or the one changed by the fault."""
         if fault is not None and (planned := _planned(fault, path)) is not None:
             return planned
         if path.startswith(PROMETHEUS):
@@ -141,10 +142,10 @@ class DemoApp:
         fault: Fault | None,
         limits: dict[str, str],
     ) -> Response:
-        """What the provider answers; ``limits`` is filled with the headers about rate limits.
+        """Return the provider's response; add the headers about rate limits to ``limits``.
 
         Raises:
-            Refusal: for everything it refuses.
+            Refusal: the request is refused.
         """
         path = request.url.path
         if found is None:
@@ -165,10 +166,10 @@ class DemoApp:
         return endpoint.answer(self.plane, ApiRequest(path, parts, dict(raw), raw, paging))
 
     def _authenticated(self, headers: Headers, audience: str) -> str:
-        """The key of a request.
+        """Return the key of a request.
 
         Raises:
-            Refusal: 401, for missing or wrong credentials. A Cloud key does not open a Flink gateway.
+            Refusal: 401, for missing or wrong credentials. A Cloud key is not valid for a Flink gateway.
         """
         params = _basic(headers)
         if params is not None and self._credentials.get(audience) == params:
@@ -177,7 +178,7 @@ class DemoApp:
         raise Refusal(401, "user_unauthenticated", "Authentication Required", detail)
 
     async def _metrics(self, request: Request, path: str) -> Response:
-        """Prometheus: its own error shape, its own credentials."""
+        """Respond like Prometheus: with its own error shape and its own credentials."""
         if not self._may_query(request.headers):
             return Response(401, b"Unauthorized\n", {"WWW-Authenticate": "Basic"}, "text/plain; charset=utf-8")
         if path in ("/-/ready", "/-/healthy"):
@@ -241,14 +242,14 @@ class DemoApp:
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait, but not once the server is to stop."""
+        """Wait; return early when the server must stop."""
         until = time.monotonic() + seconds
         while seconds > 0 and not self.stopping.is_set() and (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, 0.05))
 
 
 def _planned(fault: Fault, path: str) -> Response | None:
-    """The answer that a fault gives in place of the real one."""
+    """Return the response that a fault sends in place of the real one."""
     if fault.kind == "html":
         page = _PROXY_PAGE if fault.body is None else fault.body.encode()
         return Response(fault.status or 502, page, media_type="text/html")
@@ -269,7 +270,7 @@ def _planned(fault: Fault, path: str) -> Response | None:
 
 
 def _limit_headers(limits: dict[str, str], family: Family) -> dict[str, str]:
-    """connect/v1 documents only ``Retry-After``, the Flink gateway none of them."""
+    """Return the headers of a family: connect/v1 documents only ``Retry-After``, the Flink gateway none of them."""
     if family == "control":
         return limits
     return {name: value for name, value in limits.items() if family == "connect" and name == "Retry-After"}
@@ -287,7 +288,7 @@ def _basic(headers: Headers) -> tuple[str, str] | None:
 
 
 async def _parameters(request: Request) -> dict[str, str]:
-    """Of the query string, and of the form of a POST."""
+    """Return the parameters of the query string, and of the form of a POST."""
     params = dict(request.query_params)
     if request.method == "POST":
         params |= dict(parse_qsl((await request.body()).decode(), keep_blank_values=True))
@@ -299,7 +300,7 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _reset(scope: Scope) -> None:
-    """End the connection with a TCP reset: lingering switched on with no time to linger."""
+    """End the connection with a TCP reset: SO_LINGER with a timeout of zero."""
     transport = scope[TRANSPORT]
     found = transport.get_extra_info("socket")
     found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

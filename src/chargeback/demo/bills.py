@@ -1,4 +1,4 @@
-"""Billing lines in the provider's JSON shape (billing/v1), and in the shapes it gave before it published one."""
+"""Billing lines in the provider's JSON shape (billing/v1), and in shapes from before that was published."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def cost(line: Line, day: date, row_id: str) -> Json:
 
 
 def legacy_cost(row: Json, index: int) -> Json:
-    """The same row in shapes that were met in practice and that the published schema does not allow.
+    """Return the same row in shapes that occur in practice although the published schema does not allow them.
 
-    Missing ids, a text in place of ``resource.environment`` with the id at the top, times behind dates, nulls where a
-    credit has no value, line types in the singular. Which rows take which shape depends on their place in the day.
+    Missing ids, a text in place of ``resource.environment`` with the id at the top, times after dates, nulls for values
+    that a credit lacks, line types in the singular. The shape of a row depends on its position in the day.
     """
     row = dict(row)
     resource = row.get("resource")

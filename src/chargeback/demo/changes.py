@@ -1,4 +1,4 @@
-"""What a test may change in the served organisation while it runs: late corrections, lost days, people who leave."""
+"""Changes that a test can make to the served organisation: late corrections, lost days, deleted objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chargeback.demo.wire import dumps
 
 
 class Changes:
-    """Edits on top of an organisation. May be called from any thread."""
+    """Changes of an organisation. May be called from any thread."""
 
     def __init__(self, organisation: Organisation, *, legacy_shapes: bool = False) -> None:
         self._lock = threading.Lock()
@@ -29,13 +29,13 @@ class Changes:
         return self._organisation
 
     def advance(self, days: int = 1) -> None:
-        """Let ``days`` days pass: the same organisation with a later today. Edits stay."""
+        """Let ``days`` days pass: the same organisation with a later today. Changes remain."""
         with self._lock:
             self._organisation = Organisation.generate(self._organisation.spec.later(days))
             self._texts.clear()
 
     def edit_costs(self, day: date, edit: Callable[[list[Json]], list[Json]]) -> None:
-        """Replace the rows of a day by what ``edit`` makes of them. Money in rows is Decimal, never float."""
+        """Replace the rows of a day by the result of ``edit``. Money in rows is Decimal, never float."""
         self.set_costs(day, edit(self.cost_rows(day)))
 
     def set_costs(self, day: date, rows: list[Json]) -> None:
@@ -45,7 +45,7 @@ class Changes:
             self._texts.pop(day, None)
 
     def add_cost(self, day: date, row: Json) -> None:
-        """A late line on top of what the day has."""
+        """Add a late line to a day."""
         self.edit_costs(day, lambda rows: [*rows, row])
 
     def drop_costs(self, day: date) -> None:
@@ -53,7 +53,7 @@ class Changes:
         self.set_costs(day, [])
 
     def restore_costs(self, day: date) -> None:
-        """Serve what was generated again."""
+        """Serve the generated rows again."""
         with self._lock:
             self._costs.pop(day, None)
             self._texts.pop(day, None)
@@ -69,17 +69,17 @@ class Changes:
             self._hidden.difference_update(ids)
 
     def hidden(self, object_id: str) -> bool:
-        """Whether an object is left out."""
+        """Return whether an object is left out."""
         return object_id in self._hidden
 
     def cost_rows(self, day: date) -> list[Json]:
-        """The rows served for a day now, before legacy shapes."""
+        """Return the rows served for a day now, before legacy shapes."""
         with self._lock:
             found = self._costs.get(day)
         return [dict(row) for row in found] if found is not None else self._organisation.cost_rows(day)
 
     def cost_texts(self, day: date) -> list[str]:
-        """The same as JSON texts, made once."""
+        """Return the same as JSON texts, which are cached."""
         with self._lock:
             found = self._texts.get(day)
         if found is None:

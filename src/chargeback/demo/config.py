@@ -25,7 +25,7 @@ class FlinkAccess:
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """Where a demo organisation is served, and with which credentials. Made-up ones: they open nothing else."""
+    """The address and credentials of a served demo organisation. The credentials are invented and valid only there."""
 
     url: str
     prometheus_url: str
@@ -36,12 +36,12 @@ class ServerInfo:
     today: str
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> ServerInfo:
-        """What :meth:`to_json` wrote."""
+        """Parse the output of :meth:`to_json`."""
         fields: dict[str, Any] = json.loads(text)
         return cls(**{**fields, "flink": tuple(FlinkAccess(**access) for access in fields["flink"])})
 
@@ -55,10 +55,10 @@ def demo_configuration(
     connection_string: str | None = None,
     facts_path: Path | None = None,
 ) -> str:
-    """The YAML of a service with one tenant, ``acme``.
+    """Return the YAML of a service with one tenant, ``acme``.
 
-    Its data lies in ``data_dir`` (SQLite and the facts beside it) unless ``connection_string`` and ``facts_path``
-    say otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them.
+    Its data is in ``data_dir`` (SQLite and the facts beside it) unless ``connection_string`` and ``facts_path`` say
+    otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them.
     """
     storage = {
         "connection_string": connection_string or f"sqlite:///{data_dir / 'acme.db'}",
@@ -66,7 +66,7 @@ def demo_configuration(
     }
     settings = {
         "min_refresh_gap_seconds": 0,
-        # The demo has patience that the provider has not: the service need not spare it.
+        # The demo has higher limits than the provider.
         "ccloud_api": {"key": info.key, "secret": info.secret, "url": info.url, "requests_per_second": 1000},
         "billing_api": {"requests_per_second": 1000},
         "flink": [asdict(access) for access in info.flink],

@@ -1,4 +1,4 @@
-"""The provider's endpoints: which lists there are, which parameters each takes, who may ask."""
+"""The provider's endpoints: lists, their parameters, and access."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGING = frozenset({"page_size", "page_token"})
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """One request: its path's parts, its query, and what is wrong with paging, if a fault says so."""
+    """One request: its path's parts, its query, and the fault of its paging, if any."""
 
     path: str
     parts: tuple[str, ...]
@@ -37,7 +37,7 @@ class ApiRequest:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path and the query parameters it knows; an unknown one is refused."""
+    """A path and its query parameters; an unknown parameter is refused."""
 
     pattern: re.Pattern[str]
     family: Family
@@ -46,7 +46,7 @@ class Endpoint:
 
 
 class ControlPlane:
-    """Answers in the provider's shapes. ``base`` is the URL under which it is served; pages have at most
+    """Responds in the provider's shapes. ``base`` is the URL under which it is served; pages have at most
     ``largest_page`` entries."""
 
     def __init__(
@@ -65,11 +65,11 @@ class ControlPlane:
         return self.changes.organisation
 
     def gateway(self, region_id: str) -> str:
-        """The host of a Flink region (``aws.us-east-1``)."""
+        """Return the host of a Flink region (``aws.us-east-1``)."""
         return f"{self.base}/flink/{region_id}"
 
     def find(self, path: str) -> tuple[Endpoint, tuple[str, ...]] | None:
-        """The endpoint of ``path`` and the variable parts of the path."""
+        """Return the endpoint of ``path`` and the variable parts of the path."""
         for endpoint in ENDPOINTS:
             found = endpoint.pattern.fullmatch(path)
             if found is not None:
@@ -77,12 +77,12 @@ class ControlPlane:
         return None
 
     def listing(self, items: Iterable[Any], shape: Callable[[Any], Json]) -> Listing:
-        """A listing of those that the provider lists today."""
+        """Return a listing of the objects that the provider lists today."""
         found = [item for item in self.organisation.listed(items) if not self.changes.hidden(item.id)]
         return Listing(len(found), lambda first, end: [dumps(shape(item)) for item in found[first:end]])
 
     def page(self, kind: ListKind, listing: Listing, request: ApiRequest, base: str | None = None) -> Response:
-        """One page of ``listing``."""
+        """Return one page of ``listing``."""
         return page(
             kind,
             listing,
@@ -94,10 +94,10 @@ class ControlPlane:
         )
 
     def environment(self, request: ApiRequest) -> str:
-        """The required parameter ``environment``.
+        """Return the required parameter ``environment``.
 
         Raises:
-            Refusal: 400 when missing, 403 for an environment nobody here may see.
+            Refusal: 400 if it is missing, 403 for an unknown environment.
         """
         given = request.query.get("environment")
         if not given:
@@ -108,7 +108,7 @@ class ControlPlane:
         return given
 
     def is_listed(self, items: Iterable[ProviderObject], object_id: str) -> bool:
-        """Whether a thing of that id is listed today."""
+        """Return whether an object of that id is listed today."""
         listed = self.organisation.listed(items)
         return any(item.id == object_id and not self.changes.hidden(object_id) for item in listed)
 
@@ -235,7 +235,7 @@ def _statements(plane: ControlPlane, request: ApiRequest) -> Response:
 
 
 def _connectors(plane: ControlPlane, request: ApiRequest) -> Response:
-    """A list of names, or with ``expand`` a map by name. Not paged."""
+    """Return a list of names, or with ``expand`` a map by name. Not paged."""
     environment, cluster = request.parts
     inventory = plane.organisation.inventory
     homes = [item for item in inventory.clusters if item.environment == environment]

@@ -1,4 +1,4 @@
-"""Faults that can be laid on any path of the served organisation, for tests and drills."""
+"""Faults that can be added to any path of the served organisation, for tests and drills."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Fault:
     """One thing that goes wrong.
 
     Attributes:
-        kind: ``answer`` sends ``status`` and ``body`` instead of the real answer (with ``status`` None: only delays
-            it); ``truncated`` cuts the real answer in half but keeps it well-formed HTTP; ``html`` sends a proxy's
-            page; ``endless_paging`` links every page to itself; ``duplicated_page`` repeats the page before;
-            ``slow_drip`` sends the real answer in small pieces with ``delay`` seconds between them; ``reset``
-            resets the connection without an answer.
-        status: the status to answer with; for ``html`` 502 when not given.
+        kind: ``answer`` sends ``status`` and ``body`` instead of the real response (with ``status`` None: only delays
+            it); ``truncated`` cuts the real response in half but keeps it well-formed HTTP; ``html`` sends a proxy's
+            page; ``endless_paging`` links every page to itself; ``duplicated_page`` repeats the previous page;
+            ``slow_drip`` sends the real response in small pieces with ``delay`` seconds between them; ``reset`` resets
+            the connection without a response.
+        status: the status of the response; for ``html`` 502 by default.
         body: the body; None means the provider's error shape.
-        times: how many requests it hits; None means all, until it is removed.
-        skip: how many matching requests go through before it begins.
+        times: how many requests it affects; None means all, until it is removed.
+        skip: how many matching requests succeed before it begins.
         retry_after: seconds for the ``Retry-After`` header.
-        delay: seconds to wait before the answer.
+        delay: seconds to wait before the response.
     """
 
     kind: FaultKind = "answer"
@@ -53,7 +53,7 @@ class Faults:
         self._laid: list[_Laid] = []
 
     def add(self, path_prefix: str, fault: Fault) -> None:
-        """Lay ``fault`` on all paths that begin with ``path_prefix``; the oldest that still applies wins."""
+        """Add ``fault`` to all paths that begin with ``path_prefix``; the oldest that still applies is used."""
         with self._lock:
             self._laid.append(_Laid(path_prefix, fault))
 
@@ -63,12 +63,12 @@ class Faults:
             self._laid.clear()
 
     def hits(self, path_prefix: str) -> int:
-        """How many requests the faults laid on exactly this prefix have hit."""
+        """Return how many requests the faults of exactly this prefix have affected."""
         with self._lock:
             return sum(laid.hits for laid in self._laid if laid.prefix == path_prefix)
 
     def take(self, path: str) -> Fault | None:
-        """The fault that hits this request, counted as a hit."""
+        """Return the fault for this request, and count it."""
         with self._lock:
             for laid in self._laid:
                 fault = laid.fault

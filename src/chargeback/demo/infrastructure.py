@@ -1,4 +1,4 @@
-"""What the generated organisation runs: environments, clusters, registries, connectors, ksqlDB and Flink."""
+"""The resources of the generated organisation: environments, clusters, registries, connectors, ksqlDB and Flink."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLUGINS: tuple[tuple[str, Literal["source", "sink"]], ...] = (
     ("BigQuerySink", "sink"),
     ("SnowflakeSink", "sink"),
 )
-#: How the n-th connector says who owns it.
+#: How the n-th connector names its owner.
 AUTHS: tuple[ConnectorAuth, ...] = ("service_account", "api_key", "absent", "custom", "service_account")
 STATES = ("RUNNING", "RUNNING", "RUNNING", "PAUSED", "FAILED")
 
@@ -45,7 +45,7 @@ def add_infrastructure(plan: GenerationPlan, inventory: DemoInventory) -> None:
 
 
 def environment_id(inventory: DemoInventory, name: str) -> str:
-    """The id of the environment of that name."""
+    """Return the id of the environment of that name."""
     return next(item.id for item in inventory.environments if item.name == name)
 
 
@@ -70,7 +70,7 @@ def _add_environments(plan: GenerationPlan, inventory: DemoInventory) -> None:
 
 
 def _add_clusters(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """The planned clusters, and a Basic one in dev that is deleted on the tenth day."""
+    """Add the planned clusters, and a Basic one in dev that is deleted on the tenth day."""
     rng = plan.rng("clusters")
     chosen = [CLUSTER_PLAN[index % len(CLUSTER_PLAN)] for index in range(plan.size_spec.clusters)]
     for index, (environment, kind) in enumerate([*chosen, ("dev", "Basic")]):
@@ -118,7 +118,7 @@ def _add_connectors(plan: GenerationPlan, inventory: DemoInventory) -> None:
 
 
 def _add_ksql(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """ksqlDB clusters; the last one runs as a user, the others as service accounts."""
+    """Add ksqlDB clusters; the last one runs as a user, the others as service accounts."""
     rng = plan.rng("ksql")
     homes = [cluster for cluster in inventory.clusters if cluster.kind in ("Standard", "Basic", "Dedicated")]
     homes = [cluster for cluster in homes if cluster.deleted is None]
@@ -158,8 +158,8 @@ def _add_flink(plan: GenerationPlan, inventory: DemoInventory) -> None:
 
 
 def _statement(plan: GenerationPlan, inventory: DemoInventory, pool: ComputePool, number: int) -> Statement:
-    """Owners in turn: service account, user, pool; each pool's last statement is in the metrics only, and its second
-    to last does not tell its principal."""
+    """Return a statement. Owners alternate: service account, user, pool; each pool's last statement is in the metrics
+    only, and its second to last does not name its principal."""
     rng = plan.rng("statement", pool.id, number)
     owners = (inventory.service_accounts[number % 8].id, inventory.users[0].id, inventory.pools[0].id)
     principal: str | None = owners[number % 3]
@@ -179,7 +179,8 @@ def _statement(plan: GenerationPlan, inventory: DemoInventory, pool: ComputePool
 
 
 def _add_links(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """Cluster links into dedicated clusters; Tableflow on dedicated and enterprise ones (every fourth cluster)."""
+    """Add cluster links into dedicated clusters, and Tableflow on dedicated and enterprise ones (every fourth
+    cluster)."""
     rng = plan.rng("links")
     for cluster in inventory.clusters:
         if cluster.kind == "Dedicated":

@@ -1,4 +1,4 @@
-"""What the generated organisation consists of. Records only; the provider's JSON is made in ``shapes``."""
+"""The records of the generated organisation; ``shapes`` converts them to the provider's JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ProviderObject:
     deleted: datetime | None = None
 
     def existed_on(self, day: date) -> bool:
-        """Whether it existed during any part of ``day``."""
+        """Return whether it existed during any part of ``day``."""
         return self.created.date() <= day and (self.deleted is None or self.deleted.date() >= day)
 
     def listed_on(self, today: date) -> bool:
-        """Whether the provider lists it on ``today``: deleted things are not listed."""
+        """Return whether the provider lists it on ``today``: deleted objects are not listed."""
         return self.created.date() <= today and (self.deleted is None or self.deleted.date() > today)
 
 
@@ -44,7 +44,7 @@ class Registry(ProviderObject):
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster(ProviderObject):
-    """A Kafka cluster. ``written`` and ``read`` are the bytes of an ordinary day at the beginning."""
+    """A Kafka cluster. ``written`` and ``read`` are the bytes of a usual day at the beginning."""
 
     environment: str
     kind: Literal["Basic", "Standard", "Dedicated", "Enterprise", "Freight"]
@@ -97,7 +97,7 @@ class ApiKey(ProviderObject):
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A principal at work on a cluster, with the bytes of an ordinary day: 0 for an idle one."""
+    """A principal that uses a cluster, with the bytes of a usual day: 0 if it is idle."""
 
     cluster: str
     principal: str
@@ -110,7 +110,7 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Topic(ProviderObject):
-    """A topic; bytes of an ordinary day, and bytes on disk at the beginning."""
+    """A topic; the bytes of a usual day, and the bytes on disk at the beginning."""
 
     cluster: str
     written: int
@@ -121,7 +121,7 @@ class Topic(ProviderObject):
 
 @dataclass(frozen=True, kw_only=True)
 class Connector(ProviderObject):
-    """A connector. ``auth`` is how its configuration tells the owner: only ``service_account`` really does."""
+    """A connector. ``auth`` is the authentication in its configuration: only ``service_account`` names the owner."""
 
     environment: str
     cluster: str
@@ -164,7 +164,7 @@ class ComputePool(ProviderObject):
 class Statement(ProviderObject):
     """A Flink statement; ``name`` is its key. ``cfu`` is in thousandths of a CFU minute a day.
 
-    ``principal`` is None where the provider does not tell it.
+    ``principal`` is None if the provider does not name it.
     """
 
     environment: str

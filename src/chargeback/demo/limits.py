@@ -1,4 +1,4 @@
-"""Rate limits as the provider tells them: a bucket for each credential, headers with *relative* seconds."""
+"""Rate limits like the provider's: a bucket for each credential, headers with *relative* seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Bucket:
 
 
 class RateLimiter:
-    """Lets ``burst`` requests through at once and ``per_second`` after that, for each credential of its own."""
+    """Allows ``burst`` requests at once and ``per_second`` after that, for each credential."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst = burst
@@ -24,7 +24,7 @@ class RateLimiter:
         self._buckets: dict[str, _Bucket] = {}
 
     def take(self, credential: str) -> tuple[bool, dict[str, str]]:
-        """Whether a request may pass, and the headers that tell about it; ``Retry-After`` only when it may not."""
+        """Return whether a request may pass, and the rate limit headers; ``Retry-After`` only if it may not."""
         now = self._clock()
         bucket = self._buckets.setdefault(credential, _Bucket(float(self._burst), now))
         bucket.tokens = min(float(self._burst), bucket.tokens + (now - bucket.at) * self._rate)

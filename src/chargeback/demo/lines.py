@@ -1,4 +1,4 @@
-"""The billing lines of one day, before they take the provider's JSON shape.
+"""The billing lines of one day, before conversion to the provider's JSON.
 
 Quantities follow the day's traffic; original amount = quantity × price, rounded to ten decimals, and
 amount = original amount − discount.
@@ -23,7 +23,7 @@ HOURS = 24
 
 @dataclass(frozen=True)
 class BilledResource:
-    """What a line is for; ``environment`` is None for a resource outside any."""
+    """The resource of a line; ``environment`` is None for a resource outside environments."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class BilledResource:
 
 @dataclass(frozen=True)
 class Line:
-    """A billing line. Support and credits have no price, unit price or quantity: they give the amount itself."""
+    """A billing line. Support and credits have no price, unit price or quantity, only an amount."""
 
     product: str | None
     line_type: str
@@ -48,7 +48,7 @@ class Line:
 
     @property
     def original_amount(self) -> Decimal:
-        """Before discount, ten decimals."""
+        """Return the amount before the discount, with ten decimals."""
         if self.fixed is not None:
             return self.fixed
         if self.price is None or self.quantity is None:
@@ -63,7 +63,7 @@ class Line:
 
 
 def lines_of_day(traffic: Traffic, day: date) -> list[Line]:
-    """Every line of one day, credits and support last; empty before the organisation's first day."""
+    """Return every line of one day, credits and support last; empty before the organisation's first day."""
     if day < traffic.first_day:
         return []
     lines: list[Line] = []
@@ -119,7 +119,7 @@ def _kafka(traffic: Traffic, cluster: Cluster, day: date) -> Iterator[Line]:
 def _network_read(
     cluster: Cluster, resource: BilledResource, price: Decimal, quantity: Decimal, access: str
 ) -> Iterator[Line]:
-    """One line, or three tiers at falling prices on Standard clusters."""
+    """Yield one line, or three tiers at decreasing prices on Standard clusters."""
     if cluster.kind != "Standard":
         yield Line("KAFKA", "KAFKA_NETWORK_READ", resource, "GB", price, quantity, access=access)
         return
@@ -200,7 +200,7 @@ def _plugin(connector: Connector) -> tuple[tuple[str, str], ...]:
 
 
 def _processing(traffic: Traffic, day: date) -> Iterator[Line]:
-    """ksqlDB and Flink; a pool is billed a little more than its statements consumed."""
+    """Yield the lines of ksqlDB and Flink; a pool is billed a little more than its statements consumed."""
     for ksql in traffic.inventory.ksql_clusters:
         if ksql.existed_on(day):
             resource = BilledResource(ksql.id, ksql.name, ksql.environment)
@@ -217,7 +217,7 @@ def _processing(traffic: Traffic, day: date) -> Iterator[Line]:
 
 
 def _oddities(traffic: Traffic, day: date) -> Iterator[Line]:
-    """What real bills also hold: a product nobody documents, a refund, two equal lines on one day."""
+    """Yield unusual lines as on real bills: an undocumented product, a refund, two equal lines on one day."""
     age = (day - traffic.first_day).days
     cluster = traffic.inventory.clusters[0]
     resource = BilledResource(cluster.id, cluster.name, cluster.environment)
@@ -233,7 +233,7 @@ def _oddities(traffic: Traffic, day: date) -> Iterator[Line]:
 
 
 def _organisation(traffic: Traffic, day: date, lines: list[Line]) -> Iterator[Line]:
-    """What belongs to the whole organisation: audit log, support (a share of the day), promotional credits."""
+    """Yield the lines of the whole organisation: audit log, support (a share of the day), promotional credits."""
     age = (day - traffic.first_day).days
     audit = BilledResource("lkc-audit0", "audit log", None)
     noise = numbers(1, traffic.seed, "audit", day)[0]
@@ -250,5 +250,5 @@ def _organisation(traffic: Traffic, day: date, lines: list[Line]) -> Iterator[Li
 
 
 def gigabytes(count: int) -> Decimal:
-    """Bytes as exact decimal gigabytes (10⁹): nine decimals."""
+    """Return bytes as exact decimal gigabytes (10⁹), with nine decimals."""
     return Decimal(count).scaleb(-9, EXACT)

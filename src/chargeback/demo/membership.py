@@ -1,4 +1,4 @@
-"""Who uses which cluster, with which keys, and which topics lie there."""
+"""The members, keys and topics of clusters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYSTEM_TOPICS = ("__consumer_offsets", "_schemas")
 
 
 def add_membership(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """Members, keys and topics of every cluster, then the keys of everything else."""
+    """Add members, keys and topics of every cluster, then the keys of everything else."""
     for index, cluster in enumerate(inventory.clusters):
         inventory.members[cluster.id] = _members(plan, inventory, cluster, first=index == 0)
         inventory.topics[cluster.id] = _topics(plan, cluster)
@@ -29,7 +29,8 @@ def add_membership(plan: GenerationPlan, inventory: DemoInventory) -> None:
 
 
 def _members(plan: GenerationPlan, inventory: DemoInventory, cluster: Cluster, *, first: bool) -> list[Member]:
-    """Service accounts and users with keys; pools without; on the first cluster also a principal nobody knows."""
+    """Return service accounts and users with keys, pools without keys, and on the first cluster an unknown
+    principal."""
     rng = plan.rng("members", cluster.id)
     count = max(2, plan.size_spec.members * rng.randrange(80, 121) // 100)
     people = max(1, count // 8)
@@ -66,7 +67,7 @@ def _sample(rng: random.Random, items: list[_T], count: int, *, always: int) -> 
 
 
 def _weight(rng: random.Random) -> int:
-    """Traffic is very unequal: a few principals make most of it."""
+    """Return a random weight. Traffic is very unequal: a few principals cause most of it."""
     return (1 << rng.randrange(0, 11)) * rng.randrange(100, 200)
 
 
@@ -78,7 +79,7 @@ def _member(
     weight: tuple[int, int],
     role: int | None = None,
 ) -> Member:
-    """30 % write, 30 % read, 30 % do both, 10 % hold a key and do nothing."""
+    """Return a member: 30 % write, 30 % read, 30 % do both, 10 % have a key and are idle."""
     drawn = rng.randrange(100)
     role = drawn if role is None else role
     part, whole = weight
@@ -111,7 +112,8 @@ def _add_keys(
     life: tuple[datetime, datetime | None],
     environment: str | None = None,
 ) -> None:
-    """One key, sometimes two (rotated: the old one is deleted). Keys go with their owner, except every ninth."""
+    """Add one key, sometimes two (rotated: the old one is deleted). Keys are deleted with their owner, except every
+    ninth."""
     created, deleted = life
     outlives = deleted is not None and (len(inventory.api_keys) % 9 == 0 or owner == _last_account(inventory))
     rotated = rng.randrange(6) == 0
@@ -176,7 +178,7 @@ def _add_registry_keys(plan: GenerationPlan, inventory: DemoInventory, registry:
 
 
 def _add_other_keys(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """Cloud, Global, Flink and ksqlDB keys."""
+    """Add Cloud, Global, Flink and ksqlDB keys."""
     rng = plan.rng("other keys")
     user, account = inventory.users[0], inventory.service_accounts[0]
     for resource in ("cloud", "global"):

@@ -1,4 +1,4 @@
-"""The metrics of the generated organisation, as a Prometheus that scrapes the provider's export would hold them.
+"""The metrics of the generated organisation, as a Prometheus that scrapes the provider's export would have them.
 
 Counters are exported as gauges that hold the delta of one minute, stamped at :00 of that minute.
 """
@@ -52,7 +52,8 @@ class SeriesIndex:
         self._labels: dict[tuple[str, ...], Mapping[str, str]] = {}
 
     def series(self, metric: str, day: date) -> list[Series]:
-        """The series of ``metric`` on ``day``; empty for an unknown metric. A series that did not exist is absent."""
+        """Return the series of ``metric`` on ``day``; empty for an unknown metric. A series that did not exist is
+        absent."""
         if metric in (REQUEST_BYTES, RESPONSE_BYTES):
             return list(self._by_principal(metric == REQUEST_BYTES, day))
         if metric in (RECEIVED_BYTES, SENT_BYTES, RETAINED_BYTES):
@@ -60,7 +61,7 @@ class SeriesIndex:
         return list(self._by_statement(day)) if metric == CFU_MINUTES else []
 
     def _by_principal(self, requests: bool, day: date) -> Iterator[Series]:
-        """A principal's bytes by request type: almost all in one type, the overhead in two others."""
+        """Yield a principal's bytes by request type: almost all in one type, the overhead in two others."""
         main, other = ("Produce", "Fetch") if requests else ("Fetch", "Produce")
         for cluster in self._traffic.inventory.clusters:
             for member, written, read in self._traffic.members(cluster, day):
@@ -85,7 +86,8 @@ class SeriesIndex:
             yield Deltas(labels, amount, CURVES[statement.rhythm])
 
     def _shared(self, *pairs: str) -> Mapping[str, str]:
-        """One object for each series, also when two threads ask at once: evaluation tells series by identity."""
+        """Return the same object for each series, even to concurrent threads: evaluation compares series by
+        identity."""
         labels = self._labels.get(pairs)
         if labels is None:
             labels = self._labels.setdefault(pairs, dict(zip(pairs[::2], pairs[1::2], strict=True)))
@@ -93,7 +95,7 @@ class SeriesIndex:
 
 
 def openmetrics_lines(metric: Metric, days: Iterable[tuple[date, list[Series]]]) -> Iterator[str]:
-    """The lines of one metric family: every minute 00:00 to 23:59 of each day, without the closing ``# EOF``.
+    """Yield the lines of one metric family: every minute 00:00 to 23:59 of each day, without the closing ``# EOF``.
 
     >>> day = date(2026, 1, 1)
     >>> lines = openmetrics_lines(Metric("m", "level"), [(day, [Levels({"topic": "a"}, 7, 0)])])
@@ -112,7 +114,7 @@ def openmetrics_lines(metric: Metric, days: Iterable[tuple[date, list[Series]]])
 
 
 def sample_text(value: int, scale: int) -> str:
-    """An integer of ``scale``-th parts as plain decimal text, without superfluous zeros.
+    """Return an integer divided by ``scale`` as plain decimal text, without trailing zeros.
 
     >>> sample_text(1250, 1000), sample_text(7, 1), sample_text(3000, 1000)
     ('1.25', '7', '3')

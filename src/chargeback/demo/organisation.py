@@ -1,7 +1,7 @@
 """The generated organisation: the same for the same specification, in every process and on every machine.
 
-Everything is derived from (seed, size, first day), where the first day lies a little before ``today − days``. A later
-``today`` only shows more of the same: ``spec.later(1)`` is the same organisation on the next day.
+Everything is derived from (seed, size, first day), where the first day is a little before ``today − days``. A later
+``today`` only adds days: ``spec.later(1)`` is the same organisation on the next day.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from chargeback.demo.traffic import MINUTES, Burst, Levels, Traffic
 MARGIN_DAYS = 3
 #: The provider shows a day's costs up to 72 hours later: the last day with costs is ``today − 2``.
 COST_DELAY_DAYS = 2
-#: On this day after the first, nothing was scraped: no series at all.
+#: The offset from the first day of a day without metrics: nothing was scraped.
 DAY_WITHOUT_METRICS = 5
 _KEPT_DAYS = 24
 _T = TypeVar("_T", bound=ProviderObject)
@@ -39,8 +39,8 @@ _T = TypeVar("_T", bound=ProviderObject)
 
 @dataclass(frozen=True)
 class DemoSpec:
-    """What to generate. ``today`` is the UTC day on which the organisation is looked at; a consumer runs wild from the
-    day ``burst`` on, if that is given."""
+    """What to generate. ``today`` is the present UTC day of the organisation; from the day ``burst`` on, if given, a
+    consumer reads far too much."""
 
     today: date
     seed: int = 7
@@ -64,12 +64,12 @@ class DemoSpec:
         return self.first_day + timedelta(days=DAY_WITHOUT_METRICS)
 
     def later(self, days: int = 1) -> DemoSpec:
-        """The same organisation, ``days`` days later."""
+        """Return the same organisation, ``days`` days later."""
         return replace(self, days=self.days + days, today=self.today + timedelta(days=days))
 
 
 class Organisation:
-    """A generated organisation and the truth about it. Thread-safe for reading; makes days when asked for."""
+    """A generated organisation and its exact totals. Thread-safe for reading; generates days on request."""
 
     def __init__(self, spec: DemoSpec, inventory: DemoInventory) -> None:
         self.spec = spec
@@ -80,7 +80,7 @@ class Organisation:
 
     @classmethod
     def generate(cls, spec: DemoSpec) -> Organisation:
-        """The organisation of ``spec``.
+        """Generate the organisation of ``spec``.
 
         Raises:
             ValueError: when ``days`` is not positive.
@@ -98,18 +98,18 @@ class Organisation:
 
     @property
     def created(self) -> datetime:
-        """When the organisation was made: 900 days before its first bill."""
+        """When the organisation was created: 900 days before its first bill."""
         midnight = datetime.combine(self.spec.first_day, datetime.min.time(), UTC)
         return midnight - timedelta(days=900)
 
     def listed(self, items: Iterable[_T]) -> list[_T]:
-        """Those of ``items`` that the provider lists today."""
+        """Return the ``items`` that the provider lists today."""
         return [item for item in items if item.listed_on(self.spec.today)]
 
     def cost_rows(self, day: date) -> list[Json]:
-        """The cost objects served for one day, money as Decimal; empty outside the days with known costs.
+        """Return the cost objects served for one day, money as Decimal; empty outside the days with known costs.
 
-        Tiers of one resource share one id, as do other lines of equal type: ids are no key.
+        Tiers of one resource share one id, as do other lines of equal type: ids are not unique.
         """
         if not self.spec.first_day <= day <= self.spec.last_cost_day:
             return []
@@ -122,7 +122,7 @@ class Organisation:
         return rows
 
     def cost_total(self, first: date, end: date) -> Decimal:
-        """The exact sum of ``amount`` over the days ``[first, end)``."""
+        """Return the exact sum of ``amount`` over the days ``[first, end)``."""
         total, day = Decimal(0), first
         while day < end:
             for row in self.cost_rows(day):
@@ -131,7 +131,7 @@ class Organisation:
         return total
 
     def series(self, metric: str, day: date) -> list[Series]:
-        """The series of one day; none before the first day, from today on, and on the day without metrics."""
+        """Return the series of one day; none before the first day, from today on, and on the day without metrics."""
         if not self.spec.first_day <= day < self.spec.today or day == self.spec.day_without_metrics:
             return []
         key = (metric, day)
@@ -144,7 +144,7 @@ class Organisation:
         return found
 
     def usage(self, metric: str, day: date) -> list[tuple[dict[str, str], int | Decimal]]:
-        """What a day's samples come to: for minute deltas their exact sum, for a gauge its mean, by labels."""
+        """Return the value of a day's samples, by labels: the exact sum of minute deltas, the mean of a gauge."""
         scale = METRICS[metric].scale
         found: list[tuple[dict[str, str], int | Decimal]] = []
         for series in self.series(metric, day):
@@ -157,7 +157,7 @@ class Organisation:
         return found
 
     def openmetrics(self, days: Iterable[date], metrics: Iterable[str] = tuple(METRICS)) -> Iterator[str]:
-        """OpenMetrics lines with every minute sample of ``days``, for ``promtool tsdb create-blocks-from``."""
+        """Yield OpenMetrics lines with every minute sample of ``days``, for ``promtool tsdb create-blocks-from``."""
         chosen = sorted(days)
         for metric in metrics:
             yield from openmetrics_lines(METRICS[metric], ((day, self.series(metric, day)) for day in chosen))

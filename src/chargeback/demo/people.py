@@ -1,4 +1,4 @@
-"""Who works in the generated organisation: users, service accounts, identity providers and pools."""
+"""The identities of the generated organisation: users, service accounts, identity providers and pools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST = ("Moreau", "Okafor", "Lindqvist", "Tanaka", "Silva", "Novak", "Haddad", "
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What every generator needs: the seed, the size, and the first day of the organisation's bills."""
+    """Parameters of all generators: the seed, the size, and the first day of the organisation's bills."""
 
     seed: int
     size: str
@@ -27,22 +27,22 @@ class GenerationPlan:
     ids: IdMaker
 
     def rng(self, *parts: object) -> random.Random:
-        """Return a random generator for one part; adding to one part leaves the others as they are."""
+        """Return a random generator for one part; additions to one part do not change the others."""
         return stream(self.seed, self.size, *parts)
 
     def long_ago(self, rng: random.Random) -> datetime:
-        """A time in the two years before the first day."""
+        """Return a time in the two years before the first day."""
         return self.moment(-rng.randrange(1, 700), rng)
 
     def moment(self, offset: int, rng: random.Random) -> datetime:
-        """A time of day ``offset`` days after the first day."""
+        """Return a time of day ``offset`` days after the first day."""
         start = datetime.combine(self.first_day, datetime.min.time(), UTC)
         return start + timedelta(days=offset, seconds=rng.randrange(86_400))
 
 
 def team_of(seed: int, identity_id: str, name: str) -> str | None:
-    """Return the team of an identity, or None for one in six: nobody has tagged it. A name such as ``payments-api-000``
-    tells the team; for other names it is a matter of chance, the same for the same seed."""
+    """Return the team of an identity, or None for one in six, which have no tag. A name such as ``payments-api-000``
+    has the team; for other names it is random, the same for the same seed."""
     rng = stream(seed, "team", identity_id)
     if rng.randrange(6) == 0:
         return None
@@ -51,10 +51,10 @@ def team_of(seed: int, identity_id: str, name: str) -> str | None:
 
 
 def add_people(plan: GenerationPlan, inventory: DemoInventory) -> None:
-    """Users, service accounts, providers and pools.
+    """Add users, service accounts, providers and pools.
 
-    The last service account is deleted on the sixth day, the one before it is created on the fifth; others come
-    and go over the months.
+    The last service account is deleted on the sixth day, the one before it is created on the fifth; others are created
+    and deleted over the months.
     """
     _add_users(plan, inventory)
     _add_service_accounts(plan, inventory)

@@ -1,4 +1,4 @@
-"""A query endpoint over the generated metrics that answers as Prometheus does (version 3: ranges open to the left).
+"""A query endpoint over the generated metrics that responds like Prometheus (version 3: ranges exclude their start).
 
 Source of the shapes and of the 11,000 points rule: prometheus/prometheus, ``web/api/v1/api.go``.
 """
@@ -32,7 +32,8 @@ Vector = list[tuple[Mapping[str, str], Decimal]]
 class Evaluator:
     """Evaluates queries over one organisation.
 
-    ``oldest`` is the first day that is still kept, ``max_samples`` the number of points a query may hold at once.
+    ``oldest`` is the first day that is still kept, ``max_samples`` the number of points that a query may have in
+    memory.
     """
 
     organisation: Organisation
@@ -40,7 +41,7 @@ class Evaluator:
     max_samples: int = 50_000_000
 
     def instant(self, text: str, time_ms: int) -> Json:
-        """The ``data`` of an answer to ``/api/v1/query``.
+        """Return the ``data`` of a response to ``/api/v1/query``.
 
         Raises:
             SourceRejected: with status 400 or 422, for a query that cannot be answered.
@@ -56,7 +57,7 @@ class Evaluator:
         return {"resultType": "vector", "result": result}
 
     def range(self, text: str, start_ms: int, end_ms: int, step_ms: int) -> Json:
-        """The ``data`` of an answer to ``/api/v1/query_range``; both ends included.
+        """Return the ``data`` of a response to ``/api/v1/query_range``; both ends are included.
 
         Raises:
             SourceRejected: with status 400 or 422, for a query that cannot be answered.
@@ -83,7 +84,7 @@ class Evaluator:
         raise SourceRejected("expected type instant vector in aggregation expression, got scalar", status=400)
 
     def _latest(self, selector: Selector, time_ms: int, budget: _Budget) -> Vector:
-        """The last sample within five minutes, with the metric's name."""
+        """Return the last sample within five minutes, with the metric's name."""
         found = _by_labels(self._windows(selector, time_ms - LOOKBACK_MS, time_ms, budget))
         return [
             ({"__name__": selector.metric, **parts[-1].series.labels}, _last(parts, METRICS[selector.metric].scale))
@@ -94,12 +95,12 @@ class Evaluator:
         scale = METRICS[query.selector.metric].scale if query.selector.metric in METRICS else 1
         windows = self._windows(query.selector, time_ms - query.range_ms, time_ms, budget)
         function = _FUNCTIONS[query.function]
-        # The last sample is still the metric itself and keeps its name; what is calculated has none.
+        # The last sample keeps the metric's name; calculated values have no name.
         name = {"__name__": query.selector.metric} if query.function == "last_over_time" else {}
         return [({**name, **parts[0].series.labels}, function(parts, scale)) for parts in _by_labels(windows)]
 
     def _windows(self, selector: Selector, after_ms: int, until_ms: int, budget: _Budget) -> list[_Window]:
-        """The samples stamped in ``(after_ms, until_ms]``, by series and day."""
+        """Return the samples stamped in ``(after_ms, until_ms]``, by series and day."""
         first, end = after_ms // MINUTE_MS + 1, until_ms // MINUTE_MS + 1
         windows: list[_Window] = []
         for number in range(first // MINUTES, (end - 1) // MINUTES + 1):
@@ -137,7 +138,7 @@ class _Window:
 
 
 class _Budget:
-    """Points in memory: those of the answer so far, and one series' window at a time."""
+    """Points in memory: those of the response so far, and one series' window at a time."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -151,7 +152,7 @@ class _Budget:
 
 
 def _by_labels(windows: list[_Window]) -> list[list[_Window]]:
-    """Windows of the same series together, in order of time. Labels are shared objects, so identity suffices."""
+    """Group windows by series, in order of time. Labels are shared objects, so comparing identity suffices."""
     found: dict[int, list[_Window]] = {}
     for window in windows:
         found.setdefault(id(window.series.labels), []).append(window)
@@ -234,7 +235,7 @@ def _seconds(time_ms: int) -> int | Decimal:
 
 
 def parse_time(name: str, text: str) -> int:
-    """A time in Unix seconds (with decimals) or RFC 3339 as milliseconds.
+    """Return a time in Unix seconds (with decimals) or RFC 3339 as milliseconds.
 
     Raises:
         SourceRejected: when it is neither.
@@ -254,7 +255,7 @@ def parse_time(name: str, text: str) -> int:
 
 
 def parse_step(text: str) -> int:
-    """A step in seconds or as a duration, in milliseconds.
+    """Return a step in seconds or as a duration, in milliseconds.
 
     Raises:
         SourceRejected: when it is not positive or cannot be read.

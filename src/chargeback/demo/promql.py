@@ -1,4 +1,4 @@
-"""Reads just the PromQL that the service sends; everything else is refused by name.
+"""Parses the part of PromQL that the service sends; everything else is refused, and the error names it.
 
 ::
 
@@ -77,7 +77,7 @@ Query = Selector | OverTime | Aggregate | Number
 
 
 def parse(text: str) -> Query:
-    """The query in ``text``.
+    """Parse the query in ``text``.
 
     >>> parse('sum by (topic) (sum_over_time(bytes{kafka_id="lkc-1"}[1d]))').by
     ('topic',)
@@ -92,7 +92,7 @@ def parse(text: str) -> Query:
 
 
 def duration_ms(text: str) -> int:
-    """A duration such as ``1d``, ``1h30m`` or ``90s`` in milliseconds; 0 for anything else.
+    """Return a duration such as ``1d``, ``1h30m`` or ``90s`` in milliseconds; 0 for anything else.
 
     >>> duration_ms("1h30m"), duration_ms("x")
     (5400000, 0)

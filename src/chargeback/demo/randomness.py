@@ -11,7 +11,7 @@ KEY_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
 def stream(*parts: object) -> random.Random:
-    """A generator of its own for what ``parts`` name; equal parts give an equal sequence.
+    """Return a separate generator for ``parts``; equal parts give an equal sequence.
 
     >>> stream("a", 1).randrange(1000) == stream("a", 1).randrange(1000)
     True
@@ -20,24 +20,24 @@ def stream(*parts: object) -> random.Random:
 
 
 def numbers(count: int, *parts: object) -> tuple[int, ...]:
-    """``count`` integers of 32 bits in one go: much cheaper than one generator for each."""
+    """Return ``count`` integers of 32 bits at once, which is much cheaper than a generator for each."""
     return struct.unpack(f">{count}I", hashlib.shake_128(_text(*parts)).digest(4 * count))
 
 
 def token(length: int, *parts: object) -> str:
-    """A hexadecimal text of ``length`` ≤ 64 characters."""
+    """Return a hexadecimal text of ``length`` ≤ 64 characters."""
     return _digest(*parts).hex()[:length]
 
 
 class IdMaker:
-    """Gives ids of the provider's look (``sa-8k2m4q``), each only once."""
+    """Generates unique ids in the provider's format (``sa-8k2m4q``)."""
 
     def __init__(self, *parts: object) -> None:
         self._random = stream("ids", *parts)
         self._given: set[str] = set()
 
     def make(self, prefix: str, length: int = 6, letters: str = LETTERS) -> str:
-        """A new id with ``prefix``."""
+        """Return a new id with ``prefix``."""
         while True:
             new_id = prefix + "".join(self._random.choice(letters) for _ in range(length))
             if new_id not in self._given:

@@ -1,4 +1,4 @@
-"""Answers and refusals in the provider's shapes, and paging."""
+"""Responses and errors in the provider's shapes, and paging."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Response:
 
 
 class Refusal(SourceRejected):
-    """A request that the provider refuses; ``parameter`` names the query parameter at fault, where there is one."""
+    """A request that the provider refuses; ``parameter`` names the invalid query parameter, if there is one."""
 
     def __init__(self, status: int, code: str, title: str, detail: str, parameter: str | None = None) -> None:
         super().__init__(detail, status=status, source="demo")
@@ -40,7 +40,7 @@ class Refusal(SourceRejected):
 
 
 def invalid(parameter: str, detail: str) -> Refusal:
-    """A 400 that names a query parameter."""
+    """Return a 400 that names a query parameter."""
     return Refusal(400, "invalid_filter", "Invalid Filter", detail, parameter)
 
 
@@ -63,7 +63,7 @@ def refusal_response(refusal: Refusal, family: Family) -> Response:
 
 @dataclass(frozen=True)
 class ListKind:
-    """One list endpoint's manners. ``last_next`` is what stands for "no next page": nothing, "" or null."""
+    """The format of a list endpoint. ``last_next`` is the value for "no next page": absent, "" or null."""
 
     api_version: str
     kind: str
@@ -74,7 +74,7 @@ class ListKind:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list to be paged: how many there are, and the JSON texts of ``[first, end)``."""
+    """A list to be paged: its length, and the JSON texts of ``[first, end)``."""
 
     total: int
     texts: Callable[[int, int], list[str]]
@@ -90,10 +90,10 @@ def page(
     null_when_empty: bool = False,
     largest: int | None = None,
 ) -> Response:
-    """One page in the provider's envelope; ``url`` is the endpoint's own, used for the links. A page has at most
-    ``largest`` entries, whatever is asked for.
+    """Return one page in the provider's envelope; ``url`` is the endpoint's own, used for the links. A page has at most
+    ``largest`` entries, even if more are requested.
 
-    A page token carries the place and the size; it is only good for the same list with the same filters.
+    A page token has the position and the size; it is only valid for the same list with the same filters.
 
     Raises:
         Refusal: for a bad ``page_size`` or ``page_token``.
@@ -114,7 +114,7 @@ def page(
     elif kind.last_next != "absent":
         metadata["next"] = "" if kind.last_next == "empty" else None
     if kind.api_version == "sql/v1":
-        # The gateway's envelope has no totals, and calls its own address self.
+        # The gateway's envelope has no totals, and its own address is under self.
         metadata = {"self": url, "next": metadata.get("next", "")}
     data = "null" if null_when_empty and not listing.total else f"[{','.join(texts)}]"
     head = dumps({"api_version": kind.api_version, "kind": kind.kind, "metadata": metadata})
@@ -141,5 +141,5 @@ def _place(kind: ListKind, query: Mapping[str, str], digest: str) -> tuple[int, 
 
 
 def _token(offset: int, size: int, digest: str) -> str:
-    """Opaque, and never the same twice: a client cannot notice by it that it goes in circles."""
+    """Return an opaque token, never the same twice: a client cannot use it to detect repeated pages."""
     return base64.urlsafe_b64encode(json.dumps([offset, size, digest, secrets.token_hex(4)]).encode()).decode()

@@ -36,7 +36,7 @@ _START_SECONDS = 30
 
 
 class DemoServer:
-    """A served organisation, as a context manager.
+    """A server of an organisation, as a context manager.
 
     >>> spec = DemoSpec(today=date(2026, 11, 20), size="small", days=10)
     >>> with DemoServer(Organisation.generate(spec)) as server:
@@ -90,7 +90,7 @@ class DemoServer:
 
     @property
     def requests(self) -> Counter[str]:
-        """How many requests came, by path."""
+        """The number of requests, by path."""
         return self.app.requests
 
     @property
@@ -110,18 +110,18 @@ class DemoServer:
         return ServerInfo(self.url, self.prometheus_url, self.key, self.secret, flink, spec.days, today)
 
     def flink_url(self, region: str) -> str:
-        """The statement gateway of a region (``us-east-1`` or ``aws.us-east-1``)."""
+        """Return the address of a region's statement gateway (``us-east-1`` or ``aws.us-east-1``)."""
         return f"{self.url}/flink/{self._region(region)}"
 
     def flink_credentials(self, region: str) -> tuple[str, str]:
-        """Key and secret of a region's gateway."""
+        """Return key and secret of a region's gateway."""
         return self._flink[self._region(region)]
 
     def __enter__(self) -> DemoServer:
-        """Serve; returns when requests are answered.
+        """Start the server; return when it responds to requests.
 
         Raises:
-            SourceUnavailable: when the server does not come up.
+            SourceUnavailable: when the server does not start.
         """
         arguments = {"sockets": [self._socket]}
         self._thread = threading.Thread(target=self._server.run, kwargs=arguments, name="demo-server", daemon=True)
@@ -136,7 +136,7 @@ class DemoServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop serving and free the port; waits in answers end at once."""
+        """Stop serving and free the port; waits in responses end at once."""
         self.app.stopping.set()
         self._server.should_exit = True
         if self._thread is not None:
@@ -151,7 +151,7 @@ class DemoServer:
 
 
 class _Protocol(HttpToolsProtocol):
-    """Tells the application its transport, so that a fault can reset the connection."""
+    """Gives the application its transport, so that a fault can reset the connection."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -160,7 +160,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 def _bound(port: int) -> socket.socket:
-    # With the protocol named, asyncio switches Nagle's algorithm off: else every answer waits for 40 ms.
+    # With the protocol given, asyncio disables Nagle's algorithm: otherwise every response takes 40 ms.
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -29,7 +29,7 @@ CRN = "crn://confluent.cloud"
 
 
 def moment(value: datetime) -> str:
-    """RFC 3339 in UTC."""
+    """Return RFC 3339 in UTC."""
     return value.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -109,7 +109,7 @@ class Shapes:
         }
 
     def api_key(self, item: ApiKey) -> Json:
-        """iam/v2 ApiKey; the secret is never told."""
+        """iam/v2 ApiKey; without the secret."""
         owners = {"User": "users", "ServiceAccount": "service-accounts"}
         resource = self._key_resource(item)
         return {
@@ -173,7 +173,7 @@ class Shapes:
         }
 
     def ksql_cluster(self, item: KsqlCluster) -> Json:
-        """ksqldbcm/v2 Cluster; what it runs as is ``credential_identity``."""
+        """ksqldbcm/v2 Cluster; ``credential_identity`` is the identity it runs as."""
         owners = {"User": "users", "ServiceAccount": "service-accounts"}[item.owner_kind]
         crn = f"environment={item.environment}/ksql={item.id}"
         environment = self._environment_reference(item.environment)
@@ -227,7 +227,7 @@ class Shapes:
         }
 
     def region(self, cloud: str, name: str, gateway: str) -> Json:
-        """fcpm/v2 Region; ``gateway`` is the host of its statements."""
+        """fcpm/v2 Region; ``gateway`` is the host that lists its statements."""
         region_id = f"{cloud.lower()}.{name}"
         return {
             "api_version": "fcpm/v2",
@@ -244,7 +244,7 @@ class Shapes:
         }
 
     def statement(self, item: Statement, gateway: str) -> Json:
-        """sql/v1 Statement, as the gateway of its region tells it."""
+        """sql/v1 Statement, as in the responses of its region's gateway."""
         place = f"/sql/v1/organizations/{self.organization_id}/environments/{item.environment}/statements"
         spec: Json = {
             "statement": f"INSERT INTO sink_{item.id} SELECT * FROM source_{item.id};",
@@ -275,7 +275,7 @@ class Shapes:
         }
 
     def connector(self, item: Connector, parts: set[str]) -> Json:
-        """One value of connect/v1's map of connectors; ``parts`` are the asked expansions (id, info, status)."""
+        """One value of connect/v1's map of connectors; ``parts`` are the requested expansions (id, info, status)."""
         full: Json = {
             "id": {"id": item.id, "id_type": "ID"},
             "info": {
@@ -330,13 +330,13 @@ class Shapes:
         if version is not None:
             found["api_version"] = version
         if item.resource_kind != "Global":
-            # Schema Registry and ksqlDB clusters are of kind Cluster, too: the api_version tells them apart.
+            # Schema Registry and ksqlDB clusters are of kind Cluster, too: the api_version distinguishes them.
             found["kind"] = item.resource_kind if item.resource_kind in ("Cloud", "Region") else "Cluster"
         return found
 
 
 def _connector_config(item: Connector) -> dict[str, str]:
-    """Secrets come back as asterisks, and ``kafka.api.key`` is one of them: it does not tell the owner."""
+    """Return the configuration. Secrets are asterisks, including ``kafka.api.key``, so it does not name the owner."""
     config = {
         "cloud.environment": "prod",
         "cloud.provider": "aws",

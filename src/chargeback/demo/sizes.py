@@ -1,4 +1,4 @@
-"""How large the generated organisation is, and which clusters it has."""
+"""The sizes of generated organisations, and their clusters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 Size = Literal["small", "usual", "large"]
 
-#: Environment and kind of the n-th cluster; large organisations go round several times.
+#: Environment and kind of the n-th cluster; large organisations repeat the list.
 CLUSTER_PLAN: tuple[tuple[str, str], ...] = (
     ("prod", "Dedicated"),
     ("prod", "Enterprise"),
@@ -19,7 +19,7 @@ CLUSTER_PLAN: tuple[tuple[str, str], ...] = (
     ("analytics", "Dedicated"),
 )
 
-#: Bytes written on an ordinary day, by kind.
+#: Bytes written on a usual day, by kind.
 DAILY_BYTES = {
     "Basic": 20_000_000_000,
     "Standard": 200_000_000_000,

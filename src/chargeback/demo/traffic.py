@@ -1,9 +1,9 @@
-"""How much is sent, when: daily totals spread exactly over the minutes of a day.
+"""Traffic over time: daily totals spread exactly over the minutes of a day.
 
 Every series of a day has an integer total and a curve of cumulative weights. The sum of the minutes ``[a, b)`` is
-``total·W(b)÷W(1440) − total·W(a)÷W(1440)`` in whole numbers, so that any window costs the same, every minute is a
-whole number ≥ 0, and the minutes of a day add up to its total to the last unit. No floating point, no ``math``:
-equal digits on every machine.
+``total·W(b)÷W(1440) − total·W(a)÷W(1440)`` in whole numbers, so that any window takes the same time to calculate, every
+minute is an integer ≥ 0, and the minutes of a day add up exactly to its total. No floating point, no ``math``: equal
+digits on every machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BURST_DAYS = 6
 _BURST_FACTOR = 20
 RHYTHMS = ("office", "evening", "night", "steady")
 
-#: Weight of each hour; minutes in between are interpolated.
+#: The weight of each hour; minutes in between are interpolated.
 _HOURS: dict[str, tuple[int, ...]] = {
     "office": (4, 3, 3, 3, 4, 8, 20, 45, 80, 95, 100, 96, 88, 94, 98, 92, 80, 60, 40, 28, 20, 14, 9, 6),
     "evening": (30, 18, 10, 6, 5, 6, 10, 18, 26, 30, 34, 38, 42, 44, 46, 50, 58, 70, 86, 98, 100, 90, 70, 48),
@@ -58,7 +58,7 @@ class Deltas(NamedTuple):
     curve: tuple[int, ...]
 
     def sum(self, first: int, end: int) -> int:
-        """The sum of the minutes ``[first, end)`` of the day."""
+        """Return the sum of the minutes ``[first, end)`` of the day."""
         whole = self.curve[MINUTES]
         return self.total * self.curve[end] // whole - self.total * self.curve[first] // whole
 
@@ -68,7 +68,7 @@ class Deltas(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """A gauge over one day: begins at ``start`` and grows by ``step`` every full hour."""
+    """A gauge over one day: starts at ``start`` and grows by ``step`` every full hour."""
 
     labels: Mapping[str, str]
     start: int
@@ -90,7 +90,7 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class Burst:
-    """A consumer that reads what it has read before, again and again: some days on which it reads far more."""
+    """A consumer that reads the same data again and again: for some days it reads far more than usual."""
 
     member: Member
     topic: Topic
@@ -101,7 +101,7 @@ class Burst:
     @classmethod
     def of(cls, inventory: DemoInventory, first_day: date) -> Burst | None:
         """Return the burst that begins on ``first_day``: the service account that reads most from the first cluster
-        that any service account reads from then, and the topic most read there; None where there are none."""
+        with reading service accounts on that day, and the topic most read there; None if there are none."""
         accounts = {account.id for account in inventory.service_accounts}
         for cluster in inventory.clusters:
             readers = [
@@ -117,7 +117,7 @@ class Burst:
         return None
 
     def factor_on(self, day: date) -> int:
-        """By how much the reading is multiplied on a day."""
+        """Return the factor of the reading on a day."""
         return self.factor if 0 <= (day - self.first_day).days < self.days else 1
 
 
@@ -131,9 +131,9 @@ class Traffic:
     burst: Burst | None = None
 
     def members(self, cluster: Cluster, day: date) -> list[tuple[Member, int, int]]:
-        """The principals at work on ``cluster`` that day, with bytes written and read; the idle ones are left out.
+        """Return the active principals of ``cluster`` on that day, with bytes written and read; idle ones are left out.
 
-        About one day in ninety a principal is silent.
+        On about one day in ninety, a principal is idle.
         """
         members = self.inventory.members[cluster.id]
         noise = numbers(2 * len(members), self.seed, "members", cluster.id, day)
@@ -150,7 +150,8 @@ class Traffic:
         return found
 
     def topics(self, cluster: Cluster, day: date) -> list[tuple[Topic, int, int, int]]:
-        """The topics of ``cluster`` that day: bytes written, bytes read, bytes on disk at its beginning."""
+        """Return the topics of ``cluster`` on that day: bytes written, bytes read, bytes on disk at the start of the
+        day."""
         topics = self.inventory.topics[cluster.id]
         noise = numbers(2 * len(topics), self.seed, "topics", cluster.id, day)
         found = []
@@ -167,7 +168,7 @@ class Traffic:
         return found
 
     def statements(self, day: date) -> list[tuple[Statement, int]]:
-        """The Flink statements that day, with thousandths of CFU minutes."""
+        """Return the Flink statements of that day, with thousandths of CFU minutes."""
         statements = self.inventory.statements
         noise = numbers(len(statements), self.seed, "statements", day)
         return [
@@ -177,7 +178,8 @@ class Traffic:
         ]
 
     def _amount(self, base: int, rhythm: str, day: date, noise: int) -> int:
-        """Ordinary day × weekday × growth (0.2 % of the beginning a day, for two years) × chance (0.7 to 1.3)."""
+        """Return: usual amount × weekday × growth (0.2 % of the initial amount per day, for two years) × random factor
+        (0.7 to 1.3)."""
         age = max(0, min((day - self.first_day).days, 730))
         return base * _WEEK[rhythm][day.weekday()] * (1000 + 2 * age) * (700 + noise % 601) // 1_000_000_000
 

@@ -1,4 +1,4 @@
-"""JSON text with decimals written exactly: no amount ever passes through a float."""
+"""JSON text with exact decimals: no amount is converted to a float."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SMALL = Decimal("0.000001")
 
 
 def dumps(value: Any) -> str:
-    """``value`` as JSON text; :class:`~decimal.Decimal` as a JSON number with its own digits.
+    """Return ``value`` as JSON text; :class:`~decimal.Decimal` as a JSON number with its own digits.
 
     >>> dumps({"price": Decimal("0.0500"), "tiny": Decimal("1.3E-8"), "amount": None})
     '{"price":0.05,"tiny":1.3e-8,"amount":null}'
@@ -31,12 +31,12 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """JSON text as objects, numbers with a fraction or an exponent as :class:`~decimal.Decimal`."""
+    """Parse JSON text; numbers with a fraction or an exponent become :class:`~decimal.Decimal`."""
     return json.loads(text, parse_float=Decimal)
 
 
 def number(value: Decimal) -> str:
-    """A finite decimal as a JSON number, without superfluous zeros."""
+    """Return a finite decimal as a JSON number, without trailing zeros."""
     if value == 0:
         return "0"
     if abs(value) < _SMALL:

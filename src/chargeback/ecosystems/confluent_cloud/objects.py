@@ -237,7 +237,7 @@ def api_key(each: Object) -> Identity:
 
 
 def grants(each: Object) -> Iterator[Grant]:
-    """Return one grant per resource that an API key gives access to. Keys for the cloud's own API, for everything
+    """Yield one grant per resource that an API key gives access to. Keys for the cloud's own API, for everything
     (Global) and for a whole Flink region make no identity active on a resource."""
     key, owner = required(each, "id"), optional(each, "spec", "owner", "id")
     for resource_id, kind in _key_resources(each):

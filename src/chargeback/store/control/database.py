@@ -87,7 +87,7 @@ class Revisions:
 
     @property
     def is_current(self) -> bool:
-        """Whether the schema is exactly this code's."""
+        """Return whether the schema is exactly this code's."""
         return self.stamped == self.newest
 
 
@@ -195,7 +195,7 @@ class ControlDatabase:
                     connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _MIGRATION_LOCK})
 
     def is_current(self) -> bool:
-        """Whether the schema is exactly this code's.
+        """Return whether the schema is exactly this code's.
 
         Raises:
             SchemaError: the schema is ahead of this code, or its history is broken.

@@ -93,7 +93,7 @@ def revision(connection: Connection) -> int:
 
 
 def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, str]]:
-    """Return (entity_type, entity_id, tag_key, tag_value) of all tags."""
+    """Yield (entity_type, entity_id, tag_key, tag_value) of all tags."""
     columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, tags.c.tag_value)
     for row in connection.execute(select(*columns)):
         yield row[0], row[1], row[2], row[3]
