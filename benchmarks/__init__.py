@@ -1,1 +1,1 @@
-"""Benchmarks: what the service costs, measured beside what the machine could do (`python -m benchmarks`)."""
+"""Benchmarks of the service, compared with the limits of the machine (`python -m benchmarks`)."""

@@ -35,7 +35,7 @@ _PARTS: Final = ("calculate", "topics", "questions", "sums", "export", "clients"
 
 
 def main() -> int:
-    """Measure, show, compare, keep."""
+    """Measure, print, compare and store the figures."""
     given = _arguments()
     console = Console()
     if not console.is_terminal:

@@ -1,7 +1,8 @@
-"""The first run of a new tenant: 200 days from a provider that answers at once, so that what remains is our own.
+"""The first run of a new tenant: 200 days from a provider that responds at once, so that only the service's own time
+remains.
 
 ``python -m benchmarks.backfill FACTS COPY`` is the floor: it calculates the stored days of a tenant again, writes the
-same rows to other tables, and prints what that took of the processors, in seconds.
+same rows to other tables, and prints the CPU time in seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from chargeback.store.facts.tables import (
 
 
 def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
-    """CPU and time of ``chargeback run`` over ``days`` days of the demo's usual organisation."""
+    """Measure CPU and time of ``chargeback run`` over ``days`` days of the demo's usual organisation."""
     command = [sys.executable, "-m", "chargeback.demo.server", "--size", "usual", "--days", str(days + CUTOFF_DAYS)]
     provider = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -66,7 +67,7 @@ def _floor(facts: Path, copy: Path) -> float:
 def calculate_again(facts: FactTables, copy: FactTables) -> float:
     """Calculate every stored day and write all its rows to ``copy``; return the CPU seconds of this process so far.
 
-    Reading what is stored does not count.
+    Reading the stored evidence does not count.
     """
     copy.create()
     calculator, register = DayCalculator(catalogue()), DimensionRegister(copy, epoch=1)
@@ -85,10 +86,10 @@ def calculate_again(facts: FactTables, copy: FactTables) -> float:
 
 
 def _run(command: list[str], log: Path) -> tuple[float, float]:
-    """Wall and CPU seconds of a process and of all that it started.
+    """Return wall and CPU seconds of a process and of its children.
 
     Raises:
-        RuntimeError: it failed; the message has the end of what it said.
+        RuntimeError: it failed; the message has the end of its output.
     """
     start = time.perf_counter()
     with log.open("wb") as said:

@@ -1,4 +1,4 @@
-"""A server that answers every request at once with the same few bytes: the floor of an answer on a busy machine.
+"""A server that responds to every request at once with the same few bytes: the floor of a response on a busy machine.
 
 ``python -m benchmarks.bare PORT`` serves until it is ended.
 """
@@ -24,7 +24,7 @@ _ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-
 
 class _Server(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
 
     def data_received(self, data: bytes) -> None:
         self._transport.write(_ANSWER)
@@ -32,7 +32,7 @@ class _Server(asyncio.Protocol):
 
 @contextmanager
 def bare_server() -> Iterator[int]:
-    """Run the server as a process while the ``with`` lasts; give its port."""
+    """Run the server as a process for the length of the ``with``; yield its port."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.bare", str(port)])
     try:

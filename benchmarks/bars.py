@@ -1,7 +1,7 @@
-"""What the figures must reach: ratios to what was measured in the same run on the same machine, and sizes.
+"""The bars that figures must reach: ratios to other figures of the same run on the same machine, and sizes.
 
-No bar is a time, because machines differ by more than a factor of two. The margin in ms that some bars allow beside
-their ratio holds for a machine of nominal speed and grows with the time of the yardstick on a slower one.
+No bar is a time, because machines differ by more than a factor of two. Some bars also have a margin in ms, which
+applies to a machine of nominal speed and grows with the time of the yardstick on a slower one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Bar:
 
     @property
     def limit(self) -> float:
-        """The value to reach."""
+        """Return the value to reach."""
         return self.factor * self.base + self.margin
 
     def text(self, figure: Figure) -> str:
@@ -41,7 +41,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A figure beside one of its bars."""
+    """A figure and one of its bars."""
 
     figure: Figure
     bar: Bar
@@ -108,8 +108,8 @@ _RULES: Final = (
         lambda key: f"{key.partition(' / ')[0]} / peak memory",
     ),
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
-    # Of the sums of a large tenant: a tenth of reading its rows, and what every answer costs. By identity and by tag
-    # there are more sums to add up, and ten thousand buckets to write.
+    # For the sums of a large tenant: a tenth of the time to read its rows, plus the cost of every response. By identity
+    # and by tag there are more sums to add up, and ten thousand buckets to write.
     _at_reference(r"sums, large / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
     _at_reference(r"sums, middle / by (product_type|resource_id|environment_id) and .*", 0.25, margin=12),
     _at_reference(r"sums, large / by (identity_id|tag:team) and .*", 0.5, margin=12),
@@ -120,7 +120,7 @@ _RULES: Final = (
     _at_floor(r"tags, .* / bulk by filter", 1.5, margin=10),
     _at_floor(r"export, large / rows to the socket", 0.6),
     _at_size(r"export, .* / growth of memory", 200),
-    # A quiet machine answers a bare server within some 5 ms while it is this busy: together 50 ms.
+    # On an otherwise idle machine, a bare server responds within about 5 ms under this load: together 50 ms.
     _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
     _at_floor(r"limit, .* / 504 at a limit of 1 s", 1.2),
     _at_figure(
@@ -135,7 +135,7 @@ _RULES: Final = (
 
 
 def judge(figures: Sequence[Figure]) -> list[Judgement]:
-    """Return every figure of a run beside each of its bars, in the order of the figures."""
+    """Return every figure of a run with each of its bars, in the order of the figures."""
     run = {figure.key: figure for figure in figures}
     bars = ((figure, rule.bar_of(figure, run)) for figure in figures for rule in _RULES)
     return [Judgement(figure, bar) for figure, bar in bars if bar is not None]

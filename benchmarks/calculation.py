@@ -1,4 +1,4 @@
-"""Calculate and persist: rows a second, memory, and whether it stays flat in the number of days."""
+"""Calculate and persist: rows per second, memory, and whether memory is independent of the number of days."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SPAWN: Final = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Calculated:
-    """What calculating and persisting some equal days came to, day by day; memory in MiB."""
+    """The figures of calculating and persisting equal days, day by day; memory in MiB."""
 
     rows: int
     seconds: list[float]
@@ -41,7 +41,7 @@ class Calculated:
 
 
 def calculation(*, quick: bool) -> Iterator[Figure]:
-    """Days of three sizes; each in a process of its own."""
+    """Measure days of three sizes, each in a separate process."""
     for shape, days in ((USUAL, 60), (LARGE, 10), (HUGE_DAY, 6)):
         if quick and shape is HUGE_DAY:
             continue
@@ -116,7 +116,7 @@ def _calculate(shape: Shape, days: int, sending: multiprocessing.connection.Conn
 
 
 def _rewrite(facts: FactTables, to: Path) -> float:
-    """The floor: the finished rows of one day, read and written by DuckDB."""
+    """Measure the floor: DuckDB reads and writes the finished rows of one day."""
     file = facts.snapshot(CHARGEBACKS_TABLE).files[-1].path
     with duckdb.connect(config={"threads": 2}) as database:
         taken = []
@@ -128,7 +128,7 @@ def _rewrite(facts: FactTables, to: Path) -> float:
 
 
 def _reference(evidence: Evidence, file: Path) -> float:
-    """Rows a second of the obvious implementation."""
+    """Return rows per second of the obvious implementation."""
     database = new_database(str(file))
     start = time.perf_counter()
     rows = allocate(evidence, database)
@@ -138,7 +138,7 @@ def _reference(evidence: Evidence, file: Path) -> float:
 
 
 def _reference_of_a_smaller_day(folder: Path) -> float:
-    """Its speed does not depend on the size of the day, but its patience does."""
+    """Measure a smaller day: the speed does not depend on the size of the day, but a large day would take too long."""
     maker = EvidenceMaker(LARGE)
     try:
         return _reference(maker.day(FIRST_DAY), folder / "reference.db")
@@ -147,7 +147,7 @@ def _reference_of_a_smaller_day(folder: Path) -> float:
 
 
 def calculate_for(shape: Shape, seconds: float) -> None:
-    """Calculate the same day again and again for so long, in a process of its own."""
+    """Calculate the same day repeatedly for ``seconds``, in a separate process."""
     maker = EvidenceMaker(shape)
     evidence = maker.day(FIRST_DAY)
     maker.close()

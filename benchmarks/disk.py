@@ -39,7 +39,7 @@ from chargeback.store.facts.tables import (
 from chargeback.store.facts.upkeep import clean_table, rewrite_dimensions
 
 FIRST = date(2026, 1, 1)
-#: Rows a day of the usual tenant.
+#: Rows per day of the usual tenant.
 ROWS = {
     BILLING_TABLE: 60,
     USAGE_TABLE: 500,
@@ -53,7 +53,7 @@ KEPT_DAYS, LOG_DAYS = 7, 30
 
 @dataclass(frozen=True)
 class Use:
-    """What lies on the disk at the end of a day: bytes and files of the facts, bytes of the control database."""
+    """Disk usage at the end of a day: bytes and files of the facts, bytes of the control database."""
 
     day: int
     facts: int
@@ -64,7 +64,7 @@ class Use:
 
 
 def simulate(folder: Path, *, days: int, retention_days: int, seconds: float) -> Iterator[Use]:
-    """Live through ``days`` days, each at least ``seconds`` long, and tell what lies on the disk after each."""
+    """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each."""
     facts = FactTables(folder / "facts")
     facts.create()
     for name in SCHEMAS:
@@ -110,7 +110,7 @@ def _live(
 
 
 def _rows(name: str, day: date, count: int, chance: random.Random) -> pa.Table:
-    """Rows of a table with values that compress about as badly as real ones."""
+    """Return rows of a table with values that compress about as badly as real ones."""
     schema = SCHEMAS[name]
     return pa.table({field.name: _column(field, day, count, chance) for field in schema}, schema=schema)
 
@@ -142,7 +142,7 @@ def _use(folder: Path, number: int) -> Use:
 
 
 def main() -> None:
-    """Simulate, and print a line a month."""
+    """Simulate, and print one line per month."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.disk", description=__doc__)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--retention-days", type=int, default=120)

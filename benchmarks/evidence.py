@@ -1,6 +1,6 @@
 """The evidence of generated days: billing lines, usage and members, made by set-based SQL in milliseconds.
 
-Everything follows from the shape and the day: the same tenant on every machine.
+The evidence depends only on the shape and the day: it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _MEMBERS: Final = f"""
 
 
 class EvidenceMaker:
-    """Makes the days of one shape, one after the other."""
+    """Generates the days of one shape, one after the other."""
 
     def __init__(self, shape: Shape) -> None:
         self._parameters = {
@@ -95,11 +95,11 @@ class EvidenceMaker:
         self._db.execute("SET TimeZone = 'UTC'")
 
     def close(self) -> None:
-        """Give the engine's memory back."""
+        """Release the engine's memory."""
         self._db.close()
 
     def day(self, day: date) -> Evidence:
-        """The evidence of one day, each table in the order in which it is stored."""
+        """Return the evidence of one day, each table in the order in which it is stored."""
         return Evidence(
             day,
             self._table(_BILLING, day, BILLING),

@@ -1,6 +1,6 @@
-"""The floor: the same questions asked of DuckDB directly over the same Parquet files, and nothing else.
+"""The floor: the same queries sent to DuckDB directly over the same Parquet files.
 
-No tenants, no tags, no JSON, no HTTP, no texts of amounts: whatever the service adds to it is the service's own.
+Without tenants, tags, JSON, HTTP and texts of amounts: the difference to the floor is the service's own cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SOURCE: Final = "read_parquet($files, hive_partitioning = true, hive_types = {'
 
 
 class Floors:
-    """Direct questions to the files of one tenant, answered by two threads in this process."""
+    """Direct queries of one tenant's files, run by two threads in this process."""
 
     def __init__(self, facts: Path) -> None:
         self._facts = facts
@@ -30,24 +30,24 @@ class Floors:
         self._db.execute("CREATE TABLE operators AS SELECT 'lkc-' || n AS entity FROM range(20) AS clusters(n)")
 
     def close(self) -> None:
-        """Give the engine's memory back."""
+        """Release the engine's memory."""
         self._db.close()
 
     def files(self, table: str, first: date, last: date) -> list[str]:
-        """The files of those days."""
+        """Return the files of those days."""
         names = {f"date={first + timedelta(days=offset)}" for offset in range((last - first).days + 1)}
         return sorted(str(path) for name in names for path in (self._facts / table / name).glob("*.parquet"))
 
     def rows(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        """The answer to any question, as Python's objects."""
+        """Return the result of any query as Python objects."""
         return self._db.execute(sql, parameters).fetchall()
 
     def table(self, sql: str, **parameters: Any) -> Any:
-        """The answer to any question, as columns."""
+        """Return the result of any query as columns."""
         return self._db.sql(sql, params=parameters).to_arrow_table()
 
     def aggregate(self, column: str, unit: str, zone: str, first: date, last: date) -> list[tuple[Any, ...]]:
-        """Sums, the newest ten thousand of them; a zone's days by the database's own calendar."""
+        """Return sums, the newest ten thousand; days of a zone are those of the database's calendar."""
         day = "date" if zone == "UTC" else f"timezone('{zone}', timestamp)::DATE"
         bucket = day if unit == "day" else f"date_trunc('{unit}', {day})"
         joins, key = "", column
@@ -64,7 +64,7 @@ class Floors:
         )
 
     def topics(self, first: date, last: date) -> list[tuple[Any, ...]]:
-        """Sums of topic rows by topic and day, the newest ten thousand of them."""
+        """Return sums of topic rows by topic and day, the newest ten thousand."""
         return self.rows(
             f"""SELECT date, topic_name, sum(amount), count(*) FROM {_SOURCE} GROUP BY ALL
                 ORDER BY date DESC, topic_name LIMIT {MAX_BUCKETS}""",
@@ -72,7 +72,7 @@ class Floors:
         )
 
     def page(self, filters: dict[str, str], first: date, last: date, offset: int, limit: int) -> Any:
-        """One page in list order, and how many rows there are. The files are in that order already."""
+        """Return one page in list order, and the number of rows. The files are in that order already."""
         where = " AND ".join(f"{name} = ${name}" for name in filters) or "TRUE"
         files = self.files("chargebacks", first, last)
         self.rows(f"SELECT count(*) FROM {_SOURCE} WHERE {where}", files=files, **filters)
@@ -81,18 +81,18 @@ class Floors:
         ).to_pylist()
 
     def billing(self, first: date, last: date, limit: int) -> Any:
-        """The first page of billing lines, and how many there are."""
+        """Return the first page of billing lines, and their number."""
         files = self.files("billing", first, last)
         self.rows(f"SELECT count(*) FROM {_SOURCE}", files=files)
         return self.table(f"SELECT * FROM {_SOURCE} LIMIT {limit}", files=files).to_pylist()
 
     def dimension(self, number: int) -> list[tuple[Any, ...]]:
-        """One dimension."""
+        """Return one dimension."""
         files = sorted(str(path) for path in (self._facts / "dimensions").glob("*.parquet"))
         return self.rows("SELECT * FROM read_parquet($files) WHERE dimension_id = $id", files=files, id=number)
 
     def issues(self, first: date, last: date) -> list[tuple[Any, ...]]:
-        """What was not allocated as intended, summed."""
+        """Return the sums of what was not allocated as intended."""
         return self.rows(
             f"""SELECT resource_id, product_type, identity_id, allocation_detail, count(*), sum(amount)
                 FROM {_SOURCE} WHERE allocation_detail IN (SELECT unnest($details::VARCHAR[]))
@@ -102,13 +102,13 @@ class Floors:
         )
 
     def entities(self, first: date, last: date) -> list[tuple[Any, ...]]:
-        """Which resources and identities there are."""
+        """Return the resources and identities."""
         return self.rows(
             f"SELECT DISTINCT resource_id, identity_id FROM {_SOURCE}", files=self.files("chargebacks", first, last)
         )
 
     def export(self, first: date, last: date, to: Path) -> None:
-        """The default columns of the export as a CSV file."""
+        """Write the default columns of the export as a CSV file."""
         columns = "timestamp, resource_id, product_category, product_type, identity_id, cost_type, amount"
         files = ", ".join(f"'{name}'" for name in self.files("chargebacks", first, last))
         source = _SOURCE.replace("$files", f"[{files}]")

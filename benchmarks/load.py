@@ -1,7 +1,7 @@
-"""Many clients at once: requests a second, and how quick the service stays while it works hard.
+"""Many clients at once: requests per second, and response times under load.
 
-``python -m benchmarks.load PORT CLIENTS SECONDS PATH`` is a process of its own, so that the clients do not share an
-interpreter with what is measured; it prints one line of JSON.
+``python -m benchmarks.load PORT CLIENTS SECONDS PATH`` is a separate process, so that the clients do not share an
+interpreter with the measured code; it prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LENGTH: Final = b"content-length:"
 
 @dataclass(frozen=True)
 class Load:
-    """What some clients got: answers, how many of them were not 200, and the ms that half of them, 99 of 100, and the
-    slowest took."""
+    """The results of clients: the number of responses, the number without status 200, and the median, 99th percentile
+    and maximum in ms."""
 
     seconds: float
     answered: int
@@ -37,26 +37,26 @@ class Load:
 
     @property
     def per_second(self) -> float:
-        """Good answers a second."""
+        """Successful responses per second."""
         return (self.answered - self.failed) / self.seconds
 
 
 def put_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> Load:
-    """Let so many keep-alive clients ask for the same again and again, each ``pause`` seconds after its last answer."""
+    """Let ``clients`` keep-alive clients repeat a request, each ``pause`` seconds after its last response."""
     return finish(start_load(port, clients, seconds, path, pause=pause))
 
 
 def start_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> subprocess.Popen[str]:
-    """The same, begun; :func:`finish` waits for its end."""
+    """Start the same; :func:`finish` waits for its end."""
     words = [str(port), str(clients), str(seconds), path, str(pause)]
     return subprocess.Popen([sys.executable, "-m", "benchmarks.load", *words], stdout=subprocess.PIPE, text=True)
 
 
 def finish(running: subprocess.Popen[str]) -> Load:
-    """What a load came to.
+    """Wait for the end of a load and return its results.
 
     Raises:
-        RuntimeError: the clients came to grief.
+        RuntimeError: the clients failed.
     """
     output, _ = running.communicate()
     if running.returncode:
@@ -65,7 +65,7 @@ def finish(running: subprocess.Popen[str]) -> Load:
 
 
 class _Client(asyncio.Protocol):
-    """One connection: sends, waits for the whole answer, sends again."""
+    """One connection: sends, waits for the whole response, and sends again."""
 
     def __init__(self, request: bytes, ending: float, pause: float) -> None:
         self._request, self._ending, self._pause = request, ending, pause
@@ -75,7 +75,7 @@ class _Client(asyncio.Protocol):
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
         self._ask()
 
     def _ask(self) -> None:

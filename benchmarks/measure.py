@@ -1,4 +1,4 @@
-"""Figures, and how they are taken."""
+"""Figures, and functions that measure them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-#: What :func:`yardstick` takes on the machine that the margins of the bars were written for, in ms.
+#: The result of :func:`yardstick` on the machine for which the margins of the bars were chosen, in ms.
 NOMINAL_YARDSTICK_MS: Final = 4.0
 _YARDSTICK_STEPS: Final = 30_000
 
@@ -20,8 +20,8 @@ class Figure:
     """One measured value.
 
     ``floor`` is what the machine needs for the same work without the service, ``reference`` what the obvious
-    implementation needs, both in the figure's unit and from the same run. ``yardstick`` is how many ms a fixed piece
-    of work took right after. What the value must reach is declared in :mod:`benchmarks.bars`.
+    implementation needs, both in the figure's unit and from the same run. ``yardstick`` is the time in ms of a fixed
+    piece of work right after. :mod:`benchmarks.bars` declares what the value must reach.
     """
 
     group: str
@@ -36,22 +36,23 @@ class Figure:
 
     @property
     def key(self) -> str:
-        """The name by which the figure is found in this and other runs."""
+        """The name that identifies the figure in all runs."""
         return f"{self.group} / {self.name}"
 
     @property
     def slowness(self) -> float:
-        """Return how many times slower the machine was than the one the margins were written for; 1 if not slower."""
+        """Return how many times slower the machine was than the one for which the margins were chosen; 1 if not
+        slower."""
         return max(1.0, (self.yardstick or 0.0) / NOMINAL_YARDSTICK_MS)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Figure:
-        """Return a figure from a kept run; columns of other versions are left out."""
+        """Return a figure from a stored run; columns of other versions are left out."""
         return cls(**{name: value for name, value in kept.items() if name in cls.__dataclass_fields__})
 
 
 def yardstick() -> float:
-    """Return the milliseconds that a fixed piece of work takes on this machine, now: the median of some runs."""
+    """Return the milliseconds that a fixed piece of work takes on this machine, now: the median of several runs."""
     taken = []
     for _ in range(5):
         start = time.perf_counter()
@@ -63,7 +64,7 @@ def yardstick() -> float:
 
 
 def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0) -> float:
-    """The median of some runs after one that does not count; fewer runs where they would take longer than
+    """Return the median of several runs after one warm-up run; fewer runs if they would take longer than
     ``seconds``."""
     work()
     taken: list[float] = []
@@ -76,20 +77,20 @@ def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0)
 
 
 def number(value: float | None) -> str:
-    """A value to read: whole from a hundred on, else with one decimal; nothing for none."""
+    """Return a value as text: an integer from 100 on, else with one decimal; an empty text for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The smallest value that ``share`` of the values do not exceed."""
+    """Return the smallest value that ``share`` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def memory_mib(pid: int | None = None, *, peak: bool = False) -> float:
-    """Resident memory of a process, now or at its highest since :func:`reset_peak`, in MiB."""
+    """Return the resident memory of a process in MiB, now or its peak since :func:`reset_peak`."""
     wanted = "VmHWM:" if peak else "VmRSS:"
     for line in Path(f"/proc/{pid or os.getpid()}/status").read_text().splitlines():
         if line.startswith(wanted):
@@ -98,11 +99,11 @@ def memory_mib(pid: int | None = None, *, peak: bool = False) -> float:
 
 
 def reset_peak(pid: int | None = None) -> None:
-    """Let the peak of a process's memory begin anew."""
+    """Reset the peak of a process's memory."""
     Path(f"/proc/{pid or os.getpid()}/clear_refs").write_text("5")
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used of the processors so far, without those that it started."""
+    """Return the CPU time of a process so far, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

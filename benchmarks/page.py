@@ -1,4 +1,5 @@
-"""The figures of a run, as the page about performance shows them: ``python -m benchmarks.page`` writes them there."""
+"""The figures of a run in the documentation's page about performance: ``python -m benchmarks.page`` writes them
+there."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from benchmarks.report import RESULTS
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 
-#: Shown without a bar as well.
+#: Also shown if they have no bar.
 _ALSO: Final = ("topic overlay",)
 _SIZES: Final = ("usual", "middle", "large")
-#: What is followed over the sizes of tenants: group, name.
+#: The figures shown for all sizes of tenants: group, name.
 _GROWING: Final = (
     ("aggregate", "by identity_id and day, all"),
     ("aggregate", "by identity_id and day, 30 days"),
@@ -30,7 +31,7 @@ _GROWING: Final = (
 
 
 def written(page: str, document: Mapping[str, Any]) -> str:
-    """The page with the figures of a run in their places."""
+    """Return the page with the figures of a run inserted."""
     figures = [Figure.from_json(each) for each in document["figures"]]
     for place, lines in (("figures", [*_about(document), "", *_bars(figures)]), ("growth", _growth(figures))):
         found = re.compile(rf"(?<=<!-- {place} -->\n).*(?=<!-- end of {place} -->)", re.DOTALL)
@@ -92,7 +93,7 @@ def _growth(figures: Sequence[Figure]) -> list[str]:
 
 
 def main() -> int:
-    """Put the committed results into the page."""
+    """Write the committed results into the page."""
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), document), encoding="utf-8")
     return 0

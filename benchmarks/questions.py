@@ -1,4 +1,4 @@
-"""What people ask, over HTTP, each beside the same question asked of DuckDB directly."""
+"""Typical queries over HTTP, each compared with the same query sent to DuckDB directly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPANS: Final = {"all": None, "30 days": 30, "1 day": 1}
 
 @dataclass(frozen=True)
 class Asking:
-    """A client of the service, one of its tenants, and who else can answer for it."""
+    """A client of the service, one of its tenants, and the floor and reference for it."""
 
     client: Client
     tenant: Generated
@@ -31,15 +31,15 @@ class Asking:
 
     @property
     def shape(self) -> Shape:
-        """The tenant's shape."""
+        """Return the shape of the tenant."""
         return self.tenant.shape
 
     def path(self, rest: str) -> str:
-        """A path of the tenant."""
+        """Return a path of the tenant."""
         return f"/api/v1/tenants/{self.shape.name}{rest}"
 
     def dates(self, days: int | None) -> tuple[date, date]:
-        """The last so many days, or all."""
+        """Return the first and last of the last ``days`` days, or of all."""
         first = self.shape.dates()[0]
         last = self.shape.last_day
         return (first if days is None else last - timedelta(days=days - 1)), last
@@ -52,7 +52,7 @@ class Asking:
         floor: Callable[[], Any] | None = None,
         reference: Callable[[], Any] | None = None,
     ) -> Figure:
-        """The time of a question, of its floor, and of the reference."""
+        """Measure a query, its floor, and the reference."""
         taken = milliseconds(ask, repeats=self.repeats)
         beneath = None if floor is None else milliseconds(floor, repeats=self.repeats)
         obvious = None if reference is None else milliseconds(reference, repeats=1, seconds=0)
@@ -60,7 +60,7 @@ class Asking:
 
 
 def aggregates(asking: Asking) -> Iterator[Figure]:
-    """Sums by column, unit of time, zone and span."""
+    """Measure sums by column, unit of time, zone and span."""
     for span in _SPANS:
         for column in ("identity_id", "product_type", "environment_id", "tag:team"):
             yield _aggregate(asking, column, "day", "UTC", span)
@@ -72,7 +72,7 @@ def aggregates(asking: Asking) -> Iterator[Figure]:
 
 def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str) -> Figure:
     first, last = asking.dates(_SPANS[span])
-    # West of Greenwich the midnight of a UTC day lies in the day before: so both ask for the same rows.
+    # West of Greenwich, midnight UTC is in the previous local day. So both queries select the same rows.
     earlier = timedelta(days=0 if zone == "UTC" else 1)
     parameters = {
         "group_by": column,
@@ -94,7 +94,7 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str) -> 
 
 
 def topics(asking: Asking) -> Iterator[Figure]:
-    """Sums of topic rows by topic and day."""
+    """Measure sums of topic rows by topic and day."""
     for span, days in _SPANS.items():
         first, last = asking.dates(days)
         yield asking.figure(
@@ -106,7 +106,7 @@ def topics(asking: Asking) -> Iterator[Figure]:
 
 
 def lists(asking: Asking) -> Iterator[Figure]:
-    """Pages of rows and of billing lines."""
+    """Measure pages of rows and of billing lines."""
     first, last = asking.dates(None)
     star = asking.star
     narrowings = {"": {}, ", one identity": {"identity_id": "sa-000007"}, ", one cluster": {"resource_id": "lkc-3"}}
@@ -131,7 +131,7 @@ def lists(asking: Asking) -> Iterator[Figure]:
 
 
 def small(asking: Asking) -> Iterator[Figure]:
-    """What should be there at once."""
+    """Measure requests that should respond at once."""
     first, last = asking.dates(None)
     one = asking.client.get(asking.path("/chargebacks"), page_size=1, **_range(first, last))["items"][0]["dimension_id"]
     yield asking.figure(
@@ -159,7 +159,7 @@ def small(asking: Asking) -> Iterator[Figure]:
 
 
 def tagging(asking: Asking) -> Iterator[Figure]:
-    """Tag everything that appears in the rows, then again with another value."""
+    """Measure tagging every entity of the rows, then again with another value."""
     first, last = asking.dates(None)
     body = {"tag_key": "bench", "created_by": "benchmarks", "override_existing": True}
     body |= {"start_date": first.isoformat(), "end_date": last.isoformat()}
@@ -176,5 +176,5 @@ def _range(first: date, last: date) -> dict[str, str]:
 
 
 def _ask(asking: Asking, rest: str, **parameters: Any) -> Callable[[], Any]:
-    """A question whose answer is read but not understood: that is the client's own work."""
+    """Send a query; read the response but do not parse it, because parsing is the client's work."""
     return lambda: asking.client.answer("GET", target(asking.path(rest), **parameters))

@@ -1,4 +1,4 @@
-"""A run's figures as a table, as JSON, and beside those of the last committed run."""
+"""A run's figures as a table and as JSON, and the comparison with the last committed run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from benchmarks.measure import Figure, number
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 _PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "uvicorn", "chargeback")
-# Smaller differences are the machine's mood.
+# Smaller differences are noise.
 _WORSE: Final = 1.3
 _WORSE_BY: Final = {"ms": 5.0, "MiB": 25.0}
 _SIZES: Final = {"MiB", "rows"}
 
 
 def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
-    """What is kept of a run."""
+    """Return a run's results as a document."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "quick": quick,
@@ -40,7 +40,7 @@ def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Return the description of this machine."""
     models = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = [line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
     return {
@@ -64,7 +64,7 @@ def _rounded(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def last_committed() -> dict[str, Any] | None:
-    """The results of the last commit that has any; none outside a repository."""
+    """Return the results of the last commit that has any; None outside a repository."""
     command = ["git", "show", "HEAD:./results.json"]
     found = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
     if found.returncode:
@@ -76,8 +76,8 @@ def last_committed() -> dict[str, Any] | None:
 def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
     """Return a sentence for each figure that is clearly worse than before.
 
-    A figure is compared by its ratio to what was measured beside it: its floor, or else the yardstick. Sizes need
-    neither; a time or a rate that has neither in both runs is left out.
+    A figure is compared by its ratio to its floor or, without one, to the yardstick. Sizes are compared directly; a
+    time or a rate without floor and yardstick in both runs is left out.
     """
     known = {figure.key: figure for figure in map(Figure.from_json, before["figures"])}
     found = []
@@ -98,7 +98,7 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
 
 
 def show(figures: Sequence[Figure], console: Console) -> None:
-    """The table."""
+    """Print the table."""
     table = Table(title="Benchmarks")
     for name, justify in (
         ("", "left"),

@@ -1,4 +1,4 @@
-"""The service as a whole: the export, many clients, and how it holds its limits while it works hard."""
+"""The service as a whole: the export, many clients, and its limits under load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEAVY = ["identity_id", "resource_id", "product_type", "cost_type", "allocation
 
 
 def export(service: Service, tenant: Generated, scratch: Path, star: Star | None) -> Iterator[Figure]:
-    """Everything as CSV, to the socket; how the server's memory grows meanwhile."""
+    """Export everything as CSV to the socket; measure the time and the growth of the server's memory."""
     first, last = tenant.shape.dates()[0], tenant.shape.last_day
     body = {"start_date": first.isoformat(), "end_date": last.isoformat()}
     client, pid = service.client(), service.process.pid
@@ -65,7 +65,7 @@ def _rows_of_reference(star: Star | None) -> float | None:
 
 
 def many_clients(service: Service, shape: Shape, seconds: float) -> Iterator[Figure]:
-    """Requests a second of keep-alive clients."""
+    """Measure requests per second of keep-alive clients."""
     dates = {"start_date": shape.dates()[0].isoformat(), "end_date": shape.last_day.isoformat()}
     asked = {
         "chargebacks, page 1": target(f"/api/v1/tenants/{shape.name}/chargebacks", **dates),
@@ -90,9 +90,9 @@ def many_clients(service: Service, shape: Shape, seconds: float) -> Iterator[Fig
 
 
 def while_busy(service: Service, tenant: Generated, other: Shape, seconds: float) -> Iterator[Figure]:
-    """How long `/health` takes while an aggregate, an export and a calculation go on, each again and again.
+    """Measure `/health` while an aggregate, an export and a calculation run in loops.
 
-    The floor is a server that does nothing else, asked at the same time.
+    The floor is a server that does nothing else, measured at the same time.
     """
     stop = threading.Event()
     path = f"/api/v1/tenants/{tenant.shape.name}"
@@ -133,7 +133,7 @@ def while_busy(service: Service, tenant: Generated, other: Shape, seconds: float
 
 
 def time_limit(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """When the answer to a question that takes longer than the limit of one second comes."""
+    """Measure when the response to a query arrives that takes longer than the limit of one second."""
     dates = {"start_date": tenant.shape.dates()[0].isoformat(), "end_date": tenant.shape.last_day.isoformat()}
     path = target(
         f"/api/v1/tenants/{tenant.shape.name}/chargebacks/aggregate", group_by=_HEAVY, time_bucket="hour", **dates

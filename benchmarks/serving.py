@@ -1,4 +1,4 @@
-"""The service as a process of its own, and a client of it."""
+"""The service as a separate process, and a client of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _START_SECONDS = 60
 
 
 def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_seconds: int = 60) -> Path:
-    """A configuration that serves copies of the tenants' control databases over their facts."""
+    """Write a configuration that serves copies of the tenants' control databases with their facts."""
     folder.mkdir(parents=True, exist_ok=True)
     served = {}
     for tenant in tenants:
@@ -55,20 +55,20 @@ def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_se
 
 @dataclass
 class Service:
-    """A running service. ``start_ms`` is the time from its start to its first answer."""
+    """A running service. ``start_ms`` is the time from its start to its first response."""
 
     process: subprocess.Popen[bytes]
     port: int
     start_ms: float = 0.0
 
     def client(self) -> Client:
-        """A connection of its own."""
+        """Open a separate connection."""
         return Client(self.port)
 
 
 @contextmanager
 def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 60) -> Iterator[Service]:
-    """The service in mode ``api`` for as long as the ``with`` lasts."""
+    """Run the service in mode ``api`` for the length of the ``with``."""
     port = free_port()
     config = configure(tenants, folder, port=port, limit_seconds=limit_seconds)
     began = time.perf_counter()
@@ -88,7 +88,7 @@ def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 
 
 
 def _wait_for_an_answer(service: Service, tenant: str) -> None:
-    """The first answer is a page of rows: whoever starts the service wants to see some."""
+    """Wait for the first response: a page of rows, because that is what users want to see after a start."""
     ending = time.perf_counter() + _START_SECONDS
     while True:
         try:
@@ -124,7 +124,8 @@ class Client:
         self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def _begin(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
-        """The head of an answer; over a new connection where the service has closed an idle one."""
+        """Send a request and return the response after its headers; reconnect if the service has closed an idle
+        connection."""
         try:
             self._connection.request(method, path, body, headers)
             return self._connection.getresponse()
@@ -134,19 +135,19 @@ class Client:
             return self._connection.getresponse()
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """The JSON of an answer.
+        """Return the JSON of a response.
 
         Raises:
-            RuntimeError: the answer is not 200.
+            RuntimeError: the status is not 200.
         """
         return json.loads(self.answer("GET", target(path, **parameters)))
 
     def send(self, method: str, path: str, body: Any) -> bytes:
-        """The answer to a JSON body."""
+        """Send a JSON body and return the response."""
         return self.answer(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
     def answer(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
-        """The bytes of an answer, which must be 200."""
+        """Return the bytes of a response, whose status must be 200."""
         status, content = self.exchange(method, path, body, headers)
         if status != 200:
             raise RuntimeError(f"{method} {path} was answered {status}: {content[:300]!r}")
@@ -155,12 +156,12 @@ class Client:
     def exchange(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        """Status and content of whatever answer."""
+        """Return status and content of any response."""
         response = self._begin(method, path, body, headers or {})
         return response.status, response.read()
 
     def drain(self, method: str, path: str, body: Any) -> tuple[int, int]:
-        """Read an answer to its end without keeping it: its bytes and its line ends."""
+        """Read a response without keeping it; return the numbers of its bytes and line ends."""
         response = self._begin(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
         if response.status != 200:
             raise RuntimeError(f"{method} {path} was answered {response.status}: {response.read(300)!r}")
@@ -172,8 +173,8 @@ class Client:
 
 
 def target(path: str, **parameters: Any) -> str:
-    """Path and query string; a list is a repeated parameter, ``tag__team`` the parameter ``tag:team``."""
-    spelt = [
+    """Return path and query string; a list is a repeated parameter, ``tag__team`` the parameter ``tag:team``."""
+    pairs = [
         (name, value) for name, given in parameters.items() for value in (given if isinstance(given, list) else [given])
     ]
-    return f"{quote(path)}?{urlencode(spelt)}" if spelt else quote(path)
+    return f"{quote(path)}?{urlencode(pairs)}" if pairs else quote(path)

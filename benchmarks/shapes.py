@@ -1,4 +1,4 @@
-"""How large the generated tenants are, and which days they cover."""
+"""The sizes of the generated tenants, and the days they cover."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-#: Raised whenever the generator or the layout of the facts changes: older generated tenants are then not used.
+#: Raised whenever the generator or the layout of the facts changes: older generated tenants are then no longer used.
 GENERATOR: Final = 2
 
 #: 200 days with one change of the clock (1 November in America/Denver).
@@ -25,17 +25,17 @@ CLUSTER_TYPES: Final = (
     "KAFKA_PARTITION",
     "KAFKA_BASE",
 )
-#: Lines of the organisation as a whole, spread over everybody; the last is a refund.
+#: Lines of the whole organisation, split among all identities; the last is a refund.
 ORGANISATION_TYPES: Final = ("SUPPORT_CLOUD_BUSINESS", "AUDIT_LOG_READ", "PROMO_CREDIT")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tenant of so many identities, clusters, and members per cluster (and per schema registry).
+    """The size of a tenant: numbers of identities, clusters, and members per cluster (and per schema registry).
 
     A day has about ``clusters × members × 6.85 + registries × members + 3 × identities`` chargeback rows: 5 % of the
-    members have no traffic. ``resources`` are further entries of the inventory that nothing is billed for. Each cluster
-    has so many ``topics``, which share each of its lines.
+    members have no traffic. ``resources`` is the number of further entries of the inventory without billing lines,
+    ``topics`` the number of topics per cluster, which share each of its lines.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Shape:
 
     @property
     def folder(self) -> str:
-        """Where it lies below the folder of generated data; another shape has another name."""
+        """The folder name below the folder of generated data; every shape has its own."""
         numbers = (self.identities, self.clusters, self.members, self.days, self.resources, self.topics)
         return f"v{GENERATOR}-{self.name}-{'-'.join(map(str, numbers))}"
 

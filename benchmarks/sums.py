@@ -1,6 +1,6 @@
-"""Partial aggregates: what they cost, and what they save; beside them the same sums as a table.
+"""Partial aggregates: their cost and benefit, compared with the same sums as a table.
 
-All figures are processor time of this process, which has the query engine in it: they compare work, not waiting.
+All figures are CPU time of this process, including the query engine: they compare work, not waiting.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _QUERIES: Final = (
 
 
 def sums(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Make them, ask with and without them, keep them as a table and ask that."""
+    """Make partial aggregates, query with and without them, store them as a table and query that."""
     facts, root = FactTables(tenant.facts), scratch / f"sums-{tenant.shape.name}"
     partials = PartialFiles(root)
     with QueryEngine(threads=2) as engine, engine.cursor(CancellationToken()) as cursor:
@@ -78,7 +78,7 @@ def _asked(
     column: str,
     unit: str,
 ) -> Figure:
-    """The time of an aggregate over everything, beside the same over the rows."""
+    """Measure an aggregate over everything, with the partial aggregates and over the rows."""
     selection = Selection(instants(tenant.shape.dates()[0], tenant.shape.last_day))
     snapshot = facts.snapshot(CHARGEBACKS_TABLE)
 
@@ -100,7 +100,7 @@ def _asked(
 def _as_a_table(
     cursor: Cursor, partials: PartialFiles, facts: FactTables, tenant: Generated, root: Path
 ) -> Iterator[Figure]:
-    """The same sums committed day by day to a table, and one query of both, without an answer around it."""
+    """Commit the same sums day by day to a table, and measure one query of both, without making a response."""
     group = f"sums as a table, {tenant.shape.name}"
     weeks = by_week(facts.snapshot(CHARGEBACKS_TABLE).files)
     committing = 0.0
@@ -121,7 +121,7 @@ def _as_a_table(
 
 
 def _cpu(work: Callable[[], object]) -> float:
-    """The least processor time of some runs, in ms, after one that does not count."""
+    """Return the lowest CPU time of several runs in ms, after one warm-up run."""
     work()
     taken = []
     for _ in range(_REPEATS):

@@ -1,5 +1,5 @@
-"""Generated tenants: calculated once by the real calculation, kept in a folder, used again while the generator is the
-same."""
+"""Generated tenants: calculated once by the real calculation, stored in a folder, and reused until the generator
+changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TEAMS = 20
 
 @dataclass(frozen=True)
 class Generated:
-    """A tenant on disk: its shape, where its facts and its control database lie, how many rows it has."""
+    """A tenant on disk: its shape, the paths of its facts and its control database, its number of rows."""
 
     shape: Shape
     facts: Path
@@ -55,7 +55,7 @@ class Generated:
 
 
 def generated(shape: Shape, below: Path) -> Generated:
-    """The tenant of that shape below a folder; made, by a process of its own, where it is not there yet."""
+    """Return the tenant of that shape below a folder; if it does not exist, a separate process generates it."""
     folder = below / shape.folder
     if not (folder / _DONE).exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -69,7 +69,7 @@ def generated(shape: Shape, below: Path) -> Generated:
 
 
 def generate(shape: Shape, folder: Path) -> None:
-    """Calculate every day and write it through the real tables; then inventory and tags."""
+    """Calculate every day and write it to the real tables; then write inventory and tags."""
     start = time.perf_counter()
     folder.mkdir(parents=True)
     store = TenantStore.open(
@@ -106,7 +106,7 @@ def generate(shape: Shape, folder: Path) -> None:
 
 
 def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, tuple[int, int]]:
-    """How many chargeback and topic rows each day has."""
+    """Return the numbers of chargeback and topic rows per day."""
     maker, calculator, attributor = EvidenceMaker(shape), DayCalculator(catalogue()), TopicAttributor(topic_plan())
     dimensions = DimensionRegister(store.facts, epoch=epoch)
     clusters = frozenset(f"lkc-{number}" for number in range(shape.clusters))
@@ -148,7 +148,7 @@ def _listing(shape: Shape) -> ListedInventory:
 
 
 def _tags(shape: Shape) -> list[tags.TagWrite]:
-    """A team for most identities, an operator for every cluster."""
+    """Write a team for most identities, an operator for every cluster."""
     of_identities = [
         tags.TagWrite(tags.IDENTITY, f"sa-{n:06d}", "team", f"team-{n % _TEAMS}")
         for n in range(shape.identities)

@@ -30,7 +30,7 @@ _TYPES: Final = (
 
 
 def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
-    """Equal days of ``clusters`` × 2,000 topics × 7 product types."""
+    """Measure equal days of ``clusters`` × 2,000 topics × 7 product types."""
     lines, evidence = _lines(clusters), topic_evidence(FIRST_DAY, clusters, _TOPICS_PER_CLUSTER)
     facts = FactTables(scratch / f"topics-{clusters}")
     facts.create()
@@ -51,7 +51,7 @@ def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
 
 
 def topic_plan() -> TopicPlan:
-    """What the overlay does, with one product type more than by default."""
+    """Return the overlay's plan, with one product type more than by default."""
     written: dict[str, Any] = {
         "ccloud_api": {"key": "k", "secret": "s"},
         "metrics": {"url": "http://127.0.0.1:9090"},
@@ -81,7 +81,7 @@ def _lines(clusters: int) -> Any:
 
 
 def topic_evidence(day: date, clusters: int, topics: int) -> Any:
-    """Every measure of every topic of a day, of very different sizes, in schema USAGE."""
+    """Return every measure of every topic of a day, of very different sizes, in schema USAGE."""
     with duckdb.connect() as database:
         made = database.sql(
             """

@@ -1,4 +1,4 @@
-"""The other way to keep sums: a Delta table of daily sums for each set of columns, committed with each day."""
+"""An alternative storage of sums: a Delta table of daily sums for each set of columns, committed with each day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DailySums:
         write_deltalake(self._root, rows, mode="append", partition_by=["date"])
 
     def files(self) -> list[str]:
-        """The files of the table at its newest version, as a query has to find them."""
+        """Return the files of the table at its newest version, as a query must find them."""
         if self._table is None:
             self._table = DeltaTable(self._root)
         self._table.update_incremental()
@@ -30,5 +30,5 @@ class DailySums:
 
 
 def days_of(file: PartialFile, rows: pa.Table) -> list[pa.Table]:
-    """Return the sums of each day that a partial file has."""
+    """Return the sums of each day in a partial file."""
     return [rows.filter(pa.compute.equal(rows["date"], day)) for day in sorted(file.sources)]

@@ -1,7 +1,7 @@
-"""Allocation as one Python loop per row, with decimals: what one would write first.
+"""Allocation as one Python loop per row, with decimals: the obvious first implementation.
 
-It splits by weight with the rounding rest on the first identity, inserts each row into the star schema, and knows
-neither chains of ways nor portions. So it does less than the calculation it is compared with.
+It splits by weight, gives the rounding remainder to the first identity, and inserts each row into the star schema. It
+has neither chains of methods nor portions, so it does less than the calculation with which it is compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CENT = Decimal("0.000000000001")
 
 
 def allocate(evidence: Evidence, database: sqlite3.Connection) -> int:
-    """Split every line and insert the rows; how many there were."""
+    """Split every line and insert the rows; return their number."""
     usage: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for row in evidence.usage.to_pylist():
         usage[row["resource_id"]][row["subject"]] += row["value"]
@@ -61,7 +61,7 @@ def _insert(database: sqlite3.Connection, record: dict[str, Any]) -> None:
 
 
 def new_database(path: str) -> sqlite3.Connection:
-    """An empty star schema."""
+    """Return an empty star schema."""
     database = sqlite3.connect(path)
     database.executescript(
         """

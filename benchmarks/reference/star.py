@@ -1,4 +1,4 @@
-"""Rows in an indexed SQLite star schema: what one would write first.
+"""Rows in an indexed SQLite star schema: the obvious first implementation.
 
 Amounts are REAL: that is fast, and inexact.
 """
@@ -32,7 +32,7 @@ _INDEXES: Final = """
 
 
 class Star:
-    """One tenant's rows in a SQLite file, made where it is not there yet."""
+    """One tenant's rows in a SQLite file, which is created if it does not exist."""
 
     def __init__(self, file: Path, chargebacks: list[str]) -> None:
         if not file.exists():
@@ -53,7 +53,7 @@ class Star:
         self._db.close()
 
     def aggregate(self, column: str, unit: str, first: date, last: date) -> list[Any]:
-        """Sums by a column and day, the newest ten thousand."""
+        """Return sums by a column and day, the newest ten thousand."""
         assert unit == "day"
         return self._db.execute(
             f"""SELECT day, {column}, sum(amount), count(*), sum(CASE WHEN cost_type = 'usage' THEN amount END)
@@ -63,7 +63,7 @@ class Star:
         ).fetchall()
 
     def page(self, filters: dict[str, str], first: date, last: date, offset: int, limit: int) -> list[Any]:
-        """One page by time and ids, and how many rows there are."""
+        """Return one page by time and ids, and the number of rows."""
         where = " AND ".join(["day BETWEEN ? AND ?", *(f"{name} = ?" for name in filters)])
         source = f"FROM fact JOIN dimension USING (dimension_id) WHERE {where}"
         values = (first.isoformat(), last.isoformat(), *filters.values())
@@ -73,7 +73,7 @@ class Star:
         ).fetchall()
 
     def export(self) -> int:
-        """Every row through Python's csv-like join; how many there were."""
+        """Join every row to a line of text in Python, as CSV does; return the number of rows."""
         rows = 0
         for row in self._rows():
             ",".join(map(str, row))
@@ -96,5 +96,5 @@ def _load(database: sqlite3.Connection, file: Path) -> None:
 
 
 def days_of(first: date, last: date) -> list[str]:
-    """ISO dates from first to last."""
+    """Return ISO dates from first to last."""
     return [(first + timedelta(days=offset)).isoformat() for offset in range((last - first).days + 1)]

@@ -178,8 +178,8 @@ class Traffic:
         ]
 
     def _amount(self, base: int, rhythm: str, day: date, noise: int) -> int:
-        """Return: usual amount × weekday × growth (0.2 % of the initial amount per day, for two years) × random factor
-        (0.7 to 1.3)."""
+        """Return the usual amount × weekday × growth (0.2 % of the initial amount per day, for two years) × a random
+        factor (0.7 to 1.3)."""
         age = max(0, min((day - self.first_day).days, 730))
         return base * _WEEK[rhythm][day.weekday()] * (1000 + 2 * age) * (700 + noise % 601) // 1_000_000_000
 
