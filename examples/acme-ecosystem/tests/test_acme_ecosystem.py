@@ -1,4 +1,4 @@
-"""The ecosystem keeps its contract, and ACME's files are charged as they say."""
+"""The ecosystem keeps its contract, and the costs in ACME's files are charged to the right teams."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ DAY = TODAY - timedelta(days=5)
 
 
 def test_a_delivery(tmp_path: Path) -> None:
-    """A bucket is paid by its team, requests by whoever made them."""
+    """Each team pays for its buckets and for its requests."""
     folder = tmp_path / "invoices"
     folder.mkdir()
     (folder / "costs.csv").write_text(

@@ -1,4 +1,4 @@
-"""Reads what ACME delivers."""
+"""Reads ACME's files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEAM = "team"
 
 
 class AcmeGatherer:
-    """ACME storage at work for one tenant."""
+    """Gathers the data of one tenant of ACME storage."""
 
     def __init__(self, context: TenantContext, folder: Path) -> None:
         self._context = context
@@ -35,10 +35,10 @@ class AcmeGatherer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is open between two questions."""
+        """Do nothing: no file is open between two calls."""
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """Every day of the range exactly once; a day that ACME has not charged has no lines."""
+        """Yield every day of the range exactly once; a day without charges has no lines."""
         charged: dict[date, list[dict[str, str]]] = defaultdict(list)
         for row in self._rows("costs.csv"):
             charged[date.fromisoformat(row["date"])].append(row)
@@ -62,7 +62,7 @@ class AcmeGatherer:
         )
 
     def inventory(self) -> ListedInventory:
-        """The buckets and the teams that own them."""
+        """Return the buckets and the teams that own them."""
         rows = self._rows("buckets.csv")
         account = Resource(self._context.tenant_id, ACCOUNT, "ACME account")
         buckets = [
@@ -72,7 +72,7 @@ class AcmeGatherer:
         return ListedInventory(Inventory([account, *buckets], teams), complete=frozenset({ACCOUNT, BUCKET, TEAM}))
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
-        """The requests of each team on each bucket."""
+        """Return the requests of each team on each bucket."""
         totals: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
         dropped = 0
         for row in self._rows("requests.csv"):
@@ -89,11 +89,11 @@ class AcmeGatherer:
         return MeasuredUsage(pa.Table.from_pylist(rows, schema=USAGE), dropped)
 
     def topics(self, day: date) -> MeasuredUsage:
-        """Nothing: storage has no topics."""
+        """Return an empty table: storage has no topics."""
         return MeasuredUsage(USAGE.empty_table())
 
     def check(self) -> Iterator[Finding]:
-        """Whether each file can be read."""
+        """Yield one finding per file: whether it can be read."""
         for name in ("costs.csv", "buckets.csv", "requests.csv"):
             try:
                 yield Finding(name, ok=True, detail=f"{len(self._rows(name))} rows")

@@ -20,7 +20,7 @@ class AcmeStorage:
     catalogue = CATALOGUE
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
-        """The policies, and above them the tenant's own."""
+        """Return the policies, overridden by the tenant's own."""
         return CATALOGUE.override(parse_policies(settings.allocation_policies, "allocation_policies"))
 
     def open(self, context: TenantContext, settings: AcmeSettings) -> AcmeGatherer:

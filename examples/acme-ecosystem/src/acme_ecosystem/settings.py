@@ -1,4 +1,4 @@
-"""What a tenant of ACME storage configures under ``plugin_settings``."""
+"""``plugin_settings`` of a tenant of ACME storage."""
 
 from chargeback.ecosystems.settings import LocalPath, PluginSettings
 
