@@ -1,4 +1,4 @@
-"""The time that tests live in: one fixed day, whenever they run."""
+"""The time of the tests: one fixed day, whenever they run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 
 TODAY: Final = date(2026, 1, 31)
-#: The present of everything that happens in this process.
+#: The present time in this process.
 NOW: Final = datetime.combine(TODAY, time(12), UTC)
-#: What a process under ``faketime`` is told: what is measured between two moments stays right.
+#: The time of a process under ``faketime``, in which durations remain correct.
 FAKED: Final = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(Path(__file__).with_name("faketime"))}
 
 
@@ -23,16 +23,16 @@ class FixedClock:
     at: datetime = NOW
 
     def __call__(self) -> datetime:
-        """Return where it stands."""
+        """Return the fixed time."""
         return self.at
 
 
 @dataclass(frozen=True)
 class DayClock:
-    """A clock that does not leave one day. It can be sent to another process.
+    """A clock that remains within one day. It can be sent to another process.
 
-    It tells the present if it began within the day, and stands still at its end when midnight has passed since. On any
-    other day it goes on from noon.
+    If it began on that day, it returns the present time, and stops at the end of that day. If it began on any other
+    day, it starts at noon.
     """
 
     day: date
@@ -48,10 +48,10 @@ class DayClock:
 
 
 def words_within(day: date) -> list[str]:
-    """Return the words before a command that begin its process within ``day``: none, unless midnight has passed since.
+    """Return the words before a command that start its process within ``day``: none, unless midnight has passed since.
 
-    It begins an hour before midnight then. A provider that is served tells the present: its clock and that of the
-    process must stay less than a day apart.
+    In that case it starts an hour before midnight. A served provider returns the present time: its clock and that of
+    the process must remain less than a day apart.
     """
     end = start_of_day(day + ONE_DAY)
     now = utc_now()

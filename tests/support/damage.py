@@ -1,4 +1,4 @@
-"""What disks do to files of facts."""
+"""Damage to files of facts, as by a failing disk."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from chargeback.store.facts.tables import FactTables
 
 
 def file_of(facts: FactTables, name: str, day: date) -> DayFile:
-    """The one file that a table has of a day."""
+    """Return the only file of a table for a day."""
     (file,) = facts.snapshot(name).within(DayRange(day, day + ONE_DAY))
     return file
 
 
 def remove(path: Path) -> None:
-    """The file is gone."""
+    """Delete the file."""
     path.unlink()
 
 
 def cut_short(path: Path) -> None:
-    """The second half of the file was never written."""
+    """Truncate the file to its first half."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def flip_a_bit(path: Path) -> None:
-    """One bit in the middle of the file has changed; its size has not."""
+    """Change one bit in the middle of the file; its size remains the same."""
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 0x10
     path.write_bytes(content)
 
 
-#: What may become of a file, and whether that shows only to who reads it.
+#: The kinds of damage, and whether only reading the file detects it.
 DAMAGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "missing": (remove, False),
     "cut short": (cut_short, False),

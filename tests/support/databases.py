@@ -1,8 +1,8 @@
 """Real databases for tests: a scratch SQLite file, or a scratch database of a real PostgreSQL server.
 
-``CHARGEBACK_TEST_POSTGRES`` names a server (an address of a database in which others may be created). Without it a
-server of this machine that lets us in is used, else one is started from the installed programs, for the length of the
-test session. No server at all is a failure, not a skip.
+``CHARGEBACK_TEST_POSTGRES`` names a server (the address of a database on a server where others may be created). Without
+it, an accessible server on this machine is used; if there is none, one is started from the installed programs for the
+test session. Without any server, tests fail; they are not skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MISSING = (
 
 @contextmanager
 def scratch_database(kind: str, folder: Path) -> Iterator[str]:
-    """The connection string of an empty database, which is gone afterwards."""
+    """Create an empty database, yield its connection string, and delete it afterwards."""
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'control.db'}"
         return
@@ -47,8 +47,8 @@ def scratch_database(kind: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def migrated_database(kind: str, folder: Path) -> Iterator[str]:
-    """The connection string of a database that is migrated but empty, and gone afterwards: a copy of one of its kind
-    that was migrated for all tests."""
+    """Create a migrated but empty database, yield its connection string, and delete it afterwards. It is a copy of a
+    database that was migrated once for all tests."""
     if kind == "sqlite":
         place = folder / "control.db"
         shutil.copy(_migrated_file(), place)
@@ -60,14 +60,15 @@ def migrated_database(kind: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def control_database(kind: str, folder: Path) -> Iterator[ControlDatabase]:
-    """A control database of that kind, migrated and empty."""
+    """Create a control database of that kind, migrated and empty."""
     with migrated_database(kind, folder) as connection_string, closing(ControlDatabase(connection_string)) as database:
         yield database
 
 
 @contextmanager
 def _postgres_database(template: str | None = None) -> Iterator[str]:
-    """The connection string of a database on the server of the tests: a copy of ``template``, if one is named."""
+    """Create a database on the server of the tests, as a copy of ``template`` if given, and yield its connection
+    string."""
     server = postgres_server()
     name = f"chargeback_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -99,7 +100,7 @@ def _migrated_template() -> str:
 
 @contextmanager
 def raw_connection(connection_string: str) -> Iterator[Connection]:
-    """A transaction of somebody who does not ask at which revision the database is."""
+    """Open a transaction that does not check the revision of the database."""
     url = make_url(connection_string)
     if url.get_backend_name() == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
@@ -110,7 +111,7 @@ def raw_connection(connection_string: str) -> Iterator[Connection]:
 
 @cache
 def postgres_server() -> str:
-    """The address of a PostgreSQL server in which databases may be made."""
+    """The address of a PostgreSQL server where databases may be created."""
     named = os.environ.get("CHARGEBACK_TEST_POSTGRES")
     if named or _answers(_LOCAL):
         return named or _LOCAL
@@ -122,7 +123,7 @@ def postgres_server() -> str:
 
 @contextmanager
 def own_postgres_server(password: str | None = None) -> Iterator[PostgresServer]:
-    """A running server that nobody else uses; with a ``password`` it lets nobody in without."""
+    """Start a separate server; with ``password``, connections require it."""
     server = PostgresServer(password)
     try:
         server.start()
@@ -132,7 +133,7 @@ def own_postgres_server(password: str | None = None) -> Iterator[PostgresServer]
 
 
 class PostgresServer:
-    """A server of our own on a free port. It refuses to run as root, who lends it the package's own user."""
+    """A separate server on a free port. PostgreSQL refuses to run as root; then the package's own user is used."""
 
     def __init__(self, password: str | None = None) -> None:
         programs = _programs()
@@ -159,19 +160,19 @@ class PostgresServer:
         self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", *entry, "-E", "UTF8", "-N")
 
     def start(self) -> None:
-        """Start it, for the first time or again; returns when it answers."""
+        """Start it, for the first time or again; return when it responds."""
         self._run(*self._control, "-o", self._options, "start")
 
     def stop(self, mode: str) -> None:
-        """Stop it: ``fast`` lets transactions be undone, ``immediate`` is a crash."""
+        """Stop it: ``fast`` rolls back transactions, ``immediate`` is a crash."""
         self._run(*self._control, "-m", mode, "stop")
 
     def pause(self) -> None:
-        """Let it hang: it accepts connections and requests, and answers none."""
+        """Suspend it: it accepts connections and requests, but does not respond."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -183,7 +184,7 @@ class PostgresServer:
                     os.kill(pid, number)
 
     def remove(self) -> None:
-        """Stop it, if it runs, and forget everything."""
+        """Stop it if it runs, and delete its data."""
         with suppress(OSError):
             self.resume()
         subprocess.run([*self._control, "-m", "immediate", "stop"], check=False, capture_output=True, cwd=self._folder)
@@ -202,7 +203,7 @@ def _answers(address: str) -> bool:
 
 
 def _programs() -> Path | None:
-    """The folder of initdb and pg_ctl; distributions keep it off the PATH."""
+    """Return the folder of initdb and pg_ctl, which distributions do not add to the PATH."""
     found = shutil.which("initdb")
     candidates = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)

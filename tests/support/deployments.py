@@ -1,4 +1,4 @@
-"""A small organisation, served, and a tenant that is run against it: a class, and the fixtures that give one."""
+"""A small served organisation, and a tenant that runs against it: a class and its fixtures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _METRICS = "/prometheus"
 
 @pytest.fixture(scope="session")
 def organisation() -> Organisation:
-    """A small organisation of a few days, looked at on the day of the tests."""
+    """A small organisation of a few days, as of the day of the tests."""
     return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
@@ -44,9 +44,9 @@ def server(organisation: Organisation) -> Iterator[DemoServer]:
 
 
 class Deployment:
-    """A configured tenant with storage of its own; runs happen in this process unless a test starts others.
+    """A configured tenant with its own storage; runs are in this process unless a test starts others.
 
-    Runs of this process happen on the day on which the organisation is looked at: ``clock`` says so.
+    Runs in this process use ``clock``: the day of the organisation.
     """
 
     def __init__(self, server: DemoServer, folder: Path) -> None:
@@ -65,19 +65,19 @@ class Deployment:
         self.store.control.upgrade()
 
     def reopen(self) -> None:
-        """Go on with what the configuration file says now, in another storage perhaps."""
+        """Load the changed configuration file, which may name another storage."""
         self.store.close()
         self._open()
 
     @classmethod
     def within(cls, server: DemoServer, folder: Path) -> Self:
-        """A deployment in a folder that is made for it."""
+        """Create a deployment in a folder."""
         folder.mkdir()
         return cls(server, folder)
 
     @classmethod
     def calculated_once(cls, organisation: Organisation, folder: Path) -> Path:
-        """Have a first run calculate everything in a folder, which is to be copied; the folder."""
+        """Let a first run calculate everything in a folder, and return the folder, which tests copy."""
         with DemoServer(organisation) as server:
             deployment = cls(server, folder)
             assert deployment.run().outcome is RunOutcome.COMPLETED
@@ -86,20 +86,20 @@ class Deployment:
 
     @classmethod
     def copied(cls, prepared: Path, server: DemoServer, folder: Path) -> Self:
-        """A deployment that has what the one in the folder ``prepared`` has."""
+        """Return a deployment with a copy of the data in the folder ``prepared``."""
         shutil.copytree(prepared, folder, dirs_exist_ok=True)
         return cls(server, folder)
 
     def lose_metrics(self) -> None:
-        """From now on the metrics are refused, so that it is no use to ask again."""
+        """Refuse the metrics from now on, with an error that is not retried."""
         self.server.faults.add(_METRICS, Fault(status=403, times=None))
 
     def have_metrics(self) -> None:
-        """Let the metrics answer again."""
+        """Serve the metrics again."""
         self.server.faults.clear()
 
     def configure(self, **settings: object) -> None:
-        """Change settings of the tenant for the runs that follow."""
+        """Change settings of the tenant for the following runs."""
         self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
 
     def run(
@@ -109,7 +109,7 @@ class Deployment:
         stop: StopSignal | None = None,
         listener: Callable[[Progress], None] | None = None,
     ) -> RunResult:
-        """One run, in this process."""
+        """Run once, in this process."""
         lease = acquire(self.store.control, LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
@@ -122,20 +122,20 @@ class Deployment:
         )
 
     def states(self) -> list[DayState]:
-        """The state of every day."""
+        """Return the state of every day."""
         with self.store.control.read() as connection:
             return read_days(connection)
 
     def state(self, day: date) -> DayState:
-        """The state of one day."""
+        """Return the state of one day."""
         return next(state for state in self.states() if state.tracking_date == day)
 
     def rows(self, day: date) -> pa.Table:
-        """The chargeback rows of one day."""
+        """Return the chargeback rows of one day."""
         return read_day(self.store.facts, CHARGEBACKS_TABLE, day)
 
     def all_rows(self) -> pa.Table:
-        """The chargeback rows of all days."""
+        """Return the chargeback rows of all days."""
         return pa.concat_tables([self.rows(state.tracking_date) for state in self.states()])
 
 
@@ -149,7 +149,7 @@ def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 def prepared(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tenant whose first run has calculated everything; to be copied, not changed."""
+    """The folder of a tenant whose first run has calculated everything; copy it, do not change it."""
     return Deployment.calculated_once(organisation, tmp_path_factory.mktemp("prepared"))
 
 

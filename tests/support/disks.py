@@ -1,7 +1,7 @@
-"""A small disk of a test's own, which can be filled, enlarged and made read-only.
+"""A small disk for a test, which can be filled, enlarged and made read-only.
 
-It is a file system in memory, mounted in a mount namespace of its own: only processes that are started ``within`` it
-see it. Users other than root need the right to make user namespaces.
+It is a file system in memory, mounted in a separate mount namespace: only processes that are started ``within`` it see
+it. Users other than root need permission to create user namespaces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Disk:
-    """A mounted disk. ``path`` is where the processes on it find it."""
+    """A mounted disk. ``path`` is its path for the processes that are started within it."""
 
     def __init__(self, path: Path, holder: int) -> None:
         self.path = path
@@ -22,21 +22,22 @@ class Disk:
 
     @property
     def within(self) -> Sequence[str]:
-        """What is put before a command that shall see the disk."""
+        """The words before a command that uses the disk."""
         as_ourselves = [] if os.getuid() == 0 else ["--user", "--preserve-credentials"]
         return ["nsenter", "--target", str(self._holder), "--mount", *as_ourselves]
 
     @property
     def from_here(self) -> Path:
-        """The disk as this process can look at it; libraries that resolve links lose their way there."""
+        """The disk's path for this process; libraries that resolve links fail there."""
         return Path(f"/proc/{self._holder}/root{self.path}")
 
     def resize(self, kibibytes: int) -> None:
-        """Make the disk smaller or larger; what lies on it must fit."""
+        """Make the disk smaller or larger; its files must fit."""
         self._remount(f"size={kibibytes}k").check_returncode()
 
     def make_read_only(self) -> bool:
-        """Whether the disk is read-only now; it cannot be while a process has a file of it open for writing."""
+        """Make the disk read-only; return whether that succeeded, which it does not while a process has a file open for
+        writing."""
         return self._remount("ro").returncode == 0
 
     def make_writable(self) -> None:
@@ -55,18 +56,19 @@ class Disk:
                 return junk
 
     def files(self) -> list[str]:
-        """Every file on the disk, in order."""
+        """Return every file on the disk, in order."""
         return sorted(str(path.relative_to(self.from_here)) for path in self.from_here.rglob("*") if path.is_file())
 
     def _remount(self, options: str) -> subprocess.CompletedProcess[bytes]:
-        # With its source named, mount adds no options of before: among them are ids that no user namespace knows.
+        # With a named source, mount does not add the previous options, which have ids that are unknown in the user
+        # namespace.
         command = [*self.within, "mount", "-t", "tmpfs", "-o", f"remount,{options}", "none", str(self.path)]
         return subprocess.run(command, check=False, capture_output=True)
 
 
 @contextmanager
 def disk(path: Path, kibibytes: int) -> Iterator[Disk]:
-    """An empty disk of that size, mounted at a new folder for the length of the ``with``."""
+    """Mount an empty disk of that size at a new folder for the length of the ``with``."""
     path.mkdir(parents=True)
     as_root = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
     script = 'mount -t tmpfs -o "size=$1k" none "$0" && echo mounted && exec sleep infinity'

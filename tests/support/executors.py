@@ -1,4 +1,4 @@
-"""An executor of runs that tests hold in their hand: a run ends when the test lets it."""
+"""An executor of runs under the control of tests: a run ends when the test allows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunR
 
 
 class HeldRun:
-    """A run that does nothing until it is let go."""
+    """A run that does nothing until it is released."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.tenant = assignment.tenant.name
@@ -28,13 +28,13 @@ class HeldRun:
         self.end(reason.outcome)
 
     def wait(self, listener: Callable[[Progress], None]) -> RunResult:
-        """Wait until somebody lets it end."""
+        """Wait until it may end."""
         self._ended.wait()
         return RunResult(self.tenant, self._outcome, completed_at=utc_now())
 
 
 class HeldRuns:
-    """Starts runs that wait to be let go; ``hold`` set to False lets every run end at once."""
+    """Starts runs that wait to be released; with ``hold`` set to False, every run ends at once."""
 
     def __init__(self, *, hold: bool = True) -> None:
         self.started: list[HeldRun] = []
@@ -50,5 +50,5 @@ class HeldRuns:
 
     @property
     def tenants(self) -> list[str]:
-        """Whose runs were started, in order."""
+        """The tenants whose runs were started, in order."""
         return [run.tenant for run in self.started]

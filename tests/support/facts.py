@@ -1,4 +1,4 @@
-"""Small days of facts for tests, written through the real tables."""
+"""Small days of facts for tests, written to the real tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Share:
     usage: str | None = "1.5"
 
     def row(self) -> dict[str, Any]:
-        """The row as the table has it."""
+        """Return the row in the table's form."""
         usage = None if self.usage is None else Decimal(self.usage)
         row: dict[str, Any] = {
             "date": self.day,
@@ -77,12 +77,12 @@ class Share:
 
 
 def in_list_order(shares: Iterable[Share]) -> list[dict[str, Any]]:
-    """The rows of ``shares`` as every list orders them."""
+    """Return the rows of ``shares`` in list order."""
     return sorted((share.row() for share in shares), key=lambda row: tuple(row[name] for name in CHARGEBACK_ORDER))
 
 
 def write_shares(facts: FactTables, shares: Iterable[Share]) -> None:
-    """Replace the days of ``shares``, and remember their dimensions."""
+    """Replace the days of ``shares``, and register their dimensions."""
     by_day: dict[date, list[Share]] = defaultdict(list)
     for share in shares:
         by_day[share.day].append(share)
@@ -106,7 +106,7 @@ def write_lines(facts: FactTables, lines: Iterable[BillingLine]) -> None:
 
 
 def line(day: date, cost: str, *, resource: str = "lkc-1", product: str = "KAFKA_NUM_CKUS", **more: Any) -> BillingLine:
-    """A daily billing line."""
+    """Return a daily billing line."""
     hour = more.pop("hour", 0)
     return BillingLine(
         day=day,
@@ -121,12 +121,12 @@ def line(day: date, cost: str, *, resource: str = "lkc-1", product: str = "KAFKA
 
 
 def days_from(first: date, count: int) -> list[date]:
-    """``count`` consecutive days."""
+    """Return ``count`` consecutive days."""
     return [first + timedelta(days=offset) for offset in range(count)]
 
 
 def new_facts(folder: Path) -> FactTables:
-    """Empty tables."""
+    """Return empty tables."""
     facts = FactTables(folder)
     facts.create()
     return facts
@@ -134,7 +134,7 @@ def new_facts(folder: Path) -> FactTables:
 
 @contextmanager
 def tenant_store(folder: Path, *, name: str = "acme", kind: str = "sqlite") -> Iterator[TenantStore]:
-    """The storage of a tenant, empty, on a database of that kind."""
+    """Create the empty storage of a tenant, with a database of that kind."""
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     with migrated_database(kind, place) as connection_string:

@@ -1,5 +1,5 @@
-"""Tenants that are only ever worked on by processes of their own, as in production: these are started, heard and
-asked."""
+"""Tenants whose work is done only by separate processes, as in production: start them, read their logs, send
+requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import yaml
 from chargeback.demo.config import ServerInfo, demo_configuration
 from tests.support.processes import eventually, free_port
 
-#: What an API answers from, the control database and the facts.
+#: The storage that an API reads: the control database and the facts.
 READS = ("/tenants", "/tenants/acme/status", "/tenants/acme/chargebacks", "/tenants/acme/chargebacks/aggregate")
 _TAGS = "/tenants/acme/entities/resource/{}/tags"
 
@@ -31,42 +31,42 @@ class Service:
         self.client = client
 
     def reads(self) -> set[int]:
-        """The statuses of the answers to every kind of question, the export included."""
+        """Return the statuses of the responses to every kind of query, including the export."""
         answers = [self.client.get(path) for path in READS] + [self.client.post("/tenants/acme/export")]
         return {answer.status_code for answer in answers}
 
     def tag(self, resource_id: str, key: str) -> httpx.Response:
-        """The answer to a wish to tag a resource."""
+        """Tag a resource; return the response."""
         wish = {"tag_key": key, "tag_value": "yes", "created_by": "drill"}
         return self.client.post(_TAGS.format(resource_id), json=wish)
 
     def untag(self, resource_id: str, key: str) -> httpx.Response:
-        """The answer to a wish to take a tag off a resource."""
+        """Remove a tag of a resource; return the response."""
         return self.client.delete(f"{_TAGS.format(resource_id)}/{key}")
 
     def a_resource(self) -> str:
-        """The id of some resource of the inventory."""
+        """Return the id of any resource of the inventory."""
         found: str = self.client.get("/tenants/acme/resources", params={"page_size": 1}).json()["items"][0][
             "resource_id"
         ]
         return found
 
     def is_alive(self) -> bool:
-        """Whether the process says that it is well."""
+        """Return whether the process reports that it is healthy."""
         return _answers(str(self.client.base_url.copy_with(path="/")).rstrip("/"))
 
     def calculated(self) -> int:
-        """How many days are done."""
+        """Return how many days are calculated."""
         answer = self.client.get("/tenants")
         return int(answer.json()[0]["dates_calculated"] or 0) if answer.status_code == 200 else 0
 
     def is_idle(self) -> bool:
-        """Whether no run is in progress, as far as the API can tell."""
+        """Return whether no run is in progress according to the API."""
         answer = self.client.get("/tenants/acme/pipeline/status")
         return answer.status_code == 200 and answer.json()["is_running"] is False
 
     def readiness(self) -> str:
-        """The status that readiness tells, once what it remembered is forgotten."""
+        """Return the status of readiness, after its cache has expired."""
         time.sleep(2)
         answer = self.client.get("/readiness")
         assert answer.status_code == 200
@@ -74,13 +74,13 @@ class Service:
         return status
 
     def run(self) -> None:
-        """Trigger a run, as soon as none is in progress, and wait for its end."""
+        """Start a run as soon as none is in progress, and wait for its end."""
         eventually(lambda: self.client.post("/tenants/acme/pipeline/run").status_code == 202)
         eventually(self.is_idle)
 
 
 class Installation:
-    """The configuration of the tenant ``acme``, and what the processes that use it say. ``within`` is put before
+    """The configuration of the tenant ``acme``, and the output of the processes that use it. ``within`` is put before
     every command."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Installation:
         self._within = within
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """A ``chargeback`` process; what it says is added to the log."""
+        """Start a ``chargeback`` process; its output is added to the log."""
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [*self._within, sys.executable, "-m", "chargeback", *words, "--config", str(self.config_file)],
@@ -112,14 +112,14 @@ class Installation:
             )
 
     def run(self) -> tuple[int, str]:
-        """The exit code of one run, and what it said."""
+        """Run once; return the exit code and the output."""
         before = self.log.stat().st_size if self.log.exists() else 0
         code = self.start("run").wait(300)
         return code, self.log.read_bytes()[before:].decode()
 
     @contextmanager
     def serving(self, mode: str) -> Iterator[Service]:
-        """A service that answers; told to stop at the end, it does."""
+        """Start a service, wait for its first response, and stop it at the end."""
         process = self.start("serve", "--mode", mode)
         address = f"http://127.0.0.1:{self.port}"
         try:
@@ -135,14 +135,14 @@ class Installation:
 
 @contextmanager
 def serving(config: Path) -> Iterator[httpx.Client]:
-    """A service over a configuration of several tenants, and a client of it; told to stop at the end, it does."""
+    """Start a service with several tenants, and a client of it; stop the service at the end."""
     address = f"http://127.0.0.1:{yaml.safe_load(config.read_text())['api']['port']}"
     with config.with_name("log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "chargeback", "serve", "--config", str(config)], stdout=log, stderr=log
         )
     try:
-        # Without connections that are kept: the server may close one at the moment when it is used again.
+        # Without keep-alive connections: the server may close one at the moment when it is used again.
         unkept = httpx.Limits(max_keepalive_connections=0)
         with httpx.Client(base_url=address, timeout=120, limits=unkept) as client:
             eventually(lambda: _answers(address))
@@ -155,13 +155,13 @@ def serving(config: Path) -> Iterator[httpx.Client]:
 
 
 def readiness(api: httpx.Client) -> dict[str, Any]:
-    """What a service says of itself and of its tenants."""
+    """Return the readiness of a service and of its tenants."""
     found: dict[str, Any] = api.get("/api/v1/readiness").raise_for_status().json()
     return found
 
 
 def runs_ended(api: httpx.Client, tenant: str) -> int:
-    """How many runs of a tenant the service's own metrics have seen end."""
+    """Return how many ended runs of a tenant the service's metrics report."""
     lines = api.get("/metrics").raise_for_status().text.splitlines()
     ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
     return round(sum(float(line.split()[1]) for line in ended))

@@ -1,5 +1,5 @@
 """A Kafka cluster for tests: librdkafka's mock brokers, which speak the protocol on real sockets, and a guard in front
-of them that knows TLS and SASL/PLAIN, which they do not."""
+of them for TLS and SASL/PLAIN, which they do not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 
 class MockCluster:
-    """Three brokers that speak the Kafka protocol, for as long as the object lives."""
+    """Three brokers that speak the Kafka protocol, until the object is deleted."""
 
     def __init__(self, *topics: str) -> None:
         self._producer = Producer({"bootstrap.servers": "unused:1", "test.mock.num.brokers": 3, "log_level": 0})
@@ -27,7 +27,7 @@ class MockCluster:
 
 
 def closed_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port on which no process listens."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -41,10 +41,11 @@ _SASL_REQUESTS = struct.pack(">hhhhhh", _SASL_HANDSHAKE, 0, 1, _SASL_AUTHENTICAT
 
 
 class Guard:
-    """A listener in front of each broker of a mock cluster; the brokers' answers name the listeners instead.
+    """A listener in front of each broker of a mock cluster; it replaces the brokers' addresses in responses by the
+    listeners'.
 
-    With ``tls`` it speaks TLS; with ``users`` (name to password) it lets nobody in who does not prove himself by
-    SASL/PLAIN first. A context manager.
+    With ``tls`` it uses TLS; with ``users`` (name to password) it requires authentication by SASL/PLAIN. A context
+    manager.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Guard:
         self.bootstrap_servers = ""
 
     def __enter__(self) -> Guard:
-        """Listen."""
+        """Start to listen."""
         listeners = [self._open.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in self._cluster.addresses]
         ports = [listener.getsockname()[1] for listener in listeners]
         for (_, behind), port in zip(self._cluster.addresses, ports, strict=True):
@@ -71,7 +72,7 @@ class Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._open.close()
 
     def _accept(self, listener: socket.socket, broker: tuple[str, int]) -> None:
@@ -81,7 +82,7 @@ class Guard:
                 threading.Thread(target=self._converse, args=(client, broker), daemon=True).start()
 
     def _converse(self, client: socket.socket, broker: tuple[str, int]) -> None:
-        """One connection: question, answer, question, answer."""
+        """Serve one connection: request, response, request, response."""
         with suppress(OSError, EOFError), ExitStack() as stack:
             stack.enter_context(closing(client))
             speaker = stack.enter_context(self._tls.wrap_socket(client, server_side=True)) if self._tls else client
@@ -109,7 +110,7 @@ class Guard:
 
     def _changed(self, api: int, answer: bytes) -> bytes:
         if api == _API_VERSIONS and self._users is not None:
-            # The mock brokers speak the first form: correlation, error, how many, and the requests.
+            # The mock brokers use the first version: correlation, error, how many, and the requests.
             correlation, error, count = struct.unpack(">ihi", answer[:10])
             if not error:
                 answer = struct.pack(">ihi", correlation, error, count + 2) + _SASL_REQUESTS + answer[10:]

@@ -1,4 +1,4 @@
-"""OpenMetrics text for tests: series that a scrape would have seen, minute by minute."""
+"""OpenMetrics text for tests: scraped series, minute by minute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date  # noqa: N812 - a field is called date
 
-#: What a scrape saw at a minute since the first one: a number as text or integer, or nothing.
+#: Minutes since the first scrape → the value scraped then: a number as text or integer, or None.
 Value = Callable[[int], int | str | None]
 
 MINUTES_OF_A_DAY = 1440
@@ -15,8 +15,8 @@ MINUTES_OF_A_DAY = 1440
 
 @dataclass
 class Scrapes:
-    """Everything that was scraped from the beginning of one day to the end of another (both inclusive), ``every`` so
-    many minutes."""
+    """Everything scraped from the beginning of one day to the end of another (both inclusive), every ``every``
+    minutes."""
 
     first: Date
     last: Date
@@ -25,20 +25,20 @@ class Scrapes:
 
     @property
     def start(self) -> datetime:
-        """The first scrape."""
+        """The time of the first scrape."""
         return datetime.combine(self.first, time(), tzinfo=UTC)
 
     @property
     def minutes(self) -> int:
-        """How long that was."""
+        """The number of minutes."""
         return ((self.last - self.first) + timedelta(days=1)) // timedelta(minutes=1)
 
     def counter(self, name: str, labels: dict[str, str], value: Value) -> None:
-        """A counter; the name of its family has no ``_total``."""
+        """Add a counter; the name of its family has no ``_total``."""
         self._add("counter", name, labels, value)
 
     def gauge(self, name: str, labels: dict[str, str], value: Value) -> None:
-        """A gauge."""
+        """Add a gauge."""
         self._add("gauge", name, labels, value)
 
     def _add(self, kind: str, name: str, labels: dict[str, str], value: Value) -> None:
@@ -46,7 +46,7 @@ class Scrapes:
         self.families.setdefault((kind, name), []).append((rendered, value))
 
     def text(self) -> Iterator[str]:
-        """The whole as OpenMetrics."""
+        """Yield everything as OpenMetrics."""
         start = int(self.start.timestamp())
         for (kind, name), series in self.families.items():
             yield f"# TYPE {name.removesuffix('_total') if kind == 'counter' else name} {kind}\n"
@@ -63,5 +63,5 @@ def _samples(name: str, labels: str, value: Value, start: int, minutes: range) -
 
 
 def steady(per_minute: int) -> Value:
-    """A counter that rises by the same every minute."""
+    """Return the values of a counter that grows by the same amount every minute."""
     return lambda minute: per_minute * minute

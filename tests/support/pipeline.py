@@ -1,4 +1,4 @@
-"""Runs of the pipeline as the service does them, for tests that look at what is stored in the end."""
+"""Runs of the pipeline as in the service, for tests that check what is stored at the end."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Ran:
     store: TenantStore
 
     def bill(self, day: date) -> list[dict[str, Any]]:
-        """The stored billing lines of a day."""
+        """Return the stored billing lines of a day."""
         rows: list[dict[str, Any]] = read_day(self.store.facts, BILLING_TABLE, day).to_pylist()
         return rows
 
     def chargebacks(self, day: date) -> list[dict[str, Any]]:
-        """The stored chargeback rows of a day."""
+        """Return the stored chargeback rows of a day."""
         rows: list[dict[str, Any]] = read_day(self.store.facts, CHARGEBACKS_TABLE, day).to_pylist()
         return rows
 
     def checks(self) -> list[DayCheck]:
-        """Every gathered day, its bill against its chargebacks."""
+        """Return the comparison of bill and chargebacks for every gathered day."""
         return list(verify(self.store))
 
 
 @contextmanager
 def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
-    """One run of a tenant of a configuration file, on the day of the tests, in this process."""
+    """Run a tenant of a configuration file once, on the day of the tests, in this process."""
     configured = load_configuration(file).tenants[tenant]
     with closing(open_store(configured)) as store:
         store.control.upgrade()

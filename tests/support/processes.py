@@ -1,4 +1,4 @@
-"""The service as real processes, and what tests wait for in the storage that they share with them."""
+"""The service as real processes, and helpers to wait for their effects in the shared storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chargeback.store.tenant import TenantStore
 
 
 def command(config: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A ``chargeback`` process, as a user starts it."""
+    """Start a ``chargeback`` process, as a user does."""
     return subprocess.Popen(
         [sys.executable, "-m", "chargeback", *words, "--config", str(config)],
         stdout=subprocess.DEVNULL,
@@ -23,7 +23,7 @@ def command(config: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 120) -> None:
-    """Wait until something holds; fail when it does not."""
+    """Wait until a condition is true; fail after a timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
@@ -31,13 +31,13 @@ def eventually(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def calculated(store: TenantStore) -> int:
-    """How many days are done."""
+    """Return how many days are calculated."""
     with store.control.read() as connection:
         return sum(state.chargeback_calculated for state in read_days(connection))
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """Return a loopback port on which no process listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -1,4 +1,5 @@
-"""A real Prometheus for tests: loads OpenMetrics text into blocks, serves them on a free loopback port, goes away."""
+"""A real Prometheus for tests: loads OpenMetrics text into blocks, serves them on a free loopback port, and is removed
+at the end."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ import pytest
 
 from tests.support.processes import free_port
 
-#: What ``basic_auth=True`` asks for.
+#: The credentials that ``basic_auth=True`` requires.
 USER = "reader"
 PASSWORD = "prometheus-reads"
 _BCRYPT = "$2b$04$8wXu7Uj7DMGQM7gcVzsPt.60E.7L9jiPsM0Kj8CHJ3O5ZdX9Vf/Ii"
 _START_SECONDS = 60
-#: Blocks that this process has made, by the digest of their text.
+#: Blocks that this process has created, by the digest of their text.
 _BLOCKS: dict[str, Path] = {}
 
 
@@ -33,7 +34,7 @@ class RealPrometheus:
 
     Args:
         openmetrics: OpenMetrics texts (each a string, or its lines), each ending in ``# EOF``.
-        basic_auth: ask for :data:`USER` and :data:`PASSWORD`.
+        basic_auth: require :data:`USER` and :data:`PASSWORD`.
         arguments: further arguments of the server, ``--query.max-samples=1000`` for instance.
         scrape: the address of metrics that it scrapes every second, such as ``http://127.0.0.1:8080/metrics``.
     """
@@ -73,7 +74,7 @@ class RealPrometheus:
 
     @property
     def auth(self) -> tuple[str, str] | None:
-        """User and password, where it asks for them."""
+        """User and password, if it requires them."""
         return (USER, PASSWORD) if self._basic_auth else None
 
     def _start(self, server: str) -> None:
@@ -115,7 +116,7 @@ class RealPrometheus:
         ]
 
     def query(self, promql: str, time: float | None = None) -> list[dict[str, Any]]:
-        """What an instant query answers, now or at ``time`` (seconds since 1970)."""
+        """Return the result of an instant query, now or at ``time`` (seconds since 1970)."""
         asked = {"query": promql} | ({} if time is None else {"time": str(time)})
         answer = httpx.get(f"{self.url}/api/v1/query", params=asked, auth=self.auth, timeout=30)
         assert answer.status_code == 200, answer.text
@@ -140,7 +141,8 @@ class RealPrometheus:
 
 
 def _blocks_of(tool: str, text: str | Iterable[str]) -> Path:
-    """Return a folder with the samples as blocks: making them takes longer than all else, so equal texts share them."""
+    """Return a folder with the samples as blocks: creating them takes longer than everything else, so equal texts share
+    them."""
     whole = text if isinstance(text, str) else "".join(text)
     digest = hashlib.sha256(whole.encode()).hexdigest()
     if digest not in _BLOCKS:
@@ -166,7 +168,7 @@ def _forget_blocks() -> None:
 
 
 def installed(program: str) -> str:
-    """Where a program is; without it there is nothing to test with."""
+    """Return the path of a program; fail if it is not installed."""
     found = shutil.which(program)
     if found is None:
         pytest.fail(f"{program} is missing: install Debian's `prometheus` package")

@@ -1,4 +1,4 @@
-"""Runs of the service as processes, seen from outside: how they end, what they say, what they leave on record."""
+"""Runs of the service as processes: their exit codes, their output, and their records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chargeback.store.tenant import TenantStore
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that ended by itself: its exit code, and all that it said."""
+    """A process that ended by itself: its exit code and its output."""
 
     code: int
     said: str
@@ -25,7 +25,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run as the control database knows it."""
+    """A run in the control database."""
 
     outcome: str
     errors: tuple[str, ...]
@@ -34,7 +34,7 @@ class Recorded:
 def run_to_its_end(
     config: Path, *words: str, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> Ended:
-    """``chargeback run`` with further ``words``, started by the command ``under``; a hanging one is an error."""
+    """Execute ``chargeback run`` with further ``words``, started by the command ``under``; fail if it hangs."""
     process = subprocess.run(
         [*under, sys.executable, "-m", "chargeback", "run", *words, "--config", str(config)],
         env={**os.environ, **(environment or {})},
@@ -48,7 +48,7 @@ def run_to_its_end(
 
 
 def recorded_runs(store: TenantStore) -> list[Recorded]:
-    """All runs on record, the first one first."""
+    """Return all recorded runs, the first one first."""
     query = select(schema.runs.c.outcome, schema.runs.c.errors).order_by(schema.runs.c.run_id)
     with store.control.read() as connection:
         return [Recorded(row.outcome, tuple(row.errors)) for row in connection.execute(query)]

@@ -1,4 +1,4 @@
-"""The application behind a real server on the loopback."""
+"""The application on a real server on the loopback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.clock import FixedClock
 
 @contextmanager
 def served(app: FastAPI) -> Iterator[str]:
-    """The address at which ``app`` is served, as it is in production."""
+    """Serve ``app`` as in production; yield its address."""
     config = uvicorn.Config(
         app, port=0, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False, lifespan="on"
     )
@@ -39,7 +39,7 @@ def served(app: FastAPI) -> Iterator[str]:
 
 @contextmanager
 def client_of(services: Services) -> Iterator[httpx.Client]:
-    """A client of the application over ``services``."""
+    """Open a client of the application with ``services``."""
     with served(create_app(services)) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
@@ -52,7 +52,7 @@ def services_for(
     lookback_days: int = 200,
     clock: Clock = FixedClock(),  # noqa: B008 - immutable
 ) -> Services:
-    """Services over the storage of some tenants, on the day of the tests."""
+    """Create services for the storage of tenants, on the day of the tests."""
     tenants = {
         store.tenant_name: TenantView(
             store.tenant_name, store.tenant_id, store.ecosystem, lookback_days, store, pipeline
@@ -63,7 +63,7 @@ def services_for(
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until ``condition`` holds; fail when it does not."""
+    """Wait until ``condition`` is true; fail after a timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -1,4 +1,4 @@
-"""A tenant whose sources a test writes down: what the provider bills and lists, and what the metrics know."""
+"""A tenant whose sources a test defines: the provider's bills and lists, and the metrics."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, FixedClock
 
-#: The newest day of the window; the others come before it.
+#: The newest day of the window.
 DAY = TODAY - timedelta(days=6)
 RECALCULATE = RunRequest(recalculate=True)
 
-#: Measure → (resource, subject) → how much.
+#: Measure → (resource, subject) → value.
 Totals = Mapping[str, Mapping[tuple[str, str], int]]
 
 _CONFIGURATION = """
@@ -54,7 +54,7 @@ tenants:
 
 
 def line(cost: str, *, resource: str = "lkc-1", product: str = "KAFKA_NETWORK_WRITE", **more: Any) -> BillingLine:
-    """A line of :data:`DAY`, unless ``day`` says another."""
+    """Return a line of :data:`DAY`, or of another ``day``."""
     day = more.pop("day", DAY)
     return BillingLine(
         day=day,
@@ -75,12 +75,12 @@ class Sources:
 
     Attributes:
         lines: the bills, by day.
-        listed: what is listed, completely.
-        unlisted: the types that cannot be listed, and why.
-        required: of those, the ones without which a gathering fails.
-        totals, topic_totals: what the metrics know of every day.
-        fault: what the metrics answer instead.
-        asked: how often the metrics were asked.
+        listed: the complete listings.
+        unlisted: the types that cannot be listed, and the reasons.
+        required: those of them whose failure fails a gathering.
+        totals, topic_totals: the metrics of every day.
+        fault: the error of the metrics, if any.
+        asked: how often the metrics were queried.
     """
 
     lines: dict[date, list[BillingLine]] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def _are(resources: set[str]) -> Any:
 
 @dataclass(frozen=True)
 class Scripted(ConfluentCloud):
-    """An ecosystem whose sources are written down."""
+    """An ecosystem whose sources a test defines."""
 
     sources: Sources = field(default_factory=Sources)
 
@@ -143,9 +143,9 @@ class Scripted(ConfluentCloud):
 
 
 class Laboratory:
-    """A tenant with such sources and storage of its own; runs happen in this process. A context manager.
+    """A tenant with such sources and its own storage; runs are in this process. A context manager.
 
-    ``days`` is the length of its window, which ends with :data:`DAY`. ``measured`` says that its bills are made from
+    ``days`` is the length of its window, which ends with :data:`DAY`. With ``measured``, its bills are made from
     measurements.
     """
 
@@ -167,11 +167,11 @@ class Laboratory:
         self.store.close()
 
     def configure(self, **settings: object) -> None:
-        """Change settings of the tenant for the runs that follow."""
+        """Change settings of the tenant for the following runs."""
         self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
 
     def run(self, request: RunRequest | None = None) -> RunResult:
-        """One run."""
+        """Run once."""
         lease = acquire(self.store.control, LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
@@ -184,16 +184,16 @@ class Laboratory:
         )
 
     def state(self, day: date = DAY) -> DayState:
-        """The state of a day."""
+        """Return the state of a day."""
         with self.store.control.read() as connection:
             return read_day_state(connection, day)
 
     def stored(self, table: str, day: date = DAY) -> pa.Table:
-        """What is stored of a day."""
+        """Return the stored rows of a day."""
         return read_day(self.store.facts, table, day)
 
     def charged(self, day: date = DAY) -> dict[str, str]:
-        """Identity → what it is charged."""
+        """Return identity → amount charged."""
         sums: dict[str, Decimal] = {}
         for row in self.stored(CHARGEBACKS_TABLE, day).to_pylist():
             sums[row["identity_id"]] = sums.get(row["identity_id"], Decimal(0)) + row["amount"]

@@ -1,4 +1,4 @@
-"""Small days of topic rows for tests, written through the real tables."""
+"""Small days of topic rows for tests, written to the real tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TopicShare:
     line: str = "line-1"
 
     def row(self) -> dict[str, Any]:
-        """The row as the table has it; its dimension's id only tells rows apart."""
+        """Return the row in the table's form; the id of its dimension only distinguishes rows."""
         return {
             "date": self.day,
             "timestamp": datetime(self.day.year, self.day.month, self.day.day, self.hour, tzinfo=UTC),

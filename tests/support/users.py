@@ -1,4 +1,4 @@
-"""Acting as another user of this machine."""
+"""Act as another user of this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NOBODY = 65534
 
 @contextmanager
 def as_nobody() -> Iterator[str]:
-    """Act as a user to whom files of mode 0600 and folders of mode 0700 are closed; gives its ``user:group``.
+    """Act as a user without access to files of mode 0600 and folders of mode 0700; yield its ``user:group``.
 
-    Whoever is not root stays who they are: make a file unreadable for its owner, too, with mode 0.
+    Without root, the user does not change: also make files unreadable for their owner, with mode 0.
     """
     if os.geteuid() != 0:
         yield f"{os.geteuid()}:{os.getegid()}"

@@ -35,7 +35,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How the lines of one product type are split. The portions' shares sum to exactly one."""
+    """How the lines of one product type are split. The portions' shares sum to exactly 1."""
 
     portions: tuple[Portion, ...]
 
