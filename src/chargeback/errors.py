@@ -27,6 +27,7 @@
     ├── TenantSuspended         too many gatherings failed in a row: fix the cause before it runs again
     ├── NoRunner                this process runs no pipelines
     ├── EngineBusy              the maximum number of runs is in progress                 retryable
+    ├── HistoryGone             the rows of an earlier instant are no longer kept
     ├── QueryTimeout            a query took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
 
@@ -142,6 +143,24 @@ class ForeignStorage(SchemaError):
 
 class SumTooLarge(StorageError):
     """A sum of amounts has more than 26 digits before its decimal point: one of the amounts must be wrong."""
+
+
+@dataclass(frozen=True)
+class ForgottenDay:
+    """What is still known of a day whose rows are no longer kept: its revision, how many rows, their sum as a text."""
+
+    day: date
+    revision: int
+    rows: int
+    total: str | None
+
+
+class HistoryGone(ChargebackError):
+    """What was asked for as of an earlier instant is no longer kept; ``known`` is what is known of these days."""
+
+    def __init__(self, known: Sequence[ForgottenDay]) -> None:
+        super().__init__("these days had other rows then, which are no longer kept")
+        self.known = tuple(known)
 
 
 class DamagedFacts(StorageError):

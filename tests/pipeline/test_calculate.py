@@ -16,7 +16,7 @@ from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.days import METRICS, listing
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.schema import days
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, PreparedDay
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 AWAY = SourceUnavailable("HTTP 503", source="metrics")
@@ -171,16 +171,16 @@ def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laborator
 def test_whom_rows_charge_is_known_before_the_rows_are(laboratory: Laboratory) -> None:
     """A reader never sees a row of somebody who has no place in the inventory, whenever the writer is killed."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-unlisted"): 1}}
-    facts, write, seen = laboratory.store.facts, laboratory.store.facts.replace_day, []
+    facts, commit, seen = laboratory.store.facts, laboratory.store.facts.commit_day, []
 
-    def killed(name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
-        write(name, day, rows, epoch=epoch)
-        if name == CHARGEBACKS_TABLE:
+    def killed(prepared: PreparedDay, *, epoch: int) -> None:
+        commit(prepared, epoch=epoch)
+        if prepared.table == CHARGEBACKS_TABLE:
             with laboratory.store.control.read() as connection:
                 seen.append({each.identity_id for each in read_inventory(connection).identities})
             raise StorageError("the machine is gone")
 
-    facts.replace_day = killed  # type: ignore[method-assign]
+    facts.commit_day = killed  # type: ignore[method-assign]
     laboratory.run()
     assert laboratory.charged() == {"sa-unlisted": "100"}
     assert "sa-unlisted" in seen[0]

@@ -19,7 +19,7 @@ from chargeback.ecosystems.confluent_cloud.usage import usage_table
 from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
 from chargeback.errors import SourceError
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import DayRange
+from chargeback.model.days import Clock, DayRange
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
@@ -159,6 +159,7 @@ class Laboratory:
         self.tenant = replace(tenant, ecosystem=Scripted(capabilities=capabilities, sources=self.sources))
         self.store = open_store(self.tenant)
         self.store.control.upgrade()
+        self.clock: Clock = FixedClock()
 
     def __enter__(self) -> Laboratory:
         return self
@@ -180,7 +181,7 @@ class Laboratory:
             request or RunRequest(),
             stop=StopSignal(),
             listener=lambda _: None,
-            clock=FixedClock(),
+            clock=self.clock,
         )
 
     def state(self, day: date = DAY) -> DayState:

@@ -96,7 +96,7 @@ reports KAFKA_BASE 0.333333333333 even_split
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -107,7 +107,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.allocation.columns import INTEGER, repeat
-from chargeback.allocation.policies import UNKNOWN, PolicyCatalogue
+from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue
 from chargeback.allocation.portions import PortionCost, billable_lines, portion_costs
 from chargeback.allocation.rows import SHARES, RowBuilder, check_digits
 from chargeback.allocation.shares import shares_of
@@ -138,12 +138,13 @@ class CalculatedDay:
     """The result of a day.
 
     ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` are theirs, each once (schema
-    DIMENSIONS, and a ``dimension_check``); texts are dictionary-encoded in both. ``unknown_types`` are the product
-    types without a policy.
+    DIMENSIONS, and a ``dimension_check``); texts are dictionary-encoded in both. ``policies`` has the policy of each
+    product type on the bill; ``unknown_types`` are the types without one.
     """
 
     rows: pa.Table
     dimensions: pa.Table
+    policies: Mapping[str, Policy]
     unknown_types: tuple[str, ...]
 
 
@@ -180,7 +181,9 @@ class DayCalculator:
         allocation.targets.add_charged(allocation.charged(shares))
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
         rows, dimensions = self._row_builder.build(evidence.day, lines, allocation.portions, allocation.targets, shares)
-        return CalculatedDay(rows, dimensions, tuple(name for name, policy in found.items() if policy is None))
+        return CalculatedDay(
+            rows, dimensions, policies, tuple(name for name, policy in found.items() if policy is None)
+        )
 
 
 class _Allocation:

@@ -14,6 +14,7 @@ methods; the first method that finds an identity is used. In YAML::
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -44,6 +45,14 @@ class Policy:
         """A short text that is the same for equal policies; every row has that of its policy."""
         text = ";".join(f"{p.share.normalize():f}:{','.join(map(str, p.methods))}" for p in self.portions)
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The policy as JSON, in the form that :func:`parse_policies` accepts."""
+        portions = [
+            {"share": f"{p.share.normalize():f}", "try": [str(each) for each in p.methods]} for p in self.portions
+        ]
+        return json.dumps({"portions": portions})
 
     @property
     def measures(self) -> frozenset[str]:
@@ -94,6 +103,12 @@ class PolicyCatalogue:
     def measures(self) -> frozenset[str]:
         """Every measure that a policy of the catalogue needs."""
         return frozenset().union(*(policy.measures for policy in self.policies.values()))
+
+
+def policies_hash(policies: Mapping[str, Policy]) -> str:
+    """Return a short text that is the same for the same policies of the same product types."""
+    text = "\n".join(f"{name}={policy.hash}" for name, policy in sorted(policies.items()))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def parse_policies(spelt: Mapping[str, Any], path: str) -> dict[str, Policy]:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from chargeback.api.compression import accepts_gzip, compressed
 from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
-from chargeback.api.parameters import CommonParameters
+from chargeback.api.parameters import CommonParameters, FactsParameters
 from chargeback.api.responses import ByteStream
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.service.answer_cache import AnswerCache
@@ -25,6 +25,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.queries.version import DataVersion
 
 #: Responses may be cached by the client only, and must be revalidated.
@@ -40,6 +41,7 @@ class FactsRequest:
         self.context = context
         self._request = request
         self._answers: AnswerCache = request.app.state.executor.answers
+        self.tags: TagCache = request.app.state.executor.tags
         self._service_version = service_version
 
     async def answer(
@@ -76,7 +78,7 @@ class FactsRequest:
 
         return await ByteStream.begin(
             self.context,
-            self.context.stream(tenant, _read),
+            self.context.stream(tenant, _read, params.as_of),
             media_type=CSV_TYPE,
             headers={
                 "Content-Disposition": f"attachment; filename={name}",
@@ -114,7 +116,8 @@ class FactsRequest:
                 self._answers.put(f"{tag}{gzip}", bytes(response.body), dict(response.headers))
             return response
 
-        return await self.context.query_version(self.tenant, _recall, _make)
+        as_of = params.as_of if isinstance(params, FactsParameters) else None
+        return await self.context.query_version(self.tenant, _recall, _make, as_of)
 
     def _tag(self, version: DataVersion, params: CommonParameters, also: object) -> str:
         tenant = self.tenant

@@ -176,6 +176,23 @@ class CommonParameters(DateRangeParameters):
         return Page((self.page - 1) * self.page_size, self.page_size)
 
 
+AsOf = Annotated[
+    When | None,
+    Field(
+        description="The rows as they were at this instant: for each day, the rows of the revision that was in force "
+        "then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present "
+        "rows.",
+        examples=["2026-01-31T12:00:00Z"],
+    ),
+]
+
+
+class FactsParameters(CommonParameters):
+    """The query parameters of whatever reads facts, now or as they were."""
+
+    as_of: AsOf = None
+
+
 def tag_pair(raw: dict[str, Any]) -> list[InvalidParameter]:
     """Check that a tag's value is sent together with its key."""
     if raw.get("tag_value") is not None and raw.get("tag_key") is None:

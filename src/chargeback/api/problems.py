@@ -25,6 +25,7 @@ from chargeback.errors import (
     DamagedFacts,
     EngineBusy,
     ForeignStorage,
+    HistoryGone,
     LeaseHeld,
     NoRunner,
     QueryTimeout,
@@ -40,6 +41,8 @@ MEDIA_TYPE = "application/problem+json"
 
 #: When to retry if no slot is free for a run.
 BUSY_RETRY_SECONDS = 30
+#: The number of days that an error about forgotten days lists.
+_MOST_FORGOTTEN = 100
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,17 @@ _TITLES = {
     "damaged-facts": "Damaged facts",
     "sum-too-large": "Sum too large",
     "timeout": "Request timed out",
+    "history-gone": "No longer kept",
     "topic-attribution-unavailable": "Topic attribution unavailable",
     "internal-error": "Internal error",
+}
+
+
+#: Runs that are refused: the status and the kind of the response.
+_REFUSALS = {
+    LeaseHeld: (409, "already-running"),
+    TenantSuspended: (409, "suspended"),
+    NoRunner: (400, "no-runner"),
 }
 
 
@@ -109,13 +121,15 @@ def problem(
     *,
     errors: Sequence[InvalidParameter] = (),
     headers: dict[str, str] | None = None,
+    **more: Any,
 ) -> Response:
-    """Return the response to a failed request."""
+    """Return the response to a failed request; ``more`` are further members of its body."""
     body: dict[str, Any] = {
         "type": f"urn:chargeback:{kind}",
         "title": _TITLES.get(kind) or http.HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
+        **more,
     }
     if errors:
         body["errors"] = [{"parameter": error.parameter, "message": error.message} for error in errors]
@@ -184,16 +198,15 @@ def error_response(error: Exception) -> Response:
             return problem(error.status, error.kind, error.message, errors=error.errors)
         case ApiError():
             return problem(error.status, error.kind, error.message)
-        case LeaseHeld():
-            return problem(409, "already-running", error.message)
-        case TenantSuspended():
-            return problem(409, "suspended", error.message)
-        case NoRunner():
-            return problem(400, "no-runner", error.message)
+        case LeaseHeld() | TenantSuspended() | NoRunner():
+            status, kind = _REFUSALS[type(error)]
+            return problem(status, kind, error.message)
         case EngineBusy():
             return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
             return problem(504, "timeout", "The request was cancelled because it ran too long; query fewer days.")
+        case HistoryGone():
+            return _history_gone(error)
         case DamagedFacts():
             number = _log_error("a fact file is lost", error)
             return problem(503, "damaged-facts", _damage_response(error, number))
@@ -215,6 +228,21 @@ def error_response(error: Exception) -> Response:
             )
         case _:
             return unexpected_error(error)
+
+
+def _history_gone(error: HistoryGone) -> Response:
+    """The response to a question about the past that only totals are known of."""
+    known = sorted(error.known, key=lambda each: each.day)
+    named = str(known[0].day) if len(known) == 1 else f"{len(known)} days from {known[0].day} on"
+    detail = (
+        f"The rows that {named} had at that time are no longer kept (history_days); `revisions` has what is known of "
+        "them. Other days, and the present rows, can be queried."
+    )
+    revisions = [
+        {"date": each.day, "revision": each.revision, "rows": each.rows, "total": each.total}
+        for each in known[:_MOST_FORGOTTEN]
+    ]
+    return problem(410, "history-gone", detail, revisions=revisions)
 
 
 def _damage_response(error: DamagedFacts, number: str) -> str:

@@ -137,6 +137,7 @@ class TenantSettings(Settings):
     lookback_days: Annotated[Whole, Field(ge=1, le=364)] = 200
     cutoff_days: Annotated[Whole, Field(ge=1, le=30)] = 5
     retention_days: Annotated[Whole, Field(ge=1, le=730)] = 250
+    history_days: Annotated[Whole, Field(ge=0, le=730)] | None = None
     gather_failure_threshold: Annotated[Whole, Field(ge=1, le=1000)] = 5
     allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     currency: Annotated[str, AfterValidator(_currency)] = "USD"

@@ -85,6 +85,15 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
     return from_units(sum(map(int, units)))
 
 
+def half_of_changes(changes: Iterable[Decimal]) -> Decimal:
+    """Return half of the sum of changes without their signs: what moved from one to another, if they sum to zero.
+
+    >>> half_of_changes([Decimal("-0.3"), Decimal("0.3")])
+    Decimal('0.3000000000000')
+    """
+    return _EXACT.multiply(total(change.copy_abs() for change in changes), Decimal("0.5"))
+
+
 def render(value: Decimal) -> str:
     """Return plain notation: no exponent, at least two decimals, no further trailing zeros.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -70,7 +71,7 @@ TOPIC_DIMENSION_ID_SQL: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class TopicMethod:
     """How a line is attributed to the topics of its cluster: by the sum of ``measures``, or evenly (none)."""
 
@@ -100,6 +101,12 @@ class TopicPlan:
     exclude_patterns: tuple[str, ...] = ()
     spreads_missing: bool = True
     retention_days: int = 90
+
+    @property
+    def hash(self) -> str:
+        """A short text that is the same for plans that attribute alike."""
+        what = (sorted(self.methods.items()), sorted(self.aliases.items()), self.exclude_patterns, self.spreads_missing)
+        return hashlib.blake2b(repr(what).encode(), digest_size=6).hexdigest()
 
     def method_of(self, product_type: str) -> TopicMethod | None:
         """Return how lines of a type, as billed, are attributed; None if they are not."""

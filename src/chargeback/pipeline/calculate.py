@@ -14,6 +14,7 @@ from datetime import date
 import pyarrow as pa
 
 from chargeback.allocation.day import CalculatedDay
+from chargeback.allocation.policies import Policy, policies_hash
 from chargeback.ecosystems.contract import Gatherer
 from chargeback.errors import AllocationError, DamagedFacts, StorageError
 from chargeback.logs import log_context
@@ -21,12 +22,15 @@ from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored
 from chargeback.pipeline.partials import PartialsWriter
+from chargeback.pipeline.revise import CHARGEBACKS as REVISED_CHARGEBACKS
+from chargeback.pipeline.revise import DayReviser, Revised
 from chargeback.pipeline.run_context import EVERYTHING, RunContext, describe_days
 from chargeback.pipeline.run_messages import Stage
-from chargeback.recompute.days import DayRecomputer, is_stored
+from chargeback.recompute.days import DayRecomputer
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayState, listing
+from chargeback.store.control.policies import record_policies
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -161,6 +165,8 @@ class _Calculation:
         self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
         self._dimensions = DimensionRegister(run.store.facts, epoch=run.lease.epoch)
         self._partials = PartialsWriter(run.store.facts, CHARGEBACKS)
+        self._reviser = DayReviser(run, REVISED_CHARGEBACKS)
+        self._recorded: dict[str, str] = {}
         self._warned: set[str] = set()
         self._unproven: list[date] = []
         self.fetcher = UsageFetcher(
@@ -234,8 +240,7 @@ class _Calculation:
 
     def _calculate(self, task: _Task, usage: DayUsage, measured: pa.Table, lacks: Mapping[str, str | None]) -> None:
         """Calculate a day from ``measured``; ``lacks`` is the evidence that is missing now, or no longer missing."""
-        run, day = self._run, task.day
-        facts, epoch = run.store.facts, run.lease.epoch
+        facts, day = self._run.store.facts, task.day
         use_stored = task.use_stored_members and not usage.is_new
         members = load_stored(facts, MEMBERS_TABLE, day) if use_stored else None
         available = {**task.state.incomplete, **lacks}.get(METRICS) is None
@@ -244,17 +249,13 @@ class _Calculation:
             lacks = {**lacks, **self._missing_listings(task)}
         calculated = self._recomputer.calculate(evidence)
         self._warn_of_unknown(calculated.unknown_types)
-        is_same = task.is_optional and is_stored(facts, CHARGEBACKS_TABLE, day, calculated.rows)
-        if task.state.chargeback_calculated and not is_same:
-            with run.lease.write() as connection:
-                day_states.save_day(connection, day, chargeback_calculated=False)
+        new = {CHARGEBACKS_TABLE: calculated.rows}
         if usage.is_new:
-            facts.replace_day(USAGE_TABLE, day, measured, epoch=epoch)
+            new[USAGE_TABLE] = measured
         if members is None:
-            facts.replace_day(MEMBERS_TABLE, day, evidence.members, epoch=epoch)
-        if not is_same:
-            self._write(day, calculated)
-        self._record(task, calculated.rows.num_rows, lacks, is_fetched=usage.is_fetched)
+            new[MEMBERS_TABLE] = evidence.members
+        revised = self._write(task, calculated, new)
+        self._record(task, revised.number, calculated.rows.num_rows, lacks, is_fetched=usage.is_fetched)
 
     def _missing_listings(self, task: _Task) -> dict[str, str | None]:
         """Return the types that could not be listed in this run: their owners may be outdated."""
@@ -266,8 +267,8 @@ class _Calculation:
             )
         return missing
 
-    def _write(self, day: date, calculated: CalculatedDay) -> None:
-        """Write the rows of a day, after adding the charged identities to the inventory."""
+    def _write(self, task: _Task, calculated: CalculatedDay, new: Mapping[str, pa.Table]) -> Revised:
+        """Write the rows of a day and its new evidence, after adding the charged identities to the inventory."""
         run, rows = self._run, calculated.rows
         charged = set(rows["identity_id"].unique().to_pylist()) - self._identities
         if charged:
@@ -276,12 +277,28 @@ class _Calculation:
                 inventory_store.ensure_known(connection, run.now(), charged=found)
             self._identities |= charged
         self._dimensions.register(calculated.dimensions)
-        run.store.facts.replace_day(CHARGEBACKS_TABLE, day, rows, epoch=run.lease.epoch)
-        self._partials.day_written(day)
-        run.record.dates_calculated += 1
-        run.record.chargeback_rows_written += rows.num_rows
+        self._record_policies(calculated.policies)
+        revised = self._reviser.replace(
+            task.state, new, policies_hash=policies_hash(calculated.policies), is_requested=task.is_requested
+        )
+        if revised.is_new:
+            self._partials.day_written(task.day)
+        if revised.is_new or not task.is_optional:
+            run.record.dates_calculated += 1
+            run.record.chargeback_rows_written += rows.num_rows
+        return revised
 
-    def _record(self, task: _Task, rows: int, lacks: Mapping[str, str | None], *, is_fetched: bool) -> None:
+    def _record_policies(self, used: Mapping[str, Policy]) -> None:
+        """Record the text of policies that this run has not used before."""
+        new = {name: policy for name, policy in used.items() if self._recorded.get(name) != policy.hash}
+        if new:
+            with self._run.lease.write() as connection:
+                record_policies(connection, new, self._run.now())
+            self._recorded |= {name: policy.hash for name, policy in new.items()}
+
+    def _record(
+        self, task: _Task, revision: int, rows: int, lacks: Mapping[str, str | None], *, is_fetched: bool
+    ) -> None:
         state = task.state
         is_current = is_fetched or not state.has_evidence
         with self._run.lease.write() as connection:
@@ -293,6 +310,7 @@ class _Calculation:
                 evidence_version=EVIDENCE_VERSION if is_current else state.evidence_version,
                 failed_attempts=0,
                 chargeback_rows=rows,
+                revision=revision,
                 error=None,
             )
             day_states.mark_incomplete(connection, task.day, lacks)

@@ -20,6 +20,7 @@ from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
 from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
+from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
@@ -179,6 +180,7 @@ class _BillingDayWriter:
             tenant_id=run.store.tenant_id,
             environments=self._environments,
         )
+        keep_bill(run, state, seen)
         run.store.facts.replace_day(BILLING_TABLE, day, table, epoch=run.lease.epoch)
         with run.lease.write() as connection:
             day_states.save_day(

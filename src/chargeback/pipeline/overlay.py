@@ -25,11 +25,13 @@ from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest
 from chargeback.pipeline.partials import PartialsWriter
+from chargeback.pipeline.revise import TOPICS, DayReviser
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
-from chargeback.recompute.days import billed_lines, is_stored
+from chargeback.recompute.days import billed_lines
 from chargeback.store.control import days as day_states
 from chargeback.store.control import topics as topic_store
+from chargeback.store.control.day_revisions import TOPIC_REVISIONS, record_removal
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
@@ -134,6 +136,7 @@ def _retain(run: RunContext, oldest: date) -> None:
     if not expired:
         return
     with run.lease.write() as connection:
+        record_removal(connection, TOPIC_REVISIONS, expired, run.now())
         topic_store.forget_topics(connection, expired)
     for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
         facts.delete_before(table, oldest, epoch=run.lease.epoch)
@@ -169,6 +172,7 @@ class _Overlay:
         self._discovery = TopicDiscovery(run, plan, self._clusters)
         self._attributor = TopicAttributor(plan)
         self._partials = PartialsWriter(run.store.facts, TOPIC_ATTRIBUTIONS)
+        self._reviser = DayReviser(run, TOPICS)
         workers = run.tenant.settings.metrics_prefetch_workers
         self.fetcher = TopicFetcher(gatherer, self._clusters, run.store.facts, workers=workers)
 
@@ -223,15 +227,10 @@ class _Overlay:
         return lines_of_clusters(billed_lines(self._run.store.facts, state), self._clusters, self._plan)
 
     def _with_metrics(self, state: DayState, usage: DayUsage, measured: pa.Table) -> None:
-        run, day = self._run, state.tracking_date
+        day = state.tracking_date
         evidence = self._discovery.complete(day, measured) if usage.is_fetched else measured
         rows = self._attributor.attribute(day, self._lines(state), evidence)
-        if usage.is_fetched:
-            if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
-                self._clear(state)
-            if not is_stored(run.store.facts, TOPIC_USAGE_TABLE, day, evidence):
-                run.store.facts.replace_day(TOPIC_USAGE_TABLE, day, evidence, epoch=run.lease.epoch)
-        self._write(state, rows, gathered=True, lacks=None)
+        self._write(state, rows, evidence if usage.is_fetched else None, gathered=True, lacks=None)
 
     def _without_metrics(self, state: DayState, usage: DayUsage) -> None:
         """Handle unavailable topic metrics: use the stored measurements if they are sufficient. Otherwise wait for some
@@ -244,7 +243,7 @@ class _Overlay:
         if stored is not None and self._has_evidence(state):
             if run.request.recalculate:
                 run.record_error(f"topics are not measured again: {usage.error}; the stored measurements are kept", day)
-            self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=None)
+            self._write(state, self._attributor.attribute(day, lines, stored), None, gathered=True, lacks=None)
             return
         with run.lease.write() as connection:
             failures = topic_store.count_topic_failures(connection, day, lines["resource_id"].unique().to_pylist())
@@ -256,23 +255,27 @@ class _Overlay:
             run.record_error(f"the metrics of the topics were unavailable in {limit} runs: {usage.error}", day)
         why = str(usage.error) if failures else None
         if stored is not None:
-            self._write(state, self._attributor.attribute(day, lines, stored), gathered=True, lacks=why)
+            self._write(state, self._attributor.attribute(day, lines, stored), None, gathered=True, lacks=why)
         else:
-            self._write(state, self._attributor.failed(day, lines), gathered=False, lacks=why)
+            self._write(state, self._attributor.failed(day, lines), None, gathered=False, lacks=why)
 
-    def _clear(self, state: DayState) -> None:
-        if state.topic_attribution_calculated:
-            with self._run.lease.write() as connection:
-                day_states.save_day(connection, state.tracking_date, topic_attribution_calculated=False)
-
-    def _write(self, state: DayState, rows: pa.Table, *, gathered: bool, lacks: str | None) -> None:
-        """Write the rows of a day; ``lacks`` says why its topic metrics are missing, if they are."""
+    def _write(
+        self, state: DayState, rows: pa.Table, evidence: pa.Table | None, *, gathered: bool, lacks: str | None
+    ) -> None:
+        """Write the rows of a day, and new ``evidence``; ``lacks`` says why its topic metrics are missing, if they
+        are."""
         run, day = self._run, state.tracking_date
-        if not is_stored(run.store.facts, TOPICS_TABLE, day, rows):
-            run.store.facts.replace_day(TOPICS_TABLE, day, rows, epoch=run.lease.epoch)
+        new = {TOPICS_TABLE: rows} if evidence is None else {TOPICS_TABLE: rows, TOPIC_USAGE_TABLE: evidence}
+        revised = self._reviser.replace(state, new, policies_hash=self._plan.hash, is_requested=run.request.recalculate)
+        if revised.is_new:
             self._partials.day_written(day)
         with run.lease.write() as connection:
             topic_store.finish_topics(
-                connection, day, fingerprint=state.gathered_fingerprint, rows=rows.num_rows, gathered=gathered
+                connection,
+                day,
+                fingerprint=state.gathered_fingerprint,
+                rows=rows.num_rows,
+                revision=revised.number,
+                gathered=gathered,
             )
             day_states.mark_incomplete(connection, day, {TOPIC_METRICS: lacks})

@@ -13,10 +13,12 @@ from datetime import date
 from typing import Final
 
 from chargeback.errors import DamagedFacts, StorageError
+from chargeback.pipeline.revise import record_first_files
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import days as day_states
 from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
+from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import check_file
 from chargeback.store.facts.log import repair_log
 from chargeback.store.facts.owner import claim
@@ -25,9 +27,9 @@ from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DAY_TABLES,
     DIMENSIONS_TABLE,
+    HISTORY_TABLES,
     SCHEMAS,
     TOPICS_TABLE,
-    translate_delta_errors,
 )
 from chargeback.store.facts.upkeep import rebuild_dimensions, upkeep_is_due
 
@@ -40,6 +42,7 @@ _REMEDIES: Final = {
     TOPICS_TABLE: "they are attributed again",
 }
 _TOO_OLD: Final = "the provider has no bills for days that old: restore it from a backup"
+_HISTORY: Final = "the day cannot be shown as it was before; its present rows are not concerned"
 _EVIDENCE: Final = "the results calculated from it are kept; a recalculation of the day fetches it again"
 
 
@@ -55,6 +58,7 @@ def repair(run: RunContext) -> None:
     _check_disk_is_mounted(run)
     run.store.facts.create()
     claim(run.store.facts, run.store.owner)
+    record_first_files(run)
     losses = _losses(run)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
@@ -129,7 +133,8 @@ def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, d
 def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
     facts = run.store.facts
     thorough = run.request.recalculate or upkeep_is_due(facts.root, run.now())
-    for name in DAY_TABLES:
+    # Superseded files cannot be made again: to look at them once a day is enough.
+    for name in (*DAY_TABLES, *(HISTORY_TABLES.values() if thorough else ())):
         run.check()
         for file in facts.snapshot(name).files:
             try:
@@ -143,6 +148,8 @@ def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
 def _remedy(run: RunContext, name: str, day: date) -> str:
     if name == BILLING_TABLE and day not in run.window:
         return _TOO_OLD
+    if name in HISTORY_TABLES.values():
+        return _HISTORY
     return _REMEDIES.get(name, _EVIDENCE)
 
 

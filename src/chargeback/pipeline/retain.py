@@ -13,8 +13,10 @@ from chargeback.errors import LeaseLost, StorageError
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
+from chargeback.store.control import days as day_states
+from chargeback.store.control.day_revisions import CONFIRMED, record_removal
 from chargeback.store.control.retention import delete_days, oldest_day
-from chargeback.store.facts.tables import DAY_TABLES, SCHEMAS
+from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS
 from chargeback.store.facts.upkeep import CleanupStats, clean_table, record_upkeep, rewrite_dimensions, upkeep_is_due
 from chargeback.store.queries.partials import partial_kinds
 
@@ -39,6 +41,7 @@ def retain(run: RunContext) -> None:
         return  # the clock may be what is wrong
     try:
         _delete_expired(run, oldest_kept(run.today, run.tenant.settings.retention_days))
+        _delete_history(run)
         _upkeep(run)
     except LeaseLost:
         raise
@@ -54,12 +57,25 @@ def _delete_expired(run: RunContext, oldest: date) -> None:
         return
     run.enter(Stage.RETENTION, oldest, total=len(expired))
     with run.lease.write() as connection:
+        leaving = [state.tracking_date for state in day_states.read_days(connection) if state.tracking_date < oldest]
+        for dataset in CONFIRMED:
+            record_removal(connection, dataset, leaving, run.now())
         forgotten = delete_days(connection, oldest)
     for number, name in enumerate(expired, start=1):
         run.check()
         run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
         run.report(Stage.RETENTION, oldest, number, len(expired))
     log.info("tenant %s: %d days before %s are past their retention and gone", run.tenant.name, forgotten, oldest)
+
+
+def _delete_history(run: RunContext) -> None:
+    """Delete what days older than the tenant's history had before; their present rows stay."""
+    settings = run.tenant.settings
+    days = settings.retention_days if settings.history_days is None else settings.history_days
+    oldest = oldest_kept(run.today, min(days, settings.retention_days))
+    for name in HISTORY_TABLES.values():
+        if any(day < oldest for day in run.store.facts.snapshot(name).days):
+            run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
 
 
 def _upkeep(run: RunContext) -> None:

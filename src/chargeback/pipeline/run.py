@@ -54,7 +54,7 @@ def run_tenant(
     run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
-            run_id = runs.start_run(connection, lease.epoch, clock)
+            run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
         result = _result(run, _run_stages(run))
         try:
             _record(run, run_id, result)

@@ -93,7 +93,8 @@ class ProgressWatch:
 class RunContext:
     """Everything that the stages of one run share.
 
-    ``today`` is the UTC day on which the run started, even after midnight; ``now`` returns the current time.
+    ``today`` is the UTC day on which the run started, even after midnight; ``now`` returns the current time; ``run_id``
+    is the run's number once its start is recorded.
     """
 
     tenant: Tenant
@@ -104,6 +105,7 @@ class RunContext:
     stop: StopSignal
     listener: Callable[[Progress], None]
     now: Clock = utc_now
+    run_id: int | None = None
     record: RunRecord = field(default_factory=RunRecord)
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)

@@ -20,10 +20,12 @@ from chargeback.model.money import total
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
+from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import check_file, read_file
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
+    HISTORY_TABLES,
     MEMBERS_TABLE,
     SCHEMAS,
     TOPIC_USAGE_TABLE,
@@ -31,7 +33,6 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
     read_day,
-    translate_delta_errors,
 )
 from chargeback.store.tenant import TenantStore
 
@@ -87,8 +88,8 @@ def _check_day(facts: FactTables, state: DayState, oldest: date | None) -> DayCh
     tables = _DayTables(facts, day)
     billing = tables.total(BILLING_TABLE, "total_cost")
     chargebacks = tables.total(CHARGEBACKS_TABLE, "amount")
-    tables.at(USAGE_TABLE)
-    tables.at(MEMBERS_TABLE)
+    for name in (USAGE_TABLE, MEMBERS_TABLE, *HISTORY_TABLES.values()):
+        tables.at(name)
     found = _state(state, oldest, tables.damage)
     return DayCheck(day, billing, chargebacks, found, tuple(tables.damage), tuple(state.shortcomings))
 

@@ -15,9 +15,9 @@ from chargeback.model.days import ONE_DAY, DayRange, InstantRange, instants
 from chargeback.model.money import total
 from chargeback.service.forecast import HISTORY, Forecast, forecast
 from chargeback.service.periods import Period
-from chargeback.service.reconciliation import ReconciledDay, reconcile
+from chargeback.service.reconciliation import ReconciledDay, reconcile, states_seen
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, daily_amounts, days_with_rows
@@ -110,7 +110,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
     other = request.compared_window
     topics, ignored = _topics(tenant, reader, request)
     with tenant.store.control.read() as connection:
-        states = {state.tracking_date: state for state in read_days(connection)}
+        states = states_seen(reader, connection)
         names = names_in(connection, found.breakdowns, [] if topics is None else [t.cluster_id for t in topics.items])
     return CostReport(
         found,

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
@@ -23,7 +24,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
-from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.queries.version import DataVersion, read_version
 
@@ -165,17 +166,18 @@ class RequestContext:
         tenant: TenantView,
         recall: Callable[[DataVersion], T | None],
         func: Callable[[TenantReader, DataVersion], T],
+        as_of: datetime | None = None,
     ) -> T:
-        """Return what is known of the present version of the tenant's data or, where ``recall`` knows nothing, what
-        ``func`` reads from it."""
+        """Return what is known of the tenant's data, now or ``as_of`` an earlier instant, or, where ``recall`` knows
+        nothing, what ``func`` reads from it."""
 
         def _query() -> T:
-            version = read_version(tenant.store, self.token, self._executor.tags)
+            version = read_version(tenant.store, self.token, self._executor.tags, as_of)
             known = recall(version)
             if known is not None:
                 return known
             with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
-                reader = TenantReader(cursor, tenant.store.facts, version.tags, version.snapshots)
+                reader = version_reader(cursor, tenant.store, version)
                 return func(reader, version)
 
         pools = self._executor.pools_of(tenant.tenant_name)
@@ -222,19 +224,25 @@ class RequestContext:
 
         self._executor.pools_of(pieces.tenant_name).streams.submit(_close)
 
-    def stream(self, tenant: TenantView, func: Callable[[TenantReader], Iterator[T]]) -> PieceStream[T]:
-        """Return what ``func`` yields from the tenant's facts; nothing is read before the first piece is requested."""
+    def stream(
+        self, tenant: TenantView, func: Callable[[TenantReader], Iterator[T]], as_of: datetime | None = None
+    ) -> PieceStream[T]:
+        """Return what ``func`` yields from the tenant's facts, now or ``as_of`` an earlier instant; nothing is read
+        before the first piece is requested."""
 
         def _generate() -> Generator[T, None, None]:
-            with self._reader(tenant) as reader:
+            with self._reader(tenant, as_of=as_of) as reader:
                 yield from func(reader)
 
         return PieceStream(tenant.tenant_name, _generate())
 
     def _reader(
-        self, tenant: TenantView, slot: AbstractContextManager[None] | None = None
+        self,
+        tenant: TenantView,
+        slot: AbstractContextManager[None] | None = None,
+        as_of: datetime | None = None,
     ) -> AbstractContextManager[TenantReader]:
-        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, slot)
+        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, slot, as_of)
 
 
 @contextmanager

@@ -8,9 +8,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
+from sqlalchemy import Connection
+
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import DayState, read_days
 from chargeback.store.queries.costs import daily_amounts
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -59,6 +61,13 @@ def reconcile(reader: TenantReader, states: Mapping[date, DayState], days: DayRa
         _day(states.get(day, DayState(day)), billed.get(day, _ZERO), charged.get(day, _ZERO), day in billed)
         for day in days
     ]
+
+
+def states_seen(reader: TenantReader, connection: Connection) -> Mapping[date, DayState]:
+    """Return the states of the days that were ever handled, as of the instant that the reader sees."""
+    if reader.past_states is not None:
+        return reader.past_states
+    return {state.tracking_date: state for state in read_days(connection)}
 
 
 def _day(state: DayState, billed: Decimal, charged: Decimal, has_bill: bool) -> ReconciledDay:

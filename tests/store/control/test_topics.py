@@ -28,7 +28,7 @@ def test_failures_are_counted_per_cluster_and_day(database: ControlDatabase) -> 
         assert topics.count_topic_failures(connection, SECOND, ["lkc-1"]) == {"lkc-1": 1}
         topics.queue_topics(connection, [FIRST])
         assert topics.count_topic_failures(connection, FIRST, ["lkc-1"]) == {"lkc-1": 1}
-        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, gathered=True)
+        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, revision=1, gathered=True)
         assert topics.count_topic_failures(connection, FIRST, ["lkc-1"]) == {"lkc-1": 1}
         assert topics.count_topic_failures(connection, SECOND, ["lkc-1"]) == {"lkc-1": 2}
 
@@ -39,10 +39,10 @@ def test_a_day_goes_through_the_queue(database: ControlDatabase) -> None:
         days.save_day(connection, FIRST, billing_gathered=True)
         topics.queue_topics(connection, [FIRST])
         assert days.read_day_state(connection, FIRST).topic_due
-        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, gathered=True)
+        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, revision=1, gathered=True)
         done = days.read_day_state(connection, FIRST)
         assert (done.topic_due, done.topic_overlay_gathered, done.topic_attribution_calculated) == (False, True, True)
-        assert (done.topic_fingerprint, done.topic_rows) == ("f", 3)
+        assert (done.topic_fingerprint, done.topic_rows, done.topic_revision) == ("f", 3, 1)
         topics.reconsider_topics(connection, [FIRST])
         again = days.read_day_state(connection, FIRST)
         assert (again.topic_due, again.topic_attribution_calculated) == (True, True)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
+from chargeback.api.parameters import FactsParameters, query
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.chargebacks import (
@@ -18,7 +18,6 @@ from chargeback.api.schemas.chargebacks import (
     Dimension,
 )
 from chargeback.api.schemas.common import DatesAnswer, PageOf
-from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
@@ -61,8 +60,8 @@ def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
                 item[f"{field}_name"] = None if known is None else known.name
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, facts=True))
-async def list_dates(facts: FactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+@router.get("/dates", response_model=DatesAnswer, **documented(query=FactsParameters, facts=True))
+async def list_dates(facts: FactsDep, params: Annotated[FactsParameters, query(FactsParameters)]) -> Response:
     """List all UTC days with chargeback rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(CHARGEBACKS)}))
 
@@ -83,12 +82,12 @@ async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(query=TenantsQuery, problems={404: "There is no such tenant, or no such dimension."}, facts=True),
+    **documented(query=FactsParameters, problems={404: "There is no such tenant, or no such dimension."}, facts=True),
 )
 async def one_dimension(
     facts: FactsDep,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
-    params: Annotated[TenantsQuery, query(TenantsQuery)],
+    params: Annotated[FactsParameters, query(FactsParameters)],
 ) -> Response:
     """Return one dimension: the common fields of its chargeback rows."""
 

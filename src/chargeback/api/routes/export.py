@@ -1,5 +1,6 @@
 """The CSV export."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -11,6 +12,7 @@ from chargeback.api.parameters import body
 from chargeback.api.responses import ByteStream
 from chargeback.api.schemas.export import ExportRequest
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Export"])
 
@@ -52,7 +54,11 @@ async def export_chargebacks(
     whole.
     """
     selection = params.selection(tenant.lookback_days)
-    pieces = context.stream(tenant, lambda reader: reader.export_csv(CHARGEBACKS, selection, params.columns))
+
+    def _rows(reader: TenantReader) -> Iterator[memoryview]:
+        return reader.export_csv(CHARGEBACKS, selection, params.columns)
+
+    pieces = context.stream(tenant, _rows, params.as_of)
     return await ByteStream.begin(
         context,
         pieces,

@@ -18,8 +18,7 @@ from chargeback.api.schemas.overview import Reconciliation, ReconciliationQuery,
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.model.days import ONE_DAY, DayRange, instants, render_instant
 from chargeback.model.money import render, total
-from chargeback.service.reconciliation import reconcile
-from chargeback.store.control.days import read_days
+from chargeback.service.reconciliation import reconcile, states_seen
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -91,7 +90,7 @@ async def show_reconciliation(
             wrong = f"should be at most {MOST_TIMES} days before the end"
             raise InvalidRequest([InvalidParameter("start_date", wrong)])
         with tenant.store.control.read() as connection:
-            states = {state.tracking_date: state for state in read_days(connection)}
+            states = states_seen(reader, connection)
         days = reconcile(reader, states, DayRange(period.start, period.end + ONE_DAY))
         billed, charged = total(day.billed for day in days), total(day.charged for day in days)
         return json_response(

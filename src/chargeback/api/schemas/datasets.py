@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, field_validator
 from chargeback.api.parameters import (
     EXCLUDED_FIELD,
     TAG_PARAMETER,
-    CommonParameters,
+    FactsParameters,
     StrictModel,
     TagKey,
     Text,
@@ -55,7 +55,7 @@ def selected(
     return Selection(window, columns + no_columns, tagged + not_tagged + tags)
 
 
-class PeriodQuery(CommonParameters):
+class PeriodQuery(FactsParameters):
     """Parameters of whatever is about a period, which may have a name instead of dates."""
 
     period: PeriodName | None = Field(
@@ -100,19 +100,24 @@ class DatasetQuery(PeriodQuery):
         )
 
 
-class AggregateParameters(DatasetQuery):
-    """Parameters of every aggregate; a subclass declares ``group_by`` with :func:`groups_of`."""
+class GroupedQuery(DatasetQuery):
+    """Parameters of whatever sums rows by columns; a subclass declares ``group_by`` with :func:`groups_of`."""
 
     group_by: list[str] = Field(default=[])
-    time_bucket: Literal["hour", "day", "week", "month"] = Field(
-        default="day", description="Unit of time, in the calendar of `timezone`; weeks start on Monday."
-    )
 
     @field_validator("group_by", check_fields=False)
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
         check_columns(value, cls.dataset.groups)
         return list(dict.fromkeys(value))
+
+
+class AggregateParameters(GroupedQuery):
+    """Parameters of every aggregate."""
+
+    time_bucket: Literal["hour", "day", "week", "month"] = Field(
+        default="day", description="Unit of time, in the calendar of `timezone`; weeks start on Monday."
+    )
 
     @property
     def grouping(self) -> Grouping:

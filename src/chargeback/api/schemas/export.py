@@ -12,6 +12,7 @@ from chargeback.api.parameters import (
     TAG_PARAMETER,
     TAG_PREFIX,
     TAGS_FIELD,
+    AsOf,
     DateRangeParameters,
     nest_filter,
 )
@@ -69,6 +70,7 @@ class ExportFilters(ChargebackColumns):
 class ExportRequest(DateRangeParameters):
     """What is exported; all fields have defaults."""
 
+    as_of: AsOf = None
     columns: list[Column] = Field(
         default=list(CHARGEBACKS.default_export),
         min_length=1,

@@ -33,7 +33,8 @@ class DayState:
     ``incomplete`` tells what the day had to do without, and why: the ``metrics``, the ``topic metrics``, a part of the
     ``bill``, or the ``listing of`` a type. Such a day is calculated again once the whole answer can be had.
     ``topic_overlay_gathered`` tells that measurements of topics are stored. ``topic_due`` queues the day for the topic
-    overlay; ``topic_fingerprint`` is the bill that was attributed last.
+    overlay; ``topic_fingerprint`` is the bill that was attributed last. ``revision`` and ``topic_revision`` are the
+    numbers of the stored revisions; 0 means there is none.
     """
 
     tracking_date: date
@@ -54,6 +55,8 @@ class DayState:
     evidence_version: int = 0
     billing_lines: int = 0
     chargeback_rows: int = 0
+    revision: int = 0
+    topic_revision: int = 0
     error: str | None = None
 
     @property

@@ -7,10 +7,12 @@ from datetime import date
 from sqlalchemy import Connection, delete, func, select
 
 from chargeback.model.days import start_of_day
-from chargeback.store.control.schema import days, grants, metadata
+from chargeback.store.control.schema import days, grants, metadata, revisions
 
 #: The column with the day, in every table that has rows per day.
 _DAY = "tracking_date"
+#: What stays when a day is deleted: what was known of it, without its rows.
+_KEPT = {revisions.name}
 
 
 def oldest_day(connection: Connection) -> date | None:
@@ -24,7 +26,7 @@ def delete_days(connection: Connection, before: date) -> int:
     a state."""
     forgotten = 0
     for table in metadata.sorted_tables:
-        if _DAY in table.c:
+        if _DAY in table.c and table.name not in _KEPT:
             removed = connection.execute(delete(table).where(table.c[_DAY] < before)).rowcount
             forgotten += removed if table is days else 0
     connection.execute(delete(grants).where(grants.c.deleted_at < start_of_day(before)))

@@ -88,7 +88,54 @@ days = Table(
     _count("evidence_version"),
     _count("billing_lines"),
     _count("chargeback_rows"),
+    _count("revision"),
+    _count("topic_revision"),
     Column("error", Text),
+)
+
+#: Per dataset and UTC day: each content that the day has had. ``days`` has the number of the newest one that is known
+#: to be committed. ``total`` and ``moved`` are decimal texts, because SQLite has no exact numbers. ``files`` maps
+#: tables to the names of the day's files; it is null in revisions from before files were recorded.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("dataset", String(32), primary_key=True),
+    Column("tracking_date", Date, primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("calculated_at", Instant, nullable=False),
+    Column("run_id", Integer),
+    Column("cause", String(32), nullable=False),
+    Column("billing_fingerprint", String(64)),
+    Column("policies_hash", String(64)),
+    Column("rows", BigInteger, nullable=False),
+    Column("total", String(64)),
+    Column("moved", String(64)),
+    Column("files", JSON(none_as_null=True)),
+)
+
+#: The text of every policy that was ever used, for each product type, under its hash.
+policies = Table(
+    "policies",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("product_type", _Id, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("first_used_at", Instant, nullable=False),
+)
+
+#: What people changed, and what they were refused.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Instant, nullable=False),
+    Column("who", String(255), nullable=False),
+    Column("what", String(64), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("before", JSON(none_as_null=True)),
+    Column("after", JSON(none_as_null=True)),
+    Index("ix_audit_at", "at"),
+    sqlite_autoincrement=True,
 )
 
 #: One row: who works on this tenant, what must survive the worker, and whose storage it is.

@@ -35,8 +35,11 @@ def reconsider_topics(connection: Connection, affected: Collection[date]) -> Non
         connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
 
 
-def finish_topics(connection: Connection, day: date, *, fingerprint: str | None, rows: int, gathered: bool) -> None:
-    """Record that a day is attributed: the bill, the number of rows, and whether its measurements are stored."""
+def finish_topics(
+    connection: Connection, day: date, *, fingerprint: str | None, rows: int, revision: int, gathered: bool
+) -> None:
+    """Record that a day is attributed: the bill, the number of rows, its revision, and whether its measurements are
+    stored."""
     connection.execute(
         update(days)
         .where(days.c.tracking_date == day)
@@ -46,6 +49,7 @@ def finish_topics(connection: Connection, day: date, *, fingerprint: str | None,
             topic_attribution_calculated=True,
             topic_fingerprint=fingerprint,
             topic_rows=rows,
+            topic_revision=revision,
         )
     )
     connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date == day))

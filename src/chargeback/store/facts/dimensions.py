@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSION_CHECK_SQL, DIMENSION_COLUMNS, DIMENSIONS
+from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import read_file
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, translate_delta_errors
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
 
 
 def stored_dimensions(tables: FactTables) -> pa.Table:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from chargeback.disk import fsync
 from chargeback.errors import StorageError
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables, translate_delta_errors
+from chargeback.store.facts.commits import translate_delta_errors
+from chargeback.store.facts.tables import BILLING_TABLE, FactTables
 from chargeback.store.ownership import StorageOwner
 
 #: The file, beside the tables, that names the owner.

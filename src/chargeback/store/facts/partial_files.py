@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -59,8 +60,15 @@ class PartialFiles:
     """
 
     def __init__(self, root: Path) -> None:
+        self._facts = root
         self._root = root / PARTIALS
         self._paused_until = 0.0
+
+    def read_only(self) -> PartialFiles:
+        """Return the same partial files, of which none can be made or replaced."""
+        files = PartialFiles(self._facts)
+        files._paused_until = math.inf
+        return files
 
     @property
     def is_writable(self) -> bool:

@@ -7,7 +7,6 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,17 +18,17 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
 
-from chargeback.disk import explain_denial
-from chargeback.errors import LeaseLost, StorageBusy, StorageError
+from chargeback.errors import ForgottenDay, HistoryGone, LeaseLost, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
+from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.files import DayFile, read_file, write_file
 from chargeback.store.facts.log import flush_log, has_log, log_state, newest_version
 from chargeback.store.facts.partial_files import PartialFiles
@@ -42,7 +41,7 @@ DIMENSIONS_TABLE: Final = "dimensions"
 TOPIC_USAGE_TABLE: Final = "topic_usage"
 TOPICS_TABLE: Final = "topic_attributions"
 
-SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+_CURRENT: Final[Mapping[str, pa.Schema]] = {
     BILLING_TABLE: BILLING,
     USAGE_TABLE: USAGE,
     MEMBERS_TABLE: MEMBERS,
@@ -53,7 +52,18 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 }
 
 #: The tables that are partitioned by day.
-DAY_TABLES: Final = tuple(name for name, schema in SCHEMAS.items() if "date" in schema.names)
+DAY_TABLES: Final = tuple(name for name, schema in _CURRENT.items() if "date" in schema.names)
+
+#: For each of these, the table that keeps its superseded files, partitioned by day and revision. It exists as soon as
+#: there is something to keep.
+HISTORY_TABLES: Final = {name: f"{name}_history" for name in DAY_TABLES}
+
+_REVISION: Final = pa.field("revision", pa.int32(), nullable=False)
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    **_CURRENT,
+    **{history: _CURRENT[name].append(_REVISION) for name, history in HISTORY_TABLES.items()},
+}
 
 #: Rows of a day's file are written in this order, which is also the order of every list.
 ORDER: Final[Mapping[str, Sequence[str]]] = {
@@ -66,26 +76,23 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
     TOPICS_TABLE: TOPIC_ORDER,
 }
 
-#: The application transaction under which a commit carries its writer's epoch.
-LEASE: Final = "chargeback.lease"
-
 # Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
 # the 100th day costs five times as much as the first.
 _SETTINGS = {"delta.checkpointInterval": "10"}
-_COMMIT_TIMEOUT_SECONDS = 30
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The files of one table at one version, ordered by day."""
+    """The files of one table at one version, ordered by day; ``gone`` are days whose files are no longer kept."""
 
     version: int
     files: tuple[DayFile, ...] = ()
+    gone: tuple[ForgottenDay, ...] = ()
 
     @property
     def days(self) -> list[date]:
         """The days that have at least one row, ascending."""
+        self._require(self.gone)
         return sorted({file.day for file in self.files if file.day is not None and file.rows})
 
     @property
@@ -94,11 +101,35 @@ class Snapshot:
         return sum(file.rows for file in self.files)
 
     def within(self, days: DayRange) -> tuple[DayFile, ...]:
-        """The files that hold rows of ``days``."""
+        """The files that hold rows of ``days``.
+
+        Raises:
+            HistoryGone: a file of one of the days is no longer kept.
+        """
+        self._require([each for each in self.gone if each.day in days])
         return tuple(file for file in self.files if file.rows and file.day is not None and file.day in days)
+
+    @staticmethod
+    def _require(gone: Sequence[ForgottenDay]) -> None:
+        if gone:
+            raise HistoryGone(gone)
 
 
 EMPTY = Snapshot(version=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDay:
+    """The new content of a day of a table, written but not committed. ``file`` is None for a day without rows."""
+
+    table: str
+    day: date
+    file: AddAction | None
+
+    @property
+    def file_names(self) -> list[str]:
+        """The names of its files: one, or none for a day without rows."""
+        return [] if self.file is None else [Path(self.file.path).name]
 
 
 class FactTables:
@@ -122,17 +153,19 @@ class FactTables:
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
         succeed, and one of the tables would be lost."""
-        for name, schema in SCHEMAS.items():
-            path = self.root / name
-            partition = ["date"] if name in DAY_TABLES else None
-            with translate_delta_errors(name):
-                if has_log(path):
-                    continue
-                path.mkdir(parents=True, exist_ok=True)
-                DeltaTable.create(
-                    str(path), schema, mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
-                )
-                flush_log(path, after=-1)
+        for name in _CURRENT:
+            self._create(name, ["date"] if name in DAY_TABLES else None)
+
+    def _create(self, name: str, partition: list[str] | None) -> None:
+        path = self.root / name
+        with translate_delta_errors(name):
+            if has_log(path):
+                return
+            path.mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(
+                str(path), SCHEMAS[name], mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
+            )
+            flush_log(path, after=-1)
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
@@ -184,13 +217,51 @@ class FactTables:
             LeaseLost: a commit of a newer epoch is already there.
             StorageError: a row lies outside the day, or the table cannot be written.
         """
+        self.commit_day(self.prepare_day(name, day, rows), epoch=epoch)
+
+    def prepare_day(self, name: str, day: date, rows: pa.Table) -> PreparedDay:
+        """Write the file of a day's new content, which no reader sees before :meth:`commit_day`.
+
+        Raises:
+            StorageError: a row lies outside the day, or the file cannot be written.
+        """
         if rows.num_rows == 0:
-            predicate = f"date = '{day.isoformat()}'"
-            self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
-            return
+            return PreparedDay(name, day, None)
         if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
             raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
-        self._commit_file(name, rows, epoch, day)
+        with translate_delta_errors(name):
+            file = write_file(self.root / name, _conform(rows, SCHEMAS[name]), {"date": day.isoformat()})
+        return PreparedDay(name, day, file)
+
+    def discard_day(self, prepared: PreparedDay) -> None:
+        """Delete the file of a day that is not committed."""
+        if prepared.file is not None:
+            with suppress(OSError):
+                (self.root / prepared.table / prepared.file.path).unlink()
+
+    def commit_day(self, prepared: PreparedDay, *, epoch: int) -> None:
+        """Make a prepared file the whole content of its day.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: the table cannot be written.
+        """
+        if prepared.file is not None:
+            self._commit_file(prepared.table, prepared.file, epoch, partition={"date": prepared.day.isoformat()})
+            return
+        predicate = f"date = '{prepared.day.isoformat()}'"
+        self._commit(prepared.table, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
+
+    def keep(self, name: str, file: AddAction, *, epoch: int) -> None:
+        """Add a file, which lies in its place already, to the history of a table.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: the history cannot be written.
+        """
+        partition = file.partition_values
+        self._create(name, list(partition))
+        self._commit_file(name, file, epoch, mode="append", partition=partition)
 
     def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:
         """Add rows to a table that is not partitioned by day.
@@ -198,7 +269,7 @@ class FactTables:
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
         """
-        self._commit_file(name, rows, epoch, mode="append")
+        self._commit_file(name, self._written(name, rows), epoch, mode="append")
 
     def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
         """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
@@ -206,35 +277,34 @@ class FactTables:
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
         """
-        self._commit_file(name, rows, epoch)
+        self._commit_file(name, self._written(name, rows), epoch)
+
+    def _written(self, name: str, rows: pa.Table) -> AddAction:
+        with translate_delta_errors(name):
+            return write_file(self.root / name, _conform(rows, SCHEMAS[name]), {})
 
     def _commit_file(
         self,
         name: str,
-        rows: pa.Table,
+        file: AddAction,
         epoch: int,
-        day: date | None = None,
+        *,
         mode: Literal["overwrite", "append"] = "overwrite",
+        partition: Mapping[str, str | None] | None = None,
     ) -> None:
-        """Write one file, then make it part of the table, with a ``day`` in the place of all that the day had.
+        """Make a written file part of a table: in the place of all that its ``partition`` had, or beside it.
 
         The file is ours to write: the library's own writer takes twice as long, and so does its search for what an
         overwrite replaces. It is never deleted here: a commit that failed may be in the table all the same. What no
         table refers to, upkeep removes.
         """
-        partition = {} if day is None else {"date": day.isoformat()}
-        with translate_delta_errors(name):
-            file = write_file(self.root / name, _conform(rows, SCHEMAS[name]), partition)
+        values = partition or {}
+        replaced = [(column, "=", str(value)) for column, value in values.items()] if mode == "overwrite" else []
         self._commit(
             name,
             epoch,
             lambda table, how: table.create_write_transaction(
-                [file],
-                mode,
-                table.schema(),
-                list(partition),
-                [("date", "=", value) for value in partition.values()] or None,
-                commit_properties=how,
+                [file], mode, table.schema(), list(values), replaced or None, commit_properties=how
             ),
             file.path,
         )
@@ -286,21 +356,6 @@ class FactTables:
         return table
 
 
-def commit_properties(epoch: int) -> CommitProperties:
-    """Return what every commit carries: the epoch of the lease under which it is made."""
-    return CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
-
-
-def commit_attempts() -> Retrying:
-    """Return attempts at a commit: as many as fit into half a minute while other writers are in the way."""
-    return Retrying(
-        retry=retry_if_exception_type(CommitFailedError),
-        stop=stop_after_delay(_COMMIT_TIMEOUT_SECONDS),
-        wait=wait_random_exponential(multiplier=0.02, max=1),
-        reraise=True,
-    )
-
-
 def _has_file(table: DeltaTable, path: str) -> bool:
     """Whether a file is part of a table."""
     actions = pa.table(table.get_add_actions(flatten=True))
@@ -328,29 +383,6 @@ def _files_of(table: DeltaTable, root: Path) -> Snapshot:
     ]
     files.sort(key=lambda file: (file.day or date.min, file.path))
     return Snapshot(table.version(), tuple(files))
-
-
-class translate_delta_errors:  # noqa: N801 - reads as a statement: `with naming(table)`
-    """Translate errors of the Delta library into ours, with the table's name."""
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, CommitFailedError):
-            raise StorageBusy(f"other writers kept the table {self._table} busy: {_plain(error)}") from error
-        if isinstance(error, DeltaError | OSError | pa.ArrowException):
-            place = error.filename if isinstance(error, PermissionError) else None
-            why = explain_denial(Path(place)) if isinstance(place, str) else ""
-            raise StorageError(f"the table {self._table} cannot be used: {_plain(error)}{why}") from error
-
-
-def _plain(error: BaseException) -> str:
-    """An error in one line; the Delta library draws its causes, in colours, below one another."""
-    return " ".join(_COLOURS.sub("", str(error)).split())
 
 
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:

@@ -23,17 +23,10 @@ from deltalake import DeltaTable
 from chargeback.errors import DamagedFacts
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
 from chargeback.model.days import has_passed
+from chargeback.store.facts.commits import commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.files import read_file
-from chargeback.store.facts.tables import (
-    CHARGEBACKS_TABLE,
-    DAY_TABLES,
-    DIMENSIONS_TABLE,
-    FactTables,
-    commit_attempts,
-    commit_properties,
-    translate_delta_errors,
-)
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, HISTORY_TABLES, SCHEMAS, FactTables
 
 #: Delta's default for files that were removed; nothing younger is ever touched.
 LEFTOVER_AGE: Final = timedelta(hours=168)
@@ -149,7 +142,7 @@ def _leftovers(root: Path) -> Iterator[Path]:
 
 def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
     """Remove the empty folders of days that are not in the table and have not changed for long."""
-    if name not in DAY_TABLES:
+    if "date" not in SCHEMAS[name].names:
         return 0
     kept = {file.day for file in facts.snapshot(name).files}
     oldest = time.time() - age.total_seconds()
@@ -191,10 +184,11 @@ def rebuild_dimensions(facts: FactTables, *, epoch: int) -> None:
 
 
 def _of_stored_days(facts: FactTables, columns: Sequence[str], *, but_damaged: bool = False) -> pa.Table:
-    """Some columns of all chargeback rows, each combination of a day once."""
+    """Some columns of all chargeback rows, superseded ones too, each combination of a file once."""
     schema = pa.schema([CHARGEBACKS.field(name) for name in columns])
     of_days = [schema.empty_table()]
-    for file in facts.snapshot(CHARGEBACKS_TABLE).files:
-        with translate_delta_errors(CHARGEBACKS_TABLE), suppress(*([DamagedFacts] if but_damaged else [])):
-            of_days.append(read_file(file, columns).cast(schema).group_by(columns).aggregate([]).select(columns))
+    for name in (CHARGEBACKS_TABLE, HISTORY_TABLES[CHARGEBACKS_TABLE]):
+        for file in facts.snapshot(name).files:
+            with translate_delta_errors(name), suppress(*([DamagedFacts] if but_damaged else [])):
+                of_days.append(read_file(file, columns).cast(schema).group_by(columns).aggregate([]).select(columns))
     return pa.concat_tables(of_days)

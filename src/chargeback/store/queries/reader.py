@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import date
+from datetime import date, datetime
 from typing import Any, TypeVar
 
+from chargeback.store.control.days import DayState
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
@@ -18,6 +19,7 @@ from chargeback.store.queries.partials import Addends, add_up
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
+from chargeback.store.queries.version import DataVersion, read_version
 from chargeback.store.tenant import TenantStore
 
 T = TypeVar("T")
@@ -34,12 +36,21 @@ class TenantReader:
     """
 
     def __init__(
-        self, cursor: Cursor, tables: FactTables, tags: TagIndex, snapshots: Mapping[str, Snapshot] | None = None
+        self,
+        cursor: Cursor,
+        tables: FactTables,
+        tags: TagIndex,
+        snapshots: Mapping[str, Snapshot] | None = None,
+        past_states: Mapping[date, DayState] | None = None,
     ) -> None:
+        """Read ``tables``; with ``past_states``, ``snapshots`` are those of an earlier instant: kept partial aggregates
+        are used for it, but none are made in their place."""
         self.cursor = cursor
         self.tags = tags
         self._tables = tables
         self._snapshots = dict(snapshots or {})
+        self.past_states = past_states
+        self._partials = tables.partials if past_states is None else tables.partials.read_only()
 
     def snapshot(self, table: str) -> Snapshot:
         """Return a table at the version at which this reader first saw it."""
@@ -75,12 +86,12 @@ class TenantReader:
     def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
         """Return the sums of the selected rows by columns, tags and time."""
         scan = self.scan(dataset, selection)
-        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._tables.partials)
+        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._partials)
 
     def add_up(self, dataset: Dataset, selection: Selection, sql: str, query: Callable[[Addends], T]) -> T:
         """Return what ``query`` makes of the selected rows or, where these answer it, of their partial aggregates, see
         :func:`~chargeback.store.queries.partials.add_up`."""
-        return add_up(self.cursor, self._tables.partials, dataset, self.scan(dataset, selection), sql, query)
+        return add_up(self.cursor, self._partials, dataset, self.scan(dataset, selection), sql, query)
 
     def export_csv(
         self, dataset: Dataset, selection: Selection, columns: Sequence[str] = (), *, per: str | None = None
@@ -105,17 +116,29 @@ def open_reader(
     token: CancellationToken,
     tags: TagCache,
     slot: AbstractContextManager[None] | None = None,
+    as_of: datetime | None = None,
 ) -> Iterator[TenantReader]:
     """Open a reader of a tenant for the length of the ``with``; ``token`` cancels what it runs.
 
-    The query engine is used inside ``slot``, where there is one; the tags are read before it.
+    The query engine is used inside ``slot``, where there is one; the tags are read before it. With ``as_of`` the reader
+    sees the tables of that instant.
 
     Raises:
         QueryTimeout: the token is cancelled already.
         StorageError: the tenant's control database cannot be read.
     """
     token.check()
-    with store.control.read() as connection, interruptible(token, connection):
-        index = tags.load(store.tenant_name, connection)
+    if as_of is None:
+        with store.control.read() as connection, interruptible(token, connection):
+            index = tags.load(store.tenant_name, connection)
+        with slot or nullcontext(), engine.cursor(token) as cursor:
+            yield TenantReader(cursor, store.facts, index)
+        return
+    version = read_version(store, token, tags, as_of)
     with slot or nullcontext(), engine.cursor(token) as cursor:
-        yield TenantReader(cursor, store.facts, index)
+        yield version_reader(cursor, store, version)
+
+
+def version_reader(cursor: Cursor, store: TenantStore, version: DataVersion) -> TenantReader:
+    """Return the reader of one version of a tenant's data."""
+    return TenantReader(cursor, store.facts, version.tags, version.snapshots, version.past_states)

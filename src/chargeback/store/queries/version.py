@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from functools import cached_property
 
+from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, TOPIC_USAGE_TABLE, Snapshot
+from chargeback.store.queries.as_of import KnownRevisions, days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.tag_index import TagCache, TagIndex
@@ -19,11 +22,13 @@ _TABLES = (*(dataset.table for dataset in DATASETS), DIMENSIONS_TABLE, TOPIC_USA
 
 @dataclass(frozen=True)
 class DataVersion:
-    """A tenant's tags, the revisions of its control database, and its tables, at one moment."""
+    """A tenant's tags, the revisions of its control database, and its tables, at one moment. If the tables are those
+    of an earlier instant, ``past_states`` has the days as they were then."""
 
     tags: TagIndex
     control: ControlRevisions
     snapshots: Mapping[str, Snapshot]
+    past_states: Mapping[date, DayState] | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -32,8 +37,11 @@ class DataVersion:
         return hashlib.blake2b(f"{self.control}{versions}".encode(), digest_size=16).hexdigest()
 
 
-def read_version(store: TenantStore, token: CancellationToken, tags: TagCache) -> DataVersion:
-    """Return the present version; no file of facts is opened.
+def read_version(
+    store: TenantStore, token: CancellationToken, tags: TagCache, as_of: datetime | None = None
+) -> DataVersion:
+    """Return the present version or, ``as_of`` an earlier instant, the present tags and names with the tables of then;
+    no file of facts is opened.
 
     Raises:
         QueryTimeout: the token is cancelled.
@@ -43,4 +51,10 @@ def read_version(store: TenantStore, token: CancellationToken, tags: TagCache) -
     with store.control.read() as connection, interruptible(token, connection):
         control = read_revisions(connection)
         index = tags.load(store.tenant_name, connection)
-    return DataVersion(index, control, {name: store.facts.snapshot(name) for name in _TABLES})
+        known = KnownRevisions.read(connection) if as_of is not None else None
+    snapshots = {name: store.facts.snapshot(name) for name in _TABLES}
+    if known is None or as_of is None:
+        return DataVersion(index, control, snapshots)
+    past = days_as_of(store.facts, known, snapshots, as_of)
+    last = max((day for day, state in past.states.items() if state.was_calculated), default=None)
+    return DataVersion(index, replace(control, last_calculated=last), past.snapshots, past.states)

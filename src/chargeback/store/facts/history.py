@@ -1,0 +1,124 @@
+"""The history of the fact tables: the superseded files of days, kept unchanged.
+
+A file that leaves its table is added to the table's history under the day and the revision that it belonged to. It is
+the same file, by a hard link where the file system has them: a Delta table keeps partition values outside its files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterable
+from datetime import date
+from pathlib import Path
+
+from deltalake.transaction import AddAction
+
+from chargeback.disk import fsync
+from chargeback.errors import DamagedFacts
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.store.facts.commits import translate_delta_errors
+from chargeback.store.facts.files import DayFile, check_file, digest_in_name
+from chargeback.store.facts.tables import HISTORY_TABLES, FactTables, PreparedDay, Snapshot
+
+
+def content_key(path: str) -> str:
+    """Return what names the content of a file: its digest, or its name where it was written elsewhere."""
+    return digest_in_name(path) or Path(path).name
+
+
+def files_of_day(snapshot: Snapshot, day: date) -> tuple[DayFile, ...]:
+    """Return the files that have rows of a day."""
+    return snapshot.within(DayRange(day, day + ONE_DAY))
+
+
+def has_content(facts: FactTables, prepared: PreparedDay) -> bool:
+    """Return whether a table already has, undamaged, exactly the rows that were prepared for a day."""
+    stored = files_of_day(facts.snapshot(prepared.table), prepared.day)
+    if [content_key(file.path) for file in stored] != [content_key(name) for name in prepared.file_names]:
+        return False
+    try:
+        with translate_delta_errors(prepared.table):
+            for file in stored:
+                check_file(file, thorough=True)
+    except DamagedFacts:
+        return False
+    return True
+
+
+def keep_files(
+    facts: FactTables, name: str, day: date, revision: int, wanted: Collection[str], *, epoch: int
+) -> list[str]:
+    """Add those files of a day that ``wanted`` names to the history of a table; return the damage of those that cannot
+    be kept.
+
+    Raises:
+        LeaseLost: a commit of a newer epoch is already there.
+        StorageError: the history cannot be written.
+    """
+    keys = {content_key(each) for each in wanted}
+    files = [file for file in files_of_day(facts.snapshot(name), day) if content_key(file.path) in keys]
+    if not files:
+        return []
+    history = HISTORY_TABLES[name]
+    kept = {content_key(file.path) for file in files_of_day(facts.snapshot(history), day)}
+    damage = []
+    for file in files:
+        if content_key(file.path) in kept:
+            continue
+        try:
+            with translate_delta_errors(name):
+                check_file(file, thorough=True)
+                added = _link(file, facts.root / history, day, revision)
+        except DamagedFacts as error:
+            damage.append(error.message)
+            continue
+        facts.keep(history, added, epoch=epoch)
+    return damage
+
+
+def _link(file: DayFile, root: Path, day: date, revision: int) -> AddAction:
+    """Put a file into the folder of a history."""
+    source = Path(file.path)
+    # The folder does not name the revision: a query reads present and past files together, and DuckDB accepts such a
+    # list only if the folders of all files name the same columns.
+    target = root / f"date={day.isoformat()}" / source.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # no hard links here
+        shutil.copyfile(source, target)
+        fsync(target)
+    fsync(target.parent)
+    return AddAction(
+        path=str(target.relative_to(root)),
+        size=target.stat().st_size,
+        partition_values={"date": day.isoformat(), "revision": str(revision)},
+        modification_time=time.time_ns() // 10**6,
+        data_change=True,
+        stats=json.dumps({"numRecords": file.rows}),
+    )
+
+
+class PastFiles:
+    """Finds the files of a table, present and superseded, by their names."""
+
+    def __init__(self, present: Snapshot, history: Snapshot) -> None:
+        self._found: dict[tuple[date | None, str], DayFile] = {}
+        for file in (*history.files, *present.files):
+            self._found[file.day, content_key(file.path)] = file
+
+    def find(self, day: date, names: Iterable[str]) -> tuple[DayFile, ...] | None:
+        """Return the files of a day, or None if one of them is gone."""
+        found = [self._found.get((day, content_key(name))) for name in names]
+        files = tuple(file for file in found if file is not None)
+        return files if len(files) == len(found) else None
+
+
+def past_files(facts: FactTables, name: str, present: Snapshot) -> PastFiles:
+    """Return the files of a table. Those of ``present`` were read before: a file is added to the history before it
+    leaves its table."""
+    return PastFiles(present, facts.snapshot(HISTORY_TABLES[name]))

@@ -1,0 +1,328 @@
+"""Replacing days: every content that a day had can be shown as it was served, whatever happened since."""
+
+from __future__ import annotations
+
+import random
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chargeback.errors import HistoryGone, SourceUnavailable, StorageError
+from chargeback.model.days import DayRange
+from chargeback.model.money import total
+from chargeback.pipeline.run_messages import RunRequest
+from chargeback.store.control import day_revisions as revisions
+from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, TOPIC_REVISIONS, Revision
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, HISTORY_TABLES, USAGE_TABLE
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagCache
+from tests.support.clock import NOW
+from tests.support.sources import DAY, RECALCULATE, Laboratory, line
+
+HALF = {"bytes_in": {("lkc-1", "sa-a"): 50, ("lkc-1", "sa-b"): 50}}
+NINE_TO_ONE = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
+ACCEPT_LESS = RunRequest(recalculate=True, accept_less=True)
+ONE_MINUTE = timedelta(minutes=1)
+DAYS = [DAY - timedelta(days=number) for number in range(3)]
+
+
+class Ticking:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self) -> datetime:
+        """Return the present instant, after which time goes on."""
+        instant = self.now
+        self.now += ONE_MINUTE
+        return instant
+
+
+@pytest.fixture
+def clock() -> Ticking:
+    """A clock that a test moves."""
+    return Ticking()
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
+    """A tenant with three days, each billed for one cluster that two identities use."""
+    with Laboratory(tmp_path, days=len(DAYS)) as opened:
+        opened.clock = clock
+        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+        opened.sources.totals = NINE_TO_ONE
+        yield opened
+
+
+#: One query engine for all questions.
+engine = cache(QueryEngine)
+
+
+@contextmanager
+def reading(laboratory: Laboratory, as_of: datetime | None) -> Iterator[TenantReader]:
+    """A reader of what is stored, or was."""
+    with open_reader(engine(), laboratory.store, CancellationToken(), TagCache(), as_of=as_of) as reader:
+        yield reader
+
+
+def served(laboratory: Laboratory, as_of: datetime | None = None) -> tuple[bytes, bytes]:
+    """The CSV of charges and of topics, as they are or were served."""
+    with reading(laboratory, as_of) as reader:
+        everything = Selection.of_days(DayRange.spanning(DAYS))
+        charges, topics = (
+            b"".join(bytes(piece) for piece in reader.export_csv(dataset, everything))
+            for dataset in (CHARGEBACKS, TOPIC_ATTRIBUTIONS)
+        )
+    return charges, topics
+
+
+def sums(laboratory: Laboratory, as_of: datetime) -> tuple[Decimal, Decimal]:
+    """What was billed and what was charged, as of an instant."""
+    with reading(laboratory, as_of) as reader:
+        everything = Selection.of_days(DayRange.spanning(DAYS))
+        billed, charged = (
+            total(Decimal(amount) for (amount,) in _rows(reader, dataset, everything))
+            for dataset in (BILLING_LINES, CHARGEBACKS)
+        )
+    return billed, charged
+
+
+def _rows(reader: TenantReader, dataset: Dataset, selection: Selection) -> list[tuple[str]]:
+    scan = reader.scan(dataset, selection)
+    if not scan.files:
+        return []
+    sql = f"SELECT {dataset.amount}::VARCHAR FROM read_parquet($files, hive_partitioning = true)"
+    found: list[tuple[str]] = reader.cursor.rows(sql, {"files": scan.paths})
+    return found
+
+
+def known(laboratory: Laboratory, day: date = DAY, dataset: str = CHARGEBACK_REVISIONS) -> list[Revision]:
+    """The revisions of a day."""
+    with laboratory.store.control.read() as connection:
+        return revisions.revisions_of_day(connection, dataset, day)
+
+
+def test_each_content_of_a_day_is_a_revision_with_its_cause(laboratory: Laboratory, clock: Ticking) -> None:
+    """What differs says why; what has the same bytes is no revision."""
+    laboratory.run()
+    clock.tick()
+    laboratory.run(RECALCULATE)
+    clock.tick()
+    laboratory.sources.lines[DAY] = [line("110")]
+    laboratory.run()
+    clock.tick()
+    laboratory.sources.totals = HALF
+    laboratory.run(ACCEPT_LESS)
+    found = known(laboratory)
+    assert [revision.cause for revision in found] == ["first", "bill_changed", "metrics_returned"]
+    assert [revision.revision for revision in found] == [1, 2, 3]
+    assert [revision.calculated_at for revision in found] == [NOW, NOW + 2 * ONE_MINUTE, NOW + 3 * ONE_MINUTE]
+    assert [revision.total for revision in found] == [Decimal(100), Decimal(110), Decimal(110)]
+    assert [revision.moved for revision in found] == [None, Decimal(5), Decimal(44)]
+    assert all(revision.run_id is not None and revision.rows == 2 for revision in found)
+    assert laboratory.state().revision == 3
+    assert [revision.cause for revision in known(laboratory, DAYS[1])] == ["first", "metrics_returned"]
+
+
+def test_other_policies_are_a_cause(laboratory: Laboratory) -> None:
+    """A recalculation under other policies says so."""
+    laboratory.run()
+    settings = laboratory.tenant.plugin_settings
+    policy = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}}
+    changed = type(settings).model_validate({**settings.model_dump(), "allocation_policies": policy})
+    object.__setattr__(laboratory.tenant, "plugin_settings", changed)
+    laboratory.run(RECALCULATE)
+    first, second = known(laboratory)
+    assert (first.cause, second.cause) == ("first", "policy_changed")
+    assert first.policies_hash != second.policies_hash
+
+
+def test_the_same_file_is_kept(laboratory: Laboratory) -> None:
+    """The history has the superseded file itself, and the table of history says of which revision it is."""
+    laboratory.run()
+    facts = laboratory.store.facts
+    (before,) = [file for file in facts.snapshot(CHARGEBACKS_TABLE).files if file.day == DAY]
+    laboratory.sources.lines[DAY] = [line("110")]
+    laboratory.run()
+    for name in (BILLING_TABLE, CHARGEBACKS_TABLE):
+        assert facts.snapshot(HISTORY_TABLES[name]).days == [DAY]
+    (kept,) = facts.snapshot(HISTORY_TABLES[CHARGEBACKS_TABLE]).files
+    assert Path(kept.path).samefile(before.path)
+    assert not facts.snapshot(HISTORY_TABLES[USAGE_TABLE]).files
+
+
+def test_before_the_first_revision_there_is_nothing(laboratory: Laboratory, clock: Ticking) -> None:
+    """A day has no rows as of an instant at which it was not calculated yet; neither has its bill."""
+    earlier = clock.tick()
+    laboratory.run()
+    assert served(laboratory, earlier)[0].count(b"\n") == 1
+    assert sums(laboratory, earlier) == (Decimal(0), Decimal(0))
+    assert served(laboratory, clock.now) == served(laboratory)
+
+
+def test_a_bill_is_that_of_the_revision_in_force(laboratory: Laboratory, clock: Ticking) -> None:
+    """While a changed bill is not calculated yet, the charges of then go with the bill of then."""
+    laboratory.run()
+    clock.tick()
+    laboratory.sources.lines[DAY] = [line("500")]
+    laboratory.sources.fault = SourceUnavailable("HTTP 503", source="metrics")
+    laboratory.configure(allocation_retry_limit=3)
+    laboratory.sources.lines[DAY].append(line("1", resource="lkc-2"))
+    laboratory.run()
+    assert not laboratory.state().chargeback_calculated
+    assert sums(laboratory, clock.now) == (Decimal(300), Decimal(300))
+
+
+def test_history_that_has_gone_is_said(laboratory: Laboratory, clock: Ticking) -> None:
+    """What is older than the history is an error that says what is still known; the present rows are there."""
+    laboratory.run()
+    earlier = clock.tick()
+    laboratory.sources.lines[DAY] = [line("110")]
+    laboratory.configure(history_days=0)
+    laboratory.run()
+    with pytest.raises(HistoryGone) as caught:
+        served(laboratory, earlier)
+    (gone,) = caught.value.known
+    assert (gone.day, gone.revision, gone.rows, gone.total) == (DAY, 1, 2, "100.00")
+    assert served(laboratory, clock.now) == served(laboratory)
+
+
+def test_days_past_retention_are_empty_from_then_on(laboratory: Laboratory, clock: Ticking) -> None:
+    """A removed day has a last revision without rows; as of before, its totals are known."""
+    laboratory.run()
+    earlier = clock.tick()
+    laboratory.configure(retention_days=7)
+    laboratory.run()
+    assert served(laboratory, clock.now) == served(laboratory)
+    assert known(laboratory, DAYS[2])[-1].cause == "retention"
+    with pytest.raises(HistoryGone, match="no longer kept"):
+        served(laboratory, earlier)
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+def _kill_at(laboratory: Laboratory, step: int, *, after: bool) -> Callable[[], None]:
+    """Let a write of the tables be the last thing that the process does; return what undoes it."""
+    facts = laboratory.store.facts
+    steps = 0
+    writes = {name: getattr(facts, name) for name in ("commit_day", "keep", "append")}
+
+    def _dying(write: Callable[..., None]) -> Callable[..., None]:
+        def _write(*arguments: Any, **named: Any) -> None:
+            nonlocal steps
+            steps += 1
+            if steps == step and not after:
+                raise StorageError("killed before")
+            write(*arguments, **named)
+            if steps == step:
+                raise StorageError("killed after")
+            if steps > step:
+                raise StorageError("dead")
+
+        return _write
+
+    for name, write in writes.items():
+        setattr(facts, name, _dying(write))
+
+    def _revive() -> None:
+        for name, write in writes.items():
+            setattr(facts, name, write)
+
+    return _revive
+
+
+@pytest.mark.parametrize("seed", range(28))
+def test_what_was_served_can_be_served_again(tmp_path: Path, clock: Ticking, seed: int) -> None:
+    """After any schedule of late bills, lost and found metrics, recalculations and kills: as of each instant, the bytes
+    are those that were served then, and what was charged is what was billed."""
+    chance = random.Random(seed)
+    with Laboratory(tmp_path, days=len(DAYS)) as laboratory:
+        laboratory.clock = clock
+        laboratory.sources.lines = {day: [line("100", day=day)] for day in DAYS[1:]}
+        laboratory.sources.totals = NINE_TO_ONE
+        laboratory.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3, ("lkc-1", "pay"): 1}}
+        seen: list[tuple[datetime, tuple[bytes, bytes]]] = []
+        for _ in range(18):
+            _change(laboratory, chance)
+            is_killed, step, after = chance.random() < 0.3, chance.randint(1, 6), chance.random() < 0.5
+            undo = _kill_at(laboratory, step, after=after) if is_killed else None
+            laboratory.run(chance.choice([None, None, RECALCULATE, ACCEPT_LESS]))
+            if undo is not None:
+                undo()
+            seen.append((clock.now, served(laboratory)))
+            clock.tick()
+        for instant, bytes_then in seen:
+            assert served(laboratory, instant) == bytes_then
+            billed, charged = sums(laboratory, instant)
+            assert billed == charged
+        found = [
+            each
+            for dataset in (CHARGEBACK_REVISIONS, TOPIC_REVISIONS)
+            for day in DAYS
+            for each in known(laboratory, day, dataset)
+        ]
+        assert len(found) > len({(each.dataset, each.tracking_date) for each in found})
+
+
+def _change(laboratory: Laboratory, chance: random.Random) -> None:
+    """What happens outside between two runs."""
+    sources, day = laboratory.sources, chance.choice(DAYS)
+    match chance.randint(0, 4):
+        case 0:
+            sources.lines[day] = [line(str(chance.randint(1, 200)), day=day)]
+        case 1:
+            sources.totals = chance.choice([HALF, NINE_TO_ONE])
+        case 2:
+            sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): chance.randint(1, 9), ("lkc-1", "pay"): 1}}
+        case 3:
+            sources.fault = chance.choice([None, SourceUnavailable("HTTP 503", source="metrics")])
+        case _:
+            sources.lines.setdefault(day, []).append(line("0.7", day=day, product="KAFKA_BASE"))
+
+
+#: A tenant as the version without revisions left it: three days, the bill of one of which had changed once.
+BEFORE_REVISIONS = Path(__file__).parents[1] / "store" / "before-revisions.tar.gz"
+
+
+def test_a_tenant_of_the_version_before_opens_without_a_step_by_hand(tmp_path: Path, clock: Ticking) -> None:
+    """Its days get their first revision; it is served at once, and what the next run replaces is kept."""
+    with tarfile.open(BEFORE_REVISIONS) as archive:
+        archive.extractall(tmp_path, filter="data")
+    with Laboratory(tmp_path, days=len(DAYS)) as laboratory:
+        laboratory.clock = clock
+        present = served(laboratory)
+        assert present[0].count(b"\n") > 1
+        assert served(laboratory, NOW) == present
+        laboratory.sources.lines = {
+            day: [line("100", day=day), line("7.5", day=day, product="KAFKA_BASE")] for day in DAYS
+        }
+        laboratory.sources.lines[DAYS[1]] = [line("120", day=DAYS[1])]
+        laboratory.sources.totals = NINE_TO_ONE
+        laboratory.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3, ("lkc-1", "pay"): 1}}
+        earlier = clock.tick()
+        assert laboratory.run().errors == ()
+        assert served(laboratory, earlier) == present
+        assert served(laboratory) != present
+        assert [(each.cause, each.total) for each in known(laboratory, DAYS[1])] == [
+            ("first", Decimal(110)),
+            ("bill_changed", Decimal(120)),
+        ]
+        assert [(each.cause, each.total) for each in known(laboratory)] == [("first", Decimal("107.5"))]
+        assert sums(laboratory, earlier) == (Decimal(325), Decimal(325))
