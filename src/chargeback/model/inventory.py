@@ -98,19 +98,29 @@ def alive_during(created_at: datetime | None, deleted_at: datetime | None, start
 
 
 ENVIRONMENT = "environment"
+KAFKA_CLUSTER = "kafka_cluster"
 
 
 def environments(resources: Sequence[Resource]) -> dict[str, str]:
     """For each resource that lies in an environment, at whatever depth, that environment's id (its own for itself)."""
-    by_id = {resource.resource_id: resource for resource in resources}
+    return enclosing({each.resource_id: (each.resource_type, each.parent_id) for each in resources}, ENVIRONMENT)
+
+
+def enclosing(resources: Mapping[str, tuple[str, str | None]], resource_type: str) -> dict[str, str]:
+    """For each resource that lies in one of a type, at whatever depth, that one's id (its own for itself).
+
+    ``resources`` has the type and the parent's id of each resource, by its id. Of several enclosing resources the
+    innermost counts.
+    """
     found: dict[str, str] = {}
-    for resource in resources:
-        above: Resource | None = resource
+    for resource_id in resources:
+        above: str | None = resource_id
         seen: set[str] = set()
-        while above is not None and above.resource_id not in seen:
-            if above.resource_type == ENVIRONMENT:
-                found[resource.resource_id] = above.resource_id
+        while above is not None and above in resources and above not in seen:
+            its_type, parent_id = resources[above]
+            if its_type == resource_type:
+                found[resource_id] = above
                 break
-            seen.add(above.resource_id)
-            above = by_id.get(above.parent_id) if above.parent_id else None
+            seen.add(above)
+            above = parent_id
     return found

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, instants, start_of_day
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
-from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
+from chargeback.store.queries.cost_sums import COST_COLUMNS
+from chargeback.store.queries.costs import CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.selection import UNTAGGED, ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
@@ -155,7 +157,8 @@ def test_nothing_costs_nothing(read: Read) -> None:
 
 
 def test_a_charge_without_its_dimension_is_an_error(read: Read, facts: FactTables) -> None:
-    """What the register does not know is never left out silently."""
+    """What the register does not know is never left out silently, where rows are summed by dimension."""
+    (facts.root / PARTIALS).write_text("no folder")
     write_shares(facts, [Share(date(2026, 1, 12), "sa-1", "1")])
     facts.rewrite(DIMENSIONS_TABLE, SCHEMAS[DIMENSIONS_TABLE].empty_table(), epoch=1)
     with pytest.raises(StorageError, match="lacks 1 of those"):
