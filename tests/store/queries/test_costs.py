@@ -17,9 +17,11 @@ from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, instants, start_of_day
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
+from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.costs import CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import UNTAGGED, ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
@@ -30,6 +32,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 FIRST = date(2026, 1, 5)
 NOW, BEFORE = instants(date(2026, 1, 12), date(2026, 1, 18)), instants(FIRST, date(2026, 1, 11))
 TAGS = TagIndex({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
+CLUSTERS = {"lkc-1": "lkc-1"}
 BY = (*COST_COLUMNS, "tag:team")
 QUERY = CostQuery(Selection(NOW), BEFORE, BY[:3], "identity_id", 2, "day", UTC)
 
@@ -52,6 +55,8 @@ def value(share: Share, by: str) -> str | None:
     """What a share is grouped under."""
     if by == "tag:team":
         return TAGS.resolve(share.identity, share.resource).get("team", UNTAGGED)
+    if by == CLUSTER_ID:
+        return CLUSTERS.get(share.resource)
     found: str | None = share.row()[by]
     return found
 
@@ -91,7 +96,12 @@ def test_costs_are_the_sums_of_the_rows(
     selection, matches = FILTERS[wanted]
     now, before = (instants(window.start.date(), window.end.date() - ONE_DAY, zone) for window in (NOW, BEFORE))
     query = CostQuery(replace(selection, window=now), before, BY, series, 2, "day", zone)
-    found: Costs = read(lambda reader: costs(reader, query), TAGS, facts)
+
+    def _costs(reader: TenantReader) -> Costs:
+        reader.clusters = lambda: CLUSTERS
+        return costs(reader, query)
+
+    found: Costs = read(_costs, TAGS, facts)
     current, previous = (
         [s for s in made if matches(s) and w.start <= s.row()["timestamp"] < w.end] for w in (now, before)
     )
