@@ -110,9 +110,13 @@ _RULES: Final = (
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
     # For the sums of a large tenant: a tenth of the time to read its rows, plus the cost of every response. By identity
     # and by tag there are more sums to add up, and ten thousand buckets to write.
-    _at_reference(r"sums, large / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
+    _at_reference(r"sums, (large|huge) / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
     _at_reference(r"sums, middle / by (product_type|resource_id|environment_id) and .*", 0.25, margin=12),
-    _at_reference(r"sums, large / by (identity_id|tag:team) and .*", 0.5, margin=12),
+    _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
+    _at_reference(r"sums, usual / by .*", 1, margin=5),
+    _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
+    # What a client still has, and what was asked before, costs no query.
+    _at_reference(r"dashboard, .*, (304|from memory)", 0.1, margin=8),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")

@@ -55,10 +55,11 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   environment. Unknown filters are errors; `…/topics` lists the filters that it ignores.
 - **Periods** have names: `period=30d`, `month`, `last-month`, `quarter`, `2026-10`. All but the last are relative to
   the last calculated day, not to today.
-- **ETag**: every GET about costs, bills and topics returns one. Send it back as `If-None-Match` to get 304 without a
-  body, and without a query, while nothing has changed. JSON of 1,000 bytes or more is compressed with gzip if
-  `Accept-Encoding` allows it.
-- **CSV**: append `.csv` to the path of a list of rows, or send `Accept: text/csv`, to download all matching rows.
+- **ETag**: every GET about a tenant returns one, except files of rows. Send it back as `If-None-Match` to get 304
+  without a body, and in most cases without a query, while nothing has changed. Responses of 1,000 bytes or more are
+  compressed with gzip if `Accept-Encoding` allows it, except files of rows.
+- **CSV**: append `.csv` to the path of a list or an aggregate, or send `Accept: text/csv`, to download everything that
+  matches. The text is protected from being read as formulas, as in the [export](#export).
 - **Errors** are returned as `application/problem+json` (RFC 9457):
 
 %(problem)s

@@ -161,6 +161,47 @@ EXAMPLES = (
     ),
     Example(f"GET {TENANT}/topic-attributions.csv", f"{PEOPLE}/topic-attributions.csv?{_DAY}", _TOPIC_CSV),
     Example(
+        f"GET {TENANT}/costs.csv",
+        f"{PEOPLE}/costs.csv?period=7d&by=product_type&top=2",
+        "by,value,name,kind,others,amount,previous,usage,rows",
+    ),
+    Example(
+        f"GET {TENANT}/topics.csv",
+        f"{PEOPLE}/topics.csv?period=7d&product_type=KAFKA_STORAGE",
+        "cluster_resource_id,cluster_name,topic_name,amount,previous,bytes_in,bytes_out,zombie",
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks/aggregate.csv",
+        f"{PEOPLE}/chargebacks/aggregate.csv?group_by=product_category&group_by=tag:team&time_bucket=week",
+        "time_bucket,product_category,tag:team,total_amount,usage_amount,shared_amount,row_count",
+    ),
+    Example(
+        f"GET {TENANT}/topic-attributions/aggregate.csv",
+        f"{_TOPICS}/aggregate.csv?group_by=env_id&time_bucket=month",
+        "time_bucket,env_id,total_amount,row_count",
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks/allocation-issues.csv",
+        f"{PEOPLE}/chargebacks/allocation-issues.csv?identity_id=UNALLOCATED",
+        "ecosystem,resource_id,product_type,identity_id,allocation_detail,row_count,usage_cost,shared_cost,total_cost",
+    ),
+    Example(
+        f"GET {TENANT}/resources.csv",
+        f"{PEOPLE}/resources.csv?resource_type=kafka_cluster",
+        "ecosystem,tenant_id,resource_id,resource_type,parent_id,owner_id,status,display_name,metadata,"
+        "created_at,deleted_at,last_seen_at",
+    ),
+    Example(
+        f"GET {TENANT}/identities.csv",
+        f"{PEOPLE}/identities.csv?identity_type=service_account",
+        "ecosystem,tenant_id,identity_id,identity_type,display_name,metadata,created_at,deleted_at,last_seen_at",
+    ),
+    Example(
+        f"GET {TENANT}/tags.csv",
+        f"{PEOPLE}/tags.csv",
+        "tag_id,tenant_id,entity_type,entity_id,tag_key,tag_value,created_by,created_at",
+    ),
+    Example(
         f"GET {TENANT}/topic-attributions",
         f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",
         shapes.read_page(shapes.TOPIC_ROW),

@@ -62,7 +62,7 @@ def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Rec
         | {"row_count": len(group)}
         for key, group in ordered
     ]
-    return {"buckets": buckets} | _amounts(rows) | {"total_rows": len(rows)}
+    return {"buckets": buckets, "currency": "USD"} | _amounts(rows) | {"total_rows": len(rows)}
 
 
 def _amounts(rows: list[Record]) -> dict[str, str]:
@@ -138,7 +138,7 @@ def test_the_most_groups_there_can_be(client: Client, everything: Everything, pa
 
 def test_nothing_sums_to_nothing(client: Client, path: str) -> None:
     """No rows: no buckets, and totals of zero."""
-    nothing = {"buckets": [], "total_amount": "0.00", "usage_amount": "0.00", "shared_amount": "0.00", "total_rows": 0}
+    nothing = {"buckets": [], "currency": "USD", **_amounts([]), "total_rows": 0}
     assert client.answer(path, identity_id="nobody") == nothing
     assert client.answer(path, start_date="2001-01-01", end_date="2001-01-02") == nothing
 

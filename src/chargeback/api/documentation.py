@@ -57,10 +57,10 @@ def documented(
     only: tuple[int, ...] = ALWAYS,
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
-    facts: bool = False,
+    etag: bool = False,
 ) -> dict[str, Any]:
     """Return arguments for a route: ``only`` are its common problems, ``problems`` adds or overrides descriptions,
-    ``extra`` are further responses; the responses of ``facts`` have an ETag."""
+    ``extra`` are further responses; with ``etag`` the responses have one."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
     more: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def documented(
         "response_description": answer,
         "responses": {
             **{status: {"description": text, "content": _PROBLEM} for status, text in sorted(meanings.items())},
-            **(_with_etag(extra or {}) if facts else extra or {}),
+            **(_with_etag(extra or {}) if etag else extra or {}),
         },
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -21,6 +21,7 @@ from chargeback.service.answer_cache import AnswerCache
 from chargeback.service.pools import TenantPools
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.reader import TenantReader, open_reader
@@ -29,6 +30,7 @@ from chargeback.store.queries.version import DataVersion, read_version
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+OpenReader = Callable[[], AbstractContextManager[TenantReader]]
 
 #: The number of queries that share processors and memory. A query that has waited for a slot for a while runs anyway,
 #: because slots may be blocked by disks that hang.
@@ -59,6 +61,7 @@ class RequestExecutor:
     def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.tags = TagCache()
+        self.clusters = ClusterCache()
         self.answers = AnswerCache()
         self.entity_costs = EntityCostCache()
         self._lock = threading.Lock()
@@ -160,23 +163,22 @@ class RequestContext:
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
 
-    async def query_version(
-        self,
-        tenant: TenantView,
-        recall: Callable[[DataVersion], T | None],
-        func: Callable[[TenantReader, DataVersion], T],
-    ) -> T:
-        """Return what is known of the present version of the tenant's data or, where ``recall`` knows nothing, what
-        ``func`` reads from it."""
+    async def query_version(self, tenant: TenantView, func: Callable[[DataVersion, OpenReader], T]) -> T:
+        """Return what ``func`` makes of the present version of the tenant's data; it opens a reader of that version if
+        it needs one."""
 
         def _query() -> T:
             version = read_version(tenant.store, self.token, self._executor.tags)
-            known = recall(version)
-            if known is not None:
-                return known
-            with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
-                reader = TenantReader(cursor, tenant.store.facts, version.tags, version.snapshots)
-                return func(reader, version)
+
+            def clusters() -> Mapping[str, str]:
+                return self._executor.clusters.load(tenant.store)
+
+            @contextmanager
+            def _open() -> Iterator[TenantReader]:
+                with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
+                    yield TenantReader(cursor, tenant.store.facts, version.tags, version.snapshots, clusters)
+
+            return func(version, _open)
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
@@ -234,7 +236,8 @@ class RequestContext:
     def _reader(
         self, tenant: TenantView, slot: AbstractContextManager[None] | None = None
     ) -> AbstractContextManager[TenantReader]:
-        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, slot)
+        executor = self._executor
+        return open_reader(executor.engine, tenant.store, self.token, executor.tags, slot, executor.clusters)
 
 
 @contextmanager

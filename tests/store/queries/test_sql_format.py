@@ -13,7 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.money import render
-from chargeback.store.queries.sql_format import csv_json, csv_text, decimal_text, instant_text, json_object, json_text
+from chargeback.store.queries.sql_format import (
+    csv_field,
+    csv_json,
+    csv_text,
+    decimal_text,
+    instant_text,
+    json_object,
+    json_text,
+)
 from tests.store.queries.conftest import Ask
 
 FORMULAS = st.sampled_from("=+-@'\";\t\r\n")
@@ -55,6 +63,7 @@ def test_csv_fields_survive_and_do_nothing(ask: Ask, value: str) -> None:
     for cell in re.split(r"[;\t\r\n]", read):
         assert cell[:1] not in set("=+-@")
     assert read[:1] not in set("\t\r\n")
+    assert csv_field(value) == field
 
 
 @pytest.mark.parametrize(

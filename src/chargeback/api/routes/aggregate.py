@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import query
@@ -30,7 +31,7 @@ BUCKET_HEADERS = {
 @router.get(
     "/aggregate",
     response_model=AggregateAnswer,
-    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, facts=True),
+    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, etag=True),
 )
 async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
     """Return chargebacks summed by time and columns, ordered by time, then columns.
@@ -42,11 +43,19 @@ async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuer
 
 
 async def aggregate_response(facts: FactsRequest, params: AggregateParameters) -> Response:
-    """Return the response of an aggregate endpoint: buckets, totals, and a header if buckets were left out."""
+    """Return the response of an aggregate endpoint: buckets, totals, and a header if buckets were left out; or the
+    buckets as a file."""
 
     def _sum(reader: TenantReader, selection: Selection) -> Response:
         sums = reader.aggregate(params.dataset, selection, params.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
-        return rendered_response("buckets", sums.rendered, sums.totals, headers=headers)
+        if not facts.wants_csv:
+            rest = {"currency": facts.tenant.currency} | sums.totals
+            return rendered_response("buckets", sums.rendered, rest, headers=headers)
+        amounts = tuple(params.dataset.amounts)
+        columns = ("time_bucket", *params.group_by, *amounts, "row_count")
+        rows = (bucket | bucket["dimensions"] for bucket in sums.buckets)
+        name = f"{params.dataset.table}_aggregate.csv"
+        return csv_response(name, columns, rows, numbers=amounts, headers=headers)
 
     return await facts.select(params, _sum, keep=True)

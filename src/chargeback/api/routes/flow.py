@@ -25,7 +25,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
 @router.get(
     "/flow",
     response_model=FlowAnswer,
-    **documented(query=FlowQuery, facts=True),
+    **documented(query=FlowQuery, etag=True),
 )
 async def show_flow(facts: FactsDep, params: Annotated[FlowQuery, query(FlowQuery)]) -> Response:
     """Return how costs flow from the values of each column to those of the next, compared with another period."""

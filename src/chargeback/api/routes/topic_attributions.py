@@ -72,7 +72,7 @@ async def _topic_facts(facts: FactsDep, _tenant: TopicTenantDep) -> FactsRequest
 TopicFactsDep = Annotated[FactsRequest, Depends(_topic_facts)]
 
 
-@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, facts=True))
+@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, etag=True))
 async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQuery, query(TopicQuery)]) -> Response:
     """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
 
@@ -91,7 +91,7 @@ async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQ
     "/aggregate",
     response_model=TopicAggregateAnswer,
     **documented(
-        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, facts=True
+        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, etag=True
     ),
 )
 async def aggregate_topic_attributions(
@@ -106,7 +106,7 @@ async def aggregate_topic_attributions(
     return await aggregate_response(facts, params)
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, facts=True))
+@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, etag=True))
 async def list_topic_dates(facts: TopicFactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(TOPIC_ATTRIBUTIONS)}))

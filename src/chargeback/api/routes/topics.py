@@ -6,11 +6,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.cost_responses import topics_response
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFactsDep
-from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary
+from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary, TopicSummaryItem
 from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.service.costs import topic_filters
@@ -21,19 +22,22 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.topic_costs import topic_costs
 from chargeback.store.queries.version import DataVersion
 
+_NUMBERS = ("amount", "previous", "bytes_in", "bytes_out")
+
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Topic attributions"])
 
 
 @router.get(
     "/topics",
     response_model=TopicsSummary,
-    **documented(query=TopicsQuery, problems=TOPIC_PROBLEMS, facts=True),
+    **documented(query=TopicsQuery, problems=TOPIC_PROBLEMS, etag=True),
 )
 async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, query(TopicsQuery)]) -> Response:
     """Return the most expensive topics of a period, compared with another period.
 
     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics.
+    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. With `Accept: text/csv`,
+    all topics are returned as a file.
     """
     tenant = facts.tenant
 
@@ -44,7 +48,7 @@ async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, 
         columns, ignored = topic_filters(filters.columns, filters.tags)
         selection = Selection(instants(period.start, period.end, params.zone), columns)
         other = None if compared is None else instants(compared.start, compared.end, params.zone)
-        found = topic_costs(reader, selection, other, params.top, traffic=True)
+        found = topic_costs(reader, selection, other, None if facts.wants_csv else params.top, traffic=True)
         with tenant.store.control.read() as connection:
             clusters = names_of(connection, RESOURCES, {item.cluster_id for item in found.items})
         body = topics_response(found, clusters, has_previous=compared is not None)
@@ -52,6 +56,8 @@ async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, 
             shown["bytes_in"] = None if item.bytes_in is None else render(item.bytes_in)
             shown["bytes_out"] = None if item.bytes_out is None else render(item.bytes_out)
             shown["zombie"] = item.is_zombie
+        if facts.wants_csv:
+            return csv_response("topics.csv", tuple(TopicSummaryItem.model_fields), body["items"], numbers=_NUMBERS)
         own = {"start_date": period.start, "end_date": period.end, "currency": tenant.currency}
         return json_response(own | body | {"ignored_filters": ignored})
 

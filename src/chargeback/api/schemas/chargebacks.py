@@ -31,6 +31,11 @@ class CostColumns(Filters):
     environment_id: list[OptionalText] = Field(
         default=[], description="Only costs in this environment; empty: costs in none."
     )
+    cluster_id: list[OptionalText] = Field(
+        default=[],
+        description="Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in "
+        "none.",
+    )
     allocation_method: list[Text] = Field(default=[], description="Only what was allocated by this method.")
     allocation_detail: list[Text] = Field(default=[], description="Only what was allocated for this reason.")
 
@@ -163,6 +168,7 @@ class AggregateAnswer(ResponseModel):
     """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
 
     buckets: list[AggregateBucket]
+    currency: str = Field(examples=["USD"])
     total_amount: Decimal
     usage_amount: Decimal
     shared_amount: Decimal

@@ -11,7 +11,7 @@ from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
-from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 #: An answer has at most so many units of time.

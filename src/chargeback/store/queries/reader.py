@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.clusters import ClusterCache, ClusterLookup
 from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import csv_chunks
 from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.partials import Addends, add_up
-from chargeback.store.queries.scan import Scan
+from chargeback.store.queries.scan import Condition, Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.tenant import TenantStore
@@ -34,10 +35,16 @@ class TenantReader:
     """
 
     def __init__(
-        self, cursor: Cursor, tables: FactTables, tags: TagIndex, snapshots: Mapping[str, Snapshot] | None = None
+        self,
+        cursor: Cursor,
+        tables: FactTables,
+        tags: TagIndex,
+        snapshots: Mapping[str, Snapshot] | None = None,
+        clusters: ClusterLookup = dict,
     ) -> None:
         self.cursor = cursor
         self.tags = tags
+        self.clusters = clusters
         self._tables = tables
         self._snapshots = dict(snapshots or {})
 
@@ -53,7 +60,15 @@ class TenantReader:
         Raises:
             ValueError: the dataset cannot be filtered so.
         """
-        return Scan.of(self.snapshot(dataset.table), selection.window, selection.condition(dataset, self.tags))
+        return Scan.of(self.snapshot(dataset.table), selection.window, self.condition(dataset, selection))
+
+    def condition(self, dataset: Dataset, selection: Selection) -> Condition:
+        """Return the filters of a selection as SQL over the rows of a dataset.
+
+        Raises:
+            ValueError: the dataset cannot be filtered so.
+        """
+        return selection.condition(dataset, self.tags, self.clusters)
 
     def list_rows(
         self, dataset: Dataset, selection: Selection, page: Page, order: Order | None = None
@@ -75,7 +90,7 @@ class TenantReader:
     def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
         """Return the sums of the selected rows by columns, tags and time."""
         scan = self.scan(dataset, selection)
-        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._tables.partials)
+        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._tables.partials, self.clusters)
 
     def add_up(self, dataset: Dataset, selection: Selection, sql: str, query: Callable[[Addends], T]) -> T:
         """Return what ``query`` makes of the selected rows or, where these answer it, of their partial aggregates, see
@@ -105,6 +120,7 @@ def open_reader(
     token: CancellationToken,
     tags: TagCache,
     slot: AbstractContextManager[None] | None = None,
+    clusters: ClusterCache | None = None,
 ) -> Iterator[TenantReader]:
     """Open a reader of a tenant for the length of the ``with``; ``token`` cancels what it runs.
 
@@ -117,5 +133,6 @@ def open_reader(
     token.check()
     with store.control.read() as connection, interruptible(token, connection):
         index = tags.load(store.tenant_name, connection)
+    known = clusters or ClusterCache()
     with slot or nullcontext(), engine.cursor(token) as cursor:
-        yield TenantReader(cursor, store.facts, index)
+        yield TenantReader(cursor, store.facts, index, clusters=lambda: known.load(store))
