@@ -59,6 +59,7 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   body, and without a query, while nothing has changed. JSON of 1,000 bytes or more is compressed with gzip if
   `Accept-Encoding` allows it.
 - **CSV**: append `.csv` to the path of a list of rows, or send `Accept: text/csv`, to download all matching rows.
+  `…/chargebacks/aggregate.csv` returns sums.
 - **Errors** are returned as `application/problem+json` (RFC 9457):
 
 %(problem)s

@@ -154,6 +154,11 @@ EXAMPLES = (
         "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags",
     ),
     Example(
+        f"GET {TENANT}/chargebacks/aggregate.csv",
+        f"{PEOPLE}/chargebacks/aggregate.csv?period=month&time_bucket=month&group_by=identity_id&names=true",
+        "time_bucket,identity_id,identity_name,total_amount,usage_amount,shared_amount,row_count",
+    ),
+    Example(
         f"GET {TENANT}/billing.csv",
         f"{PEOPLE}/billing.csv?{_DAY}&product_type=KAFKA_STORAGE",
         "ecosystem,tenant_id,timestamp,resource_id,product_category,product_type,quantity,unit_price,total_cost,"

@@ -1,6 +1,7 @@
 """Sums of chargebacks, and the response of all aggregates."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -11,7 +12,10 @@ from chargeback.api.parameters import query
 from chargeback.api.responses import rendered_response
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
-from chargeback.store.queries.aggregate import MAX_BUCKETS
+from chargeback.service.costs import NAMED_COLUMNS
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.names import names_of
+from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
@@ -38,15 +42,39 @@ async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuer
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
     `X-Buckets-Truncated` is set. The totals include all buckets.
     """
-    return await aggregate_response(facts, params)
+
+    def _names(sums: Aggregate) -> dict[str, Any]:
+        return {"names": display_names(facts.tenant, params.group_by, sums.buckets)} if params.names else {}
+
+    return await aggregate_response(facts, params, _names)
 
 
-async def aggregate_response(facts: FactsRequest, params: AggregateParameters) -> Response:
-    """Return the response of an aggregate endpoint: buckets, totals, and a header if buckets were left out."""
+def display_names(
+    tenant: TenantView, columns: Iterable[str], buckets: Iterable[Mapping[str, Any]]
+) -> dict[str, dict[str, str]]:
+    """Return the display names of the ids in buckets, by column and id. Ids without a name are left out."""
+    ids = {column: {bucket["dimensions"][column] for bucket in buckets} - {None} for column in columns}
+    with tenant.store.control.read() as connection:
+        return {
+            column: {
+                entity_id: entity.name
+                for entity_id, entity in names_of(connection, NAMED_COLUMNS[column], found).items()
+                if entity.name is not None
+            }
+            for column, found in ids.items()
+            if column in NAMED_COLUMNS
+        }
+
+
+async def aggregate_response(
+    facts: FactsRequest, params: AggregateParameters, more: Callable[[Aggregate], dict[str, Any]] = lambda _: {}
+) -> Response:
+    """Return the response of an aggregate endpoint: buckets, totals, ``more`` members, and a header if buckets were
+    left out."""
 
     def _sum(reader: TenantReader, selection: Selection) -> Response:
         sums = reader.aggregate(params.dataset, selection, params.grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
-        return rendered_response("buckets", sums.rendered, sums.totals, headers=headers)
+        return rendered_response("buckets", sums.rendered, sums.totals | more(sums), headers=headers)
 
     return await facts.select(params, _sum, keep=True)
