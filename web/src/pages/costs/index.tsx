@@ -1,4 +1,4 @@
-import { INCLUDE, tenantPath, useCosts, usePipeline, useTenant } from "../../api/questions";
+import { INCLUDE, tenantPath, useCosts, useTenant } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
@@ -36,7 +36,6 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, tenant.failureCount > 0);
   const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
   const costs = query.data;
-  const shown = costs ? { start: costs.start_date, end: costs.end_date } : null;
   const compared = costs?.compared_with
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
@@ -47,9 +46,8 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   };
   return (
     <>
-      <Toolbar shown={shown} compared={compared} file={file} />
+      <Toolbar compared={compared} file={file} />
       {head}
-      <RunBanner />
       <Answered query={query} skeleton={<Skeleton />}>
         {(found) => <Cards costs={found} series={all?.[0] ?? ""} leave={leave} />}
       </Answered>
@@ -116,24 +114,5 @@ function NoCosts({ costs }: { costs: Costs }) {
         Show the last 30 days{filtered && " without filters"}
       </a>
     </Empty>
-  );
-}
-
-function RunBanner() {
-  const { tenant } = useHere();
-  const run = usePipeline(tenant ?? "").data;
-  const info = useTenant(tenant ?? "").data;
-  if (run?.permanent_failure)
-    return (
-      <p className="banner bad" role="status">
-        <b>Suspended.</b> {run.permanent_failure} The figures stay as they are until the service is started again.
-      </p>
-    );
-  if (!run?.is_running) return null;
-  const where = [info?.run?.stage, info?.run?.date].filter(Boolean).join(", ");
-  return (
-    <p className="banner" role="status">
-      <b>A run is on{where && `: ${where}`}.</b> New figures appear by themselves.
-    </p>
   );
 }
