@@ -24,7 +24,7 @@ function SaveForm() {
   const client = useQueryClient();
   const save = useMutation({
     mutationFn: (body: Record<string, string>) => tell("POST", tenantPath(here.tenant ?? "", "views"), body),
-    onSuccess: () => client.invalidateQueries(),
+    onSuccess: () => client.invalidateQueries({ queryKey: [tenantPath(here.tenant ?? "", "views")] }),
   });
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

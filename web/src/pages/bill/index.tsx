@@ -6,9 +6,10 @@ import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
 import { Icon } from "../../ui/icons";
+import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
-import { type Dates, resolve, wholeMonths } from "../../url/period";
+import { resolve, wholeMonths } from "../../url/period";
 import { during, extra } from "../../url/view";
 import { leadingTag, USUAL } from "../costs/facts";
 import { statement } from "./statement";
@@ -62,7 +63,11 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
       <Answered query={query} skeleton={<Bone height={30} />}>
         {(answer) =>
           answer.total_rows === 0 ? (
-            <NoCosts dates={dates} />
+            <NothingHere
+              title="No costs in this bill"
+              when={monthRange(dates.start, dates.end)}
+              way="Show the last months"
+            />
           ) : (
             <Card
               className="bill"
@@ -104,20 +109,5 @@ function Choices({ tenant, by, parted }: { tenant: Tenant; by: string; parted: b
         Only cents
       </a>
     </>
-  );
-}
-
-function NoCosts({ dates }: { dates: Dates }) {
-  const here = useHere();
-  const filtered = here.view.filters.length > 0;
-  return (
-    <Empty title="No costs in this bill">
-      <p>
-        {monthRange(dates.start, dates.end)} has no rows{filtered && " that match the filters"}.
-      </p>
-      <a className="button" href={here.to({ ...here.view, period: "30d", start: null, end: null, filters: [] })}>
-        Show the last months{filtered && " without filters"}
-      </a>
-    </Empty>
   );
 }

@@ -51,7 +51,7 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
 function ChangesTable({ found, currency }: { found: Breakdown; currency: string }) {
   return (
     <Table
-      label="What changed"
+      label="What changed as a table"
       heads={[
         dimension(found.by),
         { name: "Before", end: true },

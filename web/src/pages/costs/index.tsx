@@ -3,7 +3,8 @@ import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
-import { Answered, Empty } from "../../ui/states";
+import { NothingHere } from "../../ui/nothing";
+import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
@@ -67,7 +68,7 @@ function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: 
     return (
       <>
         <Tiles costs={costs} />
-        <NoCosts costs={costs} />
+        <NothingHere title="No costs in this view" when={range(costs.start_date, costs.end_date)} />
         <DaysCard costs={costs} />
       </>
     );
@@ -100,19 +101,4 @@ function segments(dimensions: readonly string[]): string[] {
     ...dimensions.filter((each) => each.startsWith("tag:")),
     ...usual.filter((each) => dimensions.includes(each)),
   ];
-}
-
-function NoCosts({ costs }: { costs: Costs }) {
-  const here = useHere();
-  const filtered = here.view.filters.length > 0;
-  return (
-    <Empty title="No costs in this view">
-      <p>
-        {range(costs.start_date, costs.end_date)} has no rows{filtered && " that match the filters"}.
-      </p>
-      <a className="button" href={here.to({ ...here.view, period: "30d", start: null, end: null, filters: [] })}>
-        Show the last 30 days{filtered && " without filters"}
-      </a>
-    </Empty>
-  );
 }

@@ -1,9 +1,10 @@
 import { useMemo, useState } from "react";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
+import type { Band } from "../../charts/areas";
 import { colours } from "../../charts/colours";
 import { RankedList } from "../../charts/ranked";
-import { type Band, Stacked } from "../../charts/stacked";
+import { Stacked } from "../../charts/stacked";
 import { count, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
 import { label } from "../../format/names";

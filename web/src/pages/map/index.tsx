@@ -1,7 +1,8 @@
 import { useFlow, useTenant } from "../../api/questions";
 import type { Flow, FlowNode } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { FlowChart, type Link, type Node, type Tone } from "../../charts/flow";
+import { FlowChart } from "../../charts/flow";
+import type { Link, Node, Tone } from "../../charts/ribbons";
 import { useWidth } from "../../charts/width";
 import { length } from "../../format/days";
 import { change, money } from "../../format/money";

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
 import type { Page } from "../../api/shapes";
-import { useHere } from "../../app/router";
 import { count } from "../../format/days";
-import { Bone, Empty, Failure, Loading } from "../../ui/states";
+import { NothingHere } from "../../ui/nothing";
+import { Bone, Failure, Loading } from "../../ui/states";
 import { type Column, MOST_ROWS, usePages, VirtualTable } from "../../ui/virtual";
 
 interface Props<T> {
@@ -19,7 +19,6 @@ interface Props<T> {
 
 /** A long list in a card, with every state that it can be in. */
 export function LongList<T>({ one, note, list, fetch, columns, action, onOpen }: Props<T>) {
-  const here = useHere();
   const { first, shown, rowAt, onRange } = usePages<T>(list, fetch);
   const { data, isPlaceholderData: stale } = first;
   return (
@@ -33,13 +32,7 @@ export function LongList<T>({ one, note, list, fetch, columns, action, onOpen }:
           <Bone height={36} />
         </Loading>
       )}
-      {data?.total === 0 && (
-        <Empty title={`No ${one}s in this view`}>
-          <a className="button" href={here.to({ ...here.view, period: "30d", start: null, end: null, filters: [] })}>
-            Show the last 30 days without filters
-          </a>
-        </Empty>
-      )}
+      {data?.total === 0 && <NothingHere title={`No ${one}s in this view`} />}
       {data && data.total > 0 && (
         <section className={`card rows ${stale ? "stale" : ""}`} aria-labelledby="rows-title" aria-busy={stale}>
           <header>
