@@ -155,7 +155,7 @@ def _as_a_table(
 
 
 def _cpu(work: Callable[[], object], tenant: Generated) -> float:
-    """Return the lowest CPU time of several runs in ms, after a warm-up run; for a very large tenant, that of one run."""
+    """Return the lowest CPU time of several runs in ms, after a warm-up run; of a very large tenant, of one run."""
     many = tenant.rows >= _MANY_ROWS
     if not many:
         work()

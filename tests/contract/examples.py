@@ -154,6 +154,11 @@ EXAMPLES = (
         "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags",
     ),
     Example(
+        f"GET {TENANT}/chargebacks/aggregate.csv",
+        f"{PEOPLE}/chargebacks/aggregate.csv?period=month&time_bucket=month&group_by=identity_id&names=true",
+        "time_bucket,identity_id,identity_name,total_amount,usage_amount,shared_amount,row_count",
+    ),
+    Example(
         f"GET {TENANT}/billing.csv",
         f"{PEOPLE}/billing.csv?{_DAY}&product_type=KAFKA_STORAGE",
         "ecosystem,tenant_id,timestamp,resource_id,product_category,product_type,quantity,unit_price,total_cost,"
@@ -169,11 +174,6 @@ EXAMPLES = (
         f"GET {TENANT}/topics.csv",
         f"{PEOPLE}/topics.csv?period=7d&product_type=KAFKA_STORAGE",
         "cluster_resource_id,cluster_name,topic_name,amount,previous,bytes_in,bytes_out,zombie",
-    ),
-    Example(
-        f"GET {TENANT}/chargebacks/aggregate.csv",
-        f"{PEOPLE}/chargebacks/aggregate.csv?group_by=product_category&group_by=tag:team&time_bucket=week",
-        "time_bucket,product_category,tag:team,total_amount,usage_amount,shared_amount,row_count",
     ),
     Example(
         f"GET {TENANT}/topic-attributions/aggregate.csv",

@@ -1,5 +1,6 @@
 import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { apiQuery, type View } from "../url/view";
+import type { Aggregate } from "./answers";
 import { ask, type Query } from "./client";
 import { asProblem } from "./problems";
 import type {
@@ -9,7 +10,6 @@ import type {
   Page,
   PipelineStatus,
   Reconciled,
-  Row,
   Run,
   SavedView,
   Tag,
@@ -47,9 +47,16 @@ function of(tenant: string, rest: string): string {
 }
 
 export const useTenants = (enabled = true) => useAsk<TenantSummary[]>("tenants", [], { enabled });
-export const useTenant = (tenant: string) => useAsk<Tenant>(of(tenant, ""));
 export const useViews = (tenant: string) => useAsk<{ items: SavedView[] }>(of(tenant, "views"));
 export const useRuns = (tenant: string) => useAsk<{ items: Run[] }>(of(tenant, "runs"), [["limit", "20"]]);
+
+export function useTenant(tenant: string) {
+  return useQuery<Tenant>({
+    queryKey: [of(tenant, "")],
+    queryFn: ({ signal }) => ask(of(tenant, ""), [], signal),
+    refetchInterval: (query) => (query.state.data?.run ? 3 : 60) * SECOND,
+  });
+}
 
 export function usePipeline(tenant: string) {
   return useQuery<PipelineStatus>({
@@ -74,8 +81,10 @@ export function costsQuery(view: View, by: readonly string[], series: string | n
 export const useTopics = (tenant: string, view: View, top: number) =>
   useAsk<Topics & { currency: string }>(of(tenant, "topics"), [...apiQuery(view), ["top", String(top)]]);
 
-export const useFlow = (tenant: string, view: View, by: readonly string[], top: string) =>
-  useAsk<Flow>(of(tenant, "flow"), [...apiQuery(view), ...by.map((each) => ["by", each] as const), ["top", top]]);
+export const useFlow = (tenant: string, view: View, by: readonly string[], top: string, enabled: boolean) =>
+  useAsk<Flow>(of(tenant, "flow"), [...apiQuery(view), ...by.map((each) => ["by", each] as const), ["top", top]], {
+    enabled,
+  });
 
 export const useReconciliation = (tenant: string, view: View) =>
   useAsk<{ days: Reconciled[]; currency: string; total: { billed: string; charged: string; difference: string } }>(
@@ -100,16 +109,31 @@ export const useTags = (tenant: string, key: string | null, page: number) =>
     ["page_size", "200"],
   ]);
 
-export function rowsQuery(view: View, sort: Query): Query {
-  return [...apiQuery(view, { compare: false }), ["names", "true"], ...sort];
+export type Unit = "day" | "week" | "month";
+
+/** Sums by some columns and a unit of time, with the names of ids. */
+export function aggregateQuery(view: View, by: readonly string[], unit: Unit): Query {
+  return [
+    ...apiQuery(view, { compare: false }),
+    ...by.map((each) => ["group_by", each] as const),
+    ["time_bucket", unit],
+    ["names", "true"],
+  ];
 }
 
-export function rowsPage(tenant: string, query: Query, page: number, size: number, signal?: AbortSignal) {
-  return ask<Page<Row>>(
-    of(tenant, "chargebacks"),
-    [...query, ["page", String(page)], ["page_size", String(size)]],
-    signal,
-  );
+export const useAggregate = (tenant: string, query: Query, enabled: boolean) =>
+  useAsk<Aggregate>(of(tenant, "chargebacks/aggregate"), query, { enabled });
+
+/** One page of a list of rows. */
+export function rowsPage<T>(
+  tenant: string,
+  list: string,
+  query: Query,
+  page: number,
+  size: number,
+  signal: AbortSignal,
+): Promise<Page<T>> {
+  return ask(of(tenant, list), [...query, ["page", String(page)], ["page_size", String(size)]], signal);
 }
 
 export function tenantPath(tenant: string, rest: string): string {

@@ -5,9 +5,11 @@ import { close, findings, overflow, world } from "./world.ts";
 
 const PAGES: Record<string, string> = {
   costs: "acme/costs?period=7d",
-  table: "acme/costs?period=7d&table=1&by=product_type",
-  bill: "acme/item?period=7d&identity_id=sa-57i4nz",
+  table: "acme/costs?period=7d&table=1.changed.days&by=product_type",
+  item: "acme/item?period=7d&identity_id=sa-57i4nz",
+  bill: "acme/bill?period=7d",
   rows: "acme/rows?period=7d",
+  lines: "acme/rows?period=7d&tab=lines&identity_id=sa-57i4nz",
   topics: "acme/topics?period=7d",
   map: "acme/map?period=7d",
   unowned: "acme/unowned?period=7d",

@@ -22,6 +22,8 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/pipeline\/status$/, "status"],
   [/\/costs$/, "costs"],
   [/\/chargebacks$/, "rows"],
+  [/\/chargebacks\/aggregate$/, "aggregate"],
+  [/\/billing$/, "billing"],
   [/\/topics$/, "topics"],
   [/\/flow$/, "flow"],
   [/\/reconciliation$/, "reconciliation"],

@@ -9,7 +9,7 @@ from chargeback.api.conditional import ControlDep
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import CommonParameters, query
-from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
+from chargeback.api.routes.aggregate import aggregate_response
 from chargeback.api.routes.chargebacks import list_issues
 from chargeback.api.routes.costs import show_costs
 from chargeback.api.routes.inventory import list_identities, list_resources
@@ -31,15 +31,13 @@ _DISPOSITION: Final = {
 }
 
 
-def _file(
-    model: type[CommonParameters], *, rows: bool = False, headers: Any = None, problems: Any = None
-) -> dict[str, Any]:
+def _file(model: type[CommonParameters], *, rows: bool = False, problems: Any = None) -> dict[str, Any]:
     """Return arguments for the route of a file. Files of ``rows`` are sent while they are made; others have an ETag."""
     order = ", by time and ids" if rows else ""
     success = {
         "description": f"CSV (RFC 4180, UTF-8){order}, with texts written as by the export.",
         "content": {"text/csv": {"schema": {"type": "string"}}},
-        "headers": {**_DISPOSITION, **(headers or {})},
+        "headers": _DISPOSITION,
     }
     return {
         "response_class": Response,
@@ -79,20 +77,20 @@ async def download_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, q
     return await summarise_topics(facts, params)
 
 
-@router.get("/chargebacks/aggregate.csv", **_file(AggregateQuery, headers=BUCKET_HEADERS))
+@router.get("/chargebacks/aggregate.csv", **_file(AggregateQuery))
 async def download_aggregate(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
-    """Download the buckets of the aggregation as CSV; the same 10,000 at most."""
-    return await aggregate_response(facts, params)
+    """Download sums of chargebacks as CSV, one line per bucket; with `names`, each id is followed by its display name.
+
+    More than 10,000 buckets are an error, because a file without the oldest ones would look complete.
+    """
+    return await aggregate_response(facts, params, names=params.names)
 
 
-@router.get(
-    "/topic-attributions/aggregate.csv",
-    **_file(TopicAggregateQuery, headers=BUCKET_HEADERS, problems=TOPIC_PROBLEMS),
-)
+@router.get("/topic-attributions/aggregate.csv", **_file(TopicAggregateQuery, problems=TOPIC_PROBLEMS))
 async def download_topic_aggregate(
     facts: TopicFactsDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
 ) -> Response:
-    """Download the buckets of the aggregation of topic attribution rows as CSV; the same 10,000 at most."""
+    """Download sums of topic attribution rows as CSV, one line per bucket; more than 10,000 are an error."""
     return await aggregate_response(facts, params)
 
 

@@ -99,6 +99,7 @@ class AggregateQuery(ChargebackFilters, AggregateParameters):
     """Parameters of the aggregation."""
 
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
+    names: bool = Field(default=False, description="Whether the display names of ids are included.")
 
 
 class Dimension(ResponseModel):
@@ -173,3 +174,8 @@ class AggregateAnswer(ResponseModel):
     usage_amount: Decimal
     shared_amount: Decimal
     total_rows: int
+    names: dict[str, dict[str, str]] | None = Field(
+        default=None,
+        description="With `names` only: the display names of ids, by column. Ids without a name are left out.",
+        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
+    )
