@@ -3,6 +3,7 @@ import { type FormEvent, useState } from "react";
 import { tell } from "../api/client";
 import { asProblem } from "../api/problems";
 import { tenantPath } from "../api/questions";
+import type { BulkResult } from "../api/shapes";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count } from "../format/days";
@@ -12,12 +13,6 @@ interface Entity {
   type: string;
   id: string;
   name: string | null;
-}
-
-interface Counts {
-  created_count: number;
-  updated_count: number;
-  skipped_count: number;
 }
 
 interface Wish {
@@ -32,7 +27,7 @@ export function TagForm({ entities }: { entities: readonly Entity[] }) {
   const client = useQueryClient();
   const [wish, setWish] = useState<Wish | null>(null);
   const write = useMutation({
-    mutationFn: (body: Wish) => tell<Counts>("POST", tenantPath(tenant ?? "", "tags/bulk"), body),
+    mutationFn: (body: Wish) => tell<BulkResult>("POST", tenantPath(tenant ?? "", "tags/bulk"), body),
     onSuccess: () => client.invalidateQueries(),
   });
 

@@ -74,7 +74,7 @@ export function Why({ row, currency, onClose }: { row: Row; currency: string; on
   );
 }
 
-type Measured = string | number | null | undefined;
+type Measured = Row["metadata"][string] | undefined;
 
 function Share({ name, used, of }: { name: string; used: Measured; of: Measured }) {
   if (used == null || of == null) return <p>{name} has one of the equal shares, or all of it</p>;
@@ -92,7 +92,7 @@ function Share({ name, used, of }: { name: string; used: Measured; of: Measured 
   );
 }
 
-function grouped(number: string | number): string {
+function grouped(number: NonNullable<Measured>): string {
   const [whole = "", fraction] = String(number).split(".");
   return whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",") + (fraction ? `.${fraction}` : "");
 }
