@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import page, report
+from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.floors import Floors
@@ -31,7 +31,7 @@ from benchmarks.topics import overlay
 
 _DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
-_PARTS: Final = ("calculate", "topics", "questions", "sums", "export", "clients", "busy", "limit", "backfill")
+_PARTS: Final = ("calculate", "topics", "questions", "sums", "export", "clients", "busy", "page", "limit", "backfill")
 
 
 def main() -> int:
@@ -40,11 +40,15 @@ def main() -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH)
+    wanted = set(given.only) or set(_PARTS)
+    if "page" in wanted and (why := browser.missing()) is not None:
+        console.print(why)
+        wanted.discard("page")
     start = time.perf_counter()
     scratch = Path(tempfile.mkdtemp(prefix="chargeback-bench-"))
     figures: list[Figure] = []
     try:
-        for measured in _figures(given, scratch):
+        for measured in _figures(given, wanted, scratch):
             figure = replace(measured, yardstick=yardstick())
             console.print(f"[dim]{time.perf_counter() - start:5.0f} s  {figure.key}: {figure.value:,.1f} {figure.unit}")
             figures.append(figure)
@@ -73,15 +77,14 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
-    wanted = set(given.only) or set(_PARTS)
+def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iterator[Figure]:
     data = given.data.absolute()
     data.mkdir(parents=True, exist_ok=True)
     if "calculate" in wanted:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if wanted & {"questions", "sums", "export", "clients", "busy", "limit"}:
+    if wanted & {"questions", "sums", "export", "clients", "busy", "page", "limit"}:
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
             yield Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
@@ -118,6 +121,8 @@ def _served(
             yield from export(service, tenant, scratch, star)
         if star is not None:
             star.close()
+    if "page" in wanted:
+        yield from browser.page(service, tenants[-1].shape, repeats=3 if quick else 7)
     if "busy" in wanted:
         yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
 
