@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import page, report
+from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.dashboard import dashboard
@@ -43,6 +43,7 @@ _PARTS: Final = (
     "export",
     "clients",
     "busy",
+    "page",
     "limit",
     "backfill",
 )
@@ -54,11 +55,15 @@ def main() -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH)
+    wanted = set(given.only) or set(_PARTS)
+    if "page" in wanted and (why := browser.missing()) is not None:
+        console.print(why)
+        wanted.discard("page")
     start = time.perf_counter()
     scratch = Path(tempfile.mkdtemp(prefix="chargeback-bench-"))
     figures: list[Figure] = []
     try:
-        for measured in _figures(given, scratch):
+        for measured in _figures(given, wanted, scratch):
             figure = replace(measured, yardstick=yardstick())
             console.print(f"[dim]{time.perf_counter() - start:5.0f} s  {figure.key}: {figure.value:,.1f} {figure.unit}")
             figures.append(figure)
@@ -93,8 +98,7 @@ def _arguments() -> argparse.Namespace:
     return given
 
 
-def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
-    wanted = set(given.only) or set(_PARTS)
+def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iterator[Figure]:
     data = given.data.absolute()
     data.mkdir(parents=True, exist_ok=True)
     if given.huge:
@@ -106,7 +110,7 @@ def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if wanted & {"questions", "sums", "dashboard", "export", "clients", "busy", "limit"}:
+    if wanted & {"questions", "sums", "dashboard", "export", "clients", "busy", "page", "limit"}:
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
             yield _size(tenant)
@@ -150,6 +154,8 @@ def _served(
     if "dashboard" in wanted:
         for tenant in tenants:
             yield from dashboard(Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 9))
+    if "page" in wanted:
+        yield from browser.page(service, tenants[-1].shape, repeats=3 if quick else 7)
     if "busy" in wanted:
         yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
 

@@ -126,6 +126,9 @@ _RULES: Final = (
     _at_size(r"export, .* / growth of memory", 200),
     # On an otherwise idle machine, a bare server responds within about 5 ms under this load: together 50 ms.
     _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
+    # Beside the API's answer: the page's files, what it asks before, and drawing.
+    _at_floor(r"page, .* / costs to the last chart, first visit", 1.5, margin=900),
+    _at_floor(r"page, .* / costs to the last chart, files kept", 1.5, margin=500),
     _at_floor(r"limit, .* / 504 at a limit of 1 s", 1.2),
     _at_figure(
         r"requests, .* / chargebacks, page 1, 8 clients",

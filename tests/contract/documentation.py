@@ -1,7 +1,10 @@
-"""Writes ``docs/api.md``: ``python -m tests.contract.documentation``, from the root of the repository.
+"""Writes ``docs/api.md`` and ``web/openapi.json``: ``python -m tests.contract.documentation``, from the root of the
+repository.
 
 What an endpoint does and takes is told by the service's own OpenAPI document; the answers are those of a service that
 was just started over a generated organisation. Long lists are shortened; what stands for the rest is «…».
+
+The types of the browser page are made of the OpenAPI document: ``npm run types`` in ``web/``.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+DOCUMENT = Path(__file__).parents[2] / "web" / "openapi.json"
 REST = "…"
 
 _HEAD = f"""\
@@ -259,13 +263,19 @@ def written(client: httpx.Client) -> str:
     return _HEAD % head + "\n" + "\n".join(lines).strip() + "\n"
 
 
+def document_text(document: dict[str, Any]) -> str:
+    """The OpenAPI document as a file that can be compared line by line."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
-    """Start a service and write the page."""
+    """Start a service and write the page and the document."""
     with (
         tempfile.TemporaryDirectory() as folder,
         deployed(Path(folder), ("acme",)) as deployment,
         httpx.Client(base_url=deployment.address, timeout=60) as client,
     ):
+        DOCUMENT.write_text(document_text(client.get("/openapi.json").json()), encoding="utf-8")
         PAGE.write_text(written(client), encoding="utf-8")
         wait_until(lambda: not client.get(f"{PEOPLE}/pipeline/status").json()["is_running"], 120)
 

@@ -1,22 +1,8 @@
 import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { apiQuery, type View } from "../url/view";
-import type { Aggregate } from "./answers";
 import { ask, type Query } from "./client";
 import { asProblem } from "./problems";
-import type {
-  Costs,
-  Flow,
-  Found,
-  Page,
-  PipelineStatus,
-  Reconciled,
-  Run,
-  SavedView,
-  Tag,
-  Tenant,
-  TenantSummary,
-  Topics,
-} from "./shapes";
+import type { Answer, Page, TenantPath, TenantPrefix } from "./shapes";
 
 const SECOND = 1000;
 
@@ -33,35 +19,46 @@ export function createQueries(): QueryClient {
   });
 }
 
-function useAsk<T>(path: string, query: Query = [], options: { enabled?: boolean; every?: number } = {}) {
-  return useQuery<T>({
-    queryKey: [path, query],
-    queryFn: ({ signal }) => ask<T>(path, query, signal),
-    enabled: options.enabled ?? true,
-    ...(options.every ? { refetchInterval: options.every } : {}),
-  });
-}
-
-function of(tenant: string, rest: string): string {
+export function tenantPath(tenant: string, rest: string): string {
   return `tenants/${encodeURIComponent(tenant)}${rest && `/${rest}`}`;
 }
 
-export const useTenants = (enabled = true) => useAsk<TenantSummary[]>("tenants", [], { enabled });
-export const useViews = (tenant: string) => useAsk<{ items: SavedView[] }>(of(tenant, "views"));
-export const useRuns = (tenant: string) => useAsk<{ items: Run[] }>(of(tenant, "runs"), [["limit", "20"]]);
+/** What a path of a tenant answers, as the API's document describes it. */
+type Of<P extends TenantPath> = Answer<`${TenantPrefix}${P}`>;
+
+/** Ask a path of a tenant, such as `/costs`; the path says what the answer is. */
+function useOf<P extends TenantPath>(tenant: string, path: P, query: Query = [], enabled = true) {
+  const address = tenantPath(tenant, path.slice(1));
+  return useQuery<Of<P>>({
+    queryKey: [address, query],
+    queryFn: ({ signal }) => ask<Of<P>>(address, query, signal),
+    enabled,
+  });
+}
+
+export const useTenants = (enabled = true) =>
+  useQuery<Answer<"/api/v1/tenants">>({
+    queryKey: ["tenants"],
+    queryFn: ({ signal }) => ask("tenants", [], signal),
+    enabled,
+  });
+export const useViews = (tenant: string) => useOf(tenant, "/views");
+export const useRuns = (tenant: string) => useOf(tenant, "/runs", [["limit", "20"]]);
 
 export function useTenant(tenant: string) {
-  return useQuery<Tenant>({
-    queryKey: [of(tenant, "")],
-    queryFn: ({ signal }) => ask(of(tenant, ""), [], signal),
+  const address = tenantPath(tenant, "");
+  return useQuery<Of<"">>({
+    queryKey: [address],
+    queryFn: ({ signal }) => ask(address, [], signal),
     refetchInterval: (query) => (query.state.data?.run ? 3 : 60) * SECOND,
   });
 }
 
 export function usePipeline(tenant: string) {
-  return useQuery<PipelineStatus>({
-    queryKey: [of(tenant, "pipeline/status")],
-    queryFn: ({ signal }) => ask(of(tenant, "pipeline/status"), [], signal),
+  const address = tenantPath(tenant, "pipeline/status");
+  return useQuery<Of<"/pipeline/status">>({
+    queryKey: [address],
+    queryFn: ({ signal }) => ask(address, [], signal),
     refetchInterval: (query) => (query.state.data?.is_running ? 5 : 60) * SECOND,
   });
 }
@@ -70,7 +67,7 @@ export const INCLUDE: Query = [["include", "issues,days,forecast,topics"]];
 
 /** The costs of a view, by several dimensions; `series` is the one over time. */
 export function useCosts(tenant: string, view: View, by: readonly string[], series: string | null, more: Query = []) {
-  return useAsk<Costs>(of(tenant, "costs"), costsQuery(view, by, series, more), { enabled: series !== null });
+  return useOf(tenant, "/costs", costsQuery(view, by, series, more), series !== null);
 }
 
 export function costsQuery(view: View, by: readonly string[], series: string | null, more: Query = []): Query {
@@ -79,35 +76,27 @@ export function costsQuery(view: View, by: readonly string[], series: string | n
 }
 
 export const useTopics = (tenant: string, view: View, top: number) =>
-  useAsk<Topics & { currency: string }>(of(tenant, "topics"), [...apiQuery(view), ["top", String(top)]]);
+  useOf(tenant, "/topics", [...apiQuery(view), ["top", String(top)]]);
 
 export const useFlow = (tenant: string, view: View, by: readonly string[], top: string, enabled: boolean) =>
-  useAsk<Flow>(of(tenant, "flow"), [...apiQuery(view), ...by.map((each) => ["by", each] as const), ["top", top]], {
-    enabled,
-  });
+  useOf(tenant, "/flow", [...apiQuery(view), ...by.map((each) => ["by", each] as const), ["top", top]], enabled);
 
 export const useReconciliation = (tenant: string, view: View) =>
-  useAsk<{ days: Reconciled[]; currency: string; total: { billed: string; charged: string; difference: string } }>(
-    of(tenant, "reconciliation"),
-    apiQuery({ ...view, filters: [] }, { compare: false }),
-  );
+  useOf(tenant, "/reconciliation", apiQuery({ ...view, filters: [] }, { compare: false }));
 
 export const useSearch = (tenant: string, text: string) =>
-  useAsk<{ items: Found[] }>(
-    of(tenant, "search"),
+  useOf(
+    tenant,
+    "/search",
     [
       ["q", text],
       ["limit", "20"],
     ],
-    { enabled: text.length > 0 },
+    text.length > 0,
   );
 
 export const useTags = (tenant: string, key: string | null, page: number) =>
-  useAsk<Page<Tag>>(of(tenant, "tags"), [
-    ...(key ? [["tag_key", key] as const] : []),
-    ["page", String(page)],
-    ["page_size", "200"],
-  ]);
+  useOf(tenant, "/tags", [...(key ? [["tag_key", key] as const] : []), ["page", String(page)], ["page_size", "200"]]);
 
 export type Unit = "day" | "week" | "month";
 
@@ -122,7 +111,7 @@ export function aggregateQuery(view: View, by: readonly string[], unit: Unit): Q
 }
 
 export const useAggregate = (tenant: string, query: Query, enabled: boolean) =>
-  useAsk<Aggregate>(of(tenant, "chargebacks/aggregate"), query, { enabled });
+  useOf(tenant, "/chargebacks/aggregate", query, enabled);
 
 /** One page of a list of rows. */
 export function rowsPage<T>(
@@ -133,9 +122,5 @@ export function rowsPage<T>(
   size: number,
   signal: AbortSignal,
 ): Promise<Page<T>> {
-  return ask(of(tenant, list), [...query, ["page", String(page)], ["page_size", String(size)]], signal);
-}
-
-export function tenantPath(tenant: string, rest: string): string {
-  return of(tenant, rest);
+  return ask(tenantPath(tenant, list), [...query, ["page", String(page)], ["page_size", String(size)]], signal);
 }

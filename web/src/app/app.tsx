@@ -3,7 +3,7 @@ import { type ComponentType, lazy, Suspense } from "react";
 import { asProblem } from "../api/problems";
 import { createQueries, useTenant, useTenants } from "../api/questions";
 import { CostsPage } from "../pages/costs";
-import { Bone, Empty, Loading } from "../ui/states";
+import { Bone, Empty, Failure, Loading } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { Boundary } from "./errors";
 import { Router, useHere } from "./router";
@@ -51,7 +51,10 @@ function Routes() {
 function TenantPage() {
   const { tenant, page } = useHere();
   const found = useTenant(tenant ?? "");
-  if (found.failureReason && asProblem(found.failureReason).status === 404) return <Unknown />;
+  const failed = found.failureReason ? asProblem(found.failureReason) : null;
+  if (failed?.status === 404) return <Unknown />;
+  // Who may not see the tenant may not see anything of it: one sentence says so instead of every card.
+  if (failed?.status === 401 || failed?.status === 403) return <Failure error={failed} retry={found.refetch} />;
   if (page === HOME) return <CostsPage />;
   const Found = LAZY[page];
   if (!Found) return <Nowhere />;

@@ -10,6 +10,7 @@ from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
+from chargeback.api.path_prefix import prefix_of
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -57,10 +58,11 @@ async def run_pipeline(
         await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
+    status_path = request.app.url_path_for("pipeline_status", tenant_name=name)
     return json_response(
         {"tenant_name": name, "status": "started", "message": f"Pipeline run started for tenant {name}"},
         status=202,
-        headers={"Location": str(request.app.url_path_for("pipeline_status", tenant_name=name))},
+        headers={"Location": f"{prefix_of(request.scope)}{status_path}"},
     )
 
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Aggregate } from "../../api/answers";
+import type { Aggregate } from "../../api/shapes";
 import { read, sum, write } from "../../money/money";
 import { statement } from "./statement";
 
@@ -19,9 +19,14 @@ function answer(buckets: { team: string | null; product: string; month: string; 
       dimensions: { "tag:team": each.team, product_type: each.product },
       time_bucket: each.month,
       total_amount: write(each.amount),
+      usage_amount: write(each.amount),
+      shared_amount: "0.00",
       row_count: 1,
     })),
+    currency: "USD",
     total_amount: write(sum(buckets.map((each) => each.amount))),
+    usage_amount: write(sum(buckets.map((each) => each.amount))),
+    shared_amount: "0.00",
     total_rows: buckets.length,
   };
 }

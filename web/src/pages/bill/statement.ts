@@ -1,4 +1,4 @@
-import type { Aggregate, Bucket } from "../../api/answers";
+import type { Aggregate, Bucket } from "../../api/shapes";
 import { isNobody } from "../../format/names";
 import { larger, read, sum, type Units } from "../../money/money";
 import { filterValue, keyOf } from "../costs/facts";

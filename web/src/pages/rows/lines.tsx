@@ -1,6 +1,6 @@
-import type { BillLine } from "../../api/answers";
 import type { Query } from "../../api/client";
 import { rowsPage } from "../../api/questions";
+import type { BillLine } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
 import { grouped } from "../../format/money";

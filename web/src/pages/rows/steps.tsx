@@ -47,7 +47,7 @@ function shareOf(row: Row): Step {
   const share = Number(whole) > 0 ? Number(used) / Number(whole) : 0;
   const text = (
     <span className="num">
-      {name} used {grouped(used)} of {grouped(whole)}
+      {name} used {grouped(String(used))} of {grouped(String(whole))}
     </span>
   );
   return { title, text, share, note: percent(share, 4) };

@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Effect } from "../../api/answers";
 import { tell } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import { tenantPath } from "../../api/questions";
+import type { Effect } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count } from "../../format/days";
 import { Answered, Bone } from "../../ui/states";
