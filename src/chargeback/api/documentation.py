@@ -80,6 +80,21 @@ def documented(
     }
 
 
+def csv_answer(
+    description: str, *, example: str | None = None, headers: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the description of a response that is a CSV file, for the ``extra`` of a route."""
+    content: dict[str, Any] = {"schema": {"type": "string"}}
+    return {
+        "description": description,
+        "content": {"text/csv": content if example is None else content | {"example": example}},
+        "headers": {
+            "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."},
+            **(headers or {}),
+        },
+    }
+
+
 def _with_etag(extra: Mapping[int, Any]) -> dict[int, Any]:
     success = extra.get(200, {})
     return {**extra, 200: {**success, "headers": {**success.get("headers", {}), **_ETAG}}, 304: _NOT_MODIFIED}

@@ -45,20 +45,19 @@ async def show_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQ
 
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:
-    period, compared = params.periods(lookback_days, version.control.last_calculated)
-    selection = params.selection(lookback_days, version.control.last_calculated)
+    asked = params.comparison(lookback_days, version.control.last_calculated)
     request = CostRequest(
-        period,
-        compared,
+        asked.period,
+        asked.compared,
         params.zone,
         params.time_bucket,
         tuple(params.by),
         params.series or params.by[0],
         params.top,
-        selection.columns,
-        selection.tags,
+        asked.selection.columns,
+        asked.selection.tags,
         frozenset(params.include),
     )
-    if period.days > MOST_TIMES and len(buckets_of(period, params.time_bucket)) > MOST_TIMES:
+    if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:
         raise InvalidRequest([InvalidParameter("time_bucket", f"should make at most {MOST_TIMES} units of time")])
     return request

@@ -1,12 +1,12 @@
 """Lists, sums and costs as CSV files, by GET: the path with `.csv` behind it."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.conditional import ControlDep
-from chargeback.api.documentation import documented
+from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import CommonParameters, query
 from chargeback.api.routes.aggregate import aggregate_response
@@ -26,19 +26,11 @@ from chargeback.api.schemas.topics import TopicsQuery
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Export"])
 
-_DISPOSITION: Final = {
-    "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."}
-}
-
 
 def _file(model: type[CommonParameters], *, rows: bool = False, problems: Any = None) -> dict[str, Any]:
     """Return arguments for the route of a file. Files of ``rows`` are sent while they are made; others have an ETag."""
     order = ", by time and ids" if rows else ""
-    success = {
-        "description": f"CSV (RFC 4180, UTF-8){order}, with texts written as by the export.",
-        "content": {"text/csv": {"schema": {"type": "string"}}},
-        "headers": _DISPOSITION,
-    }
+    success = csv_answer(f"CSV (RFC 4180, UTF-8){order}, with texts written as by the export.")
     return {
         "response_class": Response,
         **documented(query=model, problems=problems, extra={200: success}, etag=not rows),

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import documented
+from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
@@ -29,13 +29,7 @@ from chargeback.store.queries.selection import Selection
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
 TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
-_CSV = {
-    "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
-    "content": {"text/csv": {"schema": {"type": "string"}, "example": "ecosystem,tenant_id,timestamp\r\n"}},
-    "headers": {
-        "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."}
-    },
-}
+_CSV = csv_answer("The rows as CSV (RFC 4180, UTF-8), by time and ids.", example="ecosystem,tenant_id,timestamp\r\n")
 
 
 class TopicsUnavailable(ApiError):

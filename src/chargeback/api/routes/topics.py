@@ -12,7 +12,6 @@ from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFactsDep
 from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary, TopicSummaryItem
-from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.service.costs import topic_filters
 from chargeback.store.control.inventory_lists import RESOURCES
@@ -42,23 +41,20 @@ async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, 
     tenant = facts.tenant
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
-        last = version.control.last_calculated
-        period, compared = params.periods(tenant.lookback_days, last)
-        filters = params.selection(tenant.lookback_days, last)
-        columns, ignored = topic_filters(filters.columns, filters.tags)
-        selection = Selection(instants(period.start, period.end, params.zone), columns)
-        other = None if compared is None else instants(compared.start, compared.end, params.zone)
-        found = topic_costs(reader, selection, other, None if facts.wants_csv else params.top, traffic=True)
+        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+        columns, ignored = topic_filters(asked.selection.columns, asked.selection.tags)
+        selection = Selection(asked.selection.window, columns)
+        found = topic_costs(reader, selection, asked.previous, None if facts.wants_csv else params.top, traffic=True)
         with tenant.store.control.read() as connection:
             clusters = names_of(connection, RESOURCES, {item.cluster_id for item in found.items})
-        body = topics_response(found, clusters, has_previous=compared is not None)
+        body = topics_response(found, clusters, has_previous=asked.compared is not None)
         for shown, item in zip(body["items"], found.items, strict=True):
             shown["bytes_in"] = None if item.bytes_in is None else render(item.bytes_in)
             shown["bytes_out"] = None if item.bytes_out is None else render(item.bytes_out)
             shown["zombie"] = item.is_zombie
         if facts.wants_csv:
             return csv_response("topics.csv", tuple(TopicSummaryItem.model_fields), body["items"], numbers=_NUMBERS)
-        own = {"start_date": period.start, "end_date": period.end, "currency": tenant.currency}
+        own = {"start_date": asked.period.start, "end_date": asked.period.end, "currency": tenant.currency}
         return json_response(own | body | {"ignored_filters": ignored})
 
     return await facts.versioned_answer(params, _make, keep=True)
