@@ -15,23 +15,38 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import page, report
+from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
+from benchmarks.dashboard import dashboard
 from benchmarks.floors import Floors
 from benchmarks.measure import Figure, yardstick
 from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
 from benchmarks.reference.star import Star
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
-from benchmarks.shapes import LARGE, MIDDLE, USUAL
+from benchmarks.shapes import HUGE, LARGE, MIDDLE, USUAL
 from benchmarks.sums import sums
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
 
 _DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
-_PARTS: Final = ("calculate", "topics", "questions", "sums", "export", "clients", "busy", "limit", "backfill")
+#: How long the tenant of ``--huge`` may be generated.
+_HUGE_SECONDS: Final = 420.0
+_PARTS: Final = (
+    "calculate",
+    "topics",
+    "questions",
+    "sums",
+    "dashboard",
+    "export",
+    "clients",
+    "busy",
+    "page",
+    "limit",
+    "backfill",
+)
 
 
 def main() -> int:
@@ -40,11 +55,15 @@ def main() -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH)
+    wanted = set(given.only) or set(_PARTS)
+    if "page" in wanted and (why := browser.missing()) is not None:
+        console.print(why)
+        wanted.discard("page")
     start = time.perf_counter()
     scratch = Path(tempfile.mkdtemp(prefix="chargeback-bench-"))
     figures: list[Figure] = []
     try:
-        for measured in _figures(given, scratch):
+        for measured in _figures(given, wanted, scratch):
             figure = replace(measured, yardstick=yardstick())
             console.print(f"[dim]{time.perf_counter() - start:5.0f} s  {figure.key}: {figure.value:,.1f} {figure.unit}")
             figures.append(figure)
@@ -70,21 +89,31 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=_PARTS, default=[], help="some parts alone; nothing is written")
     parser.add_argument("--data", type=Path, default=_DATA, help=f"where generated tenants are kept ({_DATA})")
     parser.add_argument("--output", type=Path, help="write the figures there")
-    return parser.parse_args()
+    parser.add_argument(
+        "--huge", action="store_true", help="with --only sums: ask a tenant of 100 million rows (12 minutes, 10 GiB)"
+    )
+    given = parser.parse_args()
+    if given.huge and given.only != ["sums"]:
+        parser.error("--huge needs --only sums")
+    return given
 
 
-def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
-    wanted = set(given.only) or set(_PARTS)
+def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iterator[Figure]:
     data = given.data.absolute()
     data.mkdir(parents=True, exist_ok=True)
+    if given.huge:
+        tenant = generated(HUGE, data, seconds=_HUGE_SECONDS)
+        yield _size(tenant)
+        yield from sums(tenant, scratch)
+        return
     if "calculate" in wanted:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if wanted & {"questions", "sums", "export", "clients", "busy", "limit"}:
+    if wanted & {"questions", "sums", "dashboard", "export", "clients", "busy", "page", "limit"}:
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
-            yield Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
+            yield _size(tenant)
         if "sums" in wanted:
             for tenant in tenants:
                 yield from sums(tenant, scratch)
@@ -99,6 +128,10 @@ def _figures(given: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
     if "backfill" in wanted:
         for topics in (False,) if given.quick else (False, True):
             yield from backfill(scratch, days=20 if given.quick else 200, topics=topics)
+
+
+def _size(tenant: Generated) -> Figure:
+    return Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
 
 
 def _start(tenant: Generated, scratch: Path) -> Iterator[Figure]:
@@ -118,6 +151,11 @@ def _served(
             yield from export(service, tenant, scratch, star)
         if star is not None:
             star.close()
+    if "dashboard" in wanted:
+        for tenant in tenants:
+            yield from dashboard(Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 9))
+    if "page" in wanted:
+        yield from browser.page(service, tenants[-1].shape, repeats=3 if quick else 7)
     if "busy" in wanted:
         yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
 

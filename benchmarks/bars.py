@@ -110,9 +110,13 @@ _RULES: Final = (
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
     # For the sums of a large tenant: a tenth of the time to read its rows, plus the cost of every response. By identity
     # and by tag there are more sums to add up, and ten thousand buckets to write.
-    _at_reference(r"sums, large / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
+    _at_reference(r"sums, (large|huge) / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
     _at_reference(r"sums, middle / by (product_type|resource_id|environment_id) and .*", 0.25, margin=12),
-    _at_reference(r"sums, large / by (identity_id|tag:team) and .*", 0.5, margin=12),
+    _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
+    _at_reference(r"sums, usual / by .*", 1, margin=5),
+    _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
+    # What a client still has, and what was asked before, costs no query.
+    _at_reference(r"dashboard, .*, (304|from memory)", 0.1, margin=8),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")
@@ -122,6 +126,9 @@ _RULES: Final = (
     _at_size(r"export, .* / growth of memory", 200),
     # On an otherwise idle machine, a bare server responds within about 5 ms under this load: together 50 ms.
     _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
+    # Beside the API's answer: the page's files, what it asks before, and drawing.
+    _at_floor(r"page, .* / costs to the last chart, first visit", 1.5, margin=900),
+    _at_floor(r"page, .* / costs to the last chart, files kept", 1.5, margin=500),
     _at_floor(r"limit, .* / 504 at a limit of 1 s", 1.2),
     _at_figure(
         r"requests, .* / chargebacks, page 1, 8 clients",

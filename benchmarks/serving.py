@@ -160,6 +160,22 @@ class Client:
         response = self._begin(method, path, body, headers or {})
         return response.status, response.read()
 
+    def etag(self, path: str) -> str:
+        """The ETag of an answer."""
+        response = self._begin("GET", path, None, {})
+        response.read()
+        return response.headers["ETag"]
+
+    def unchanged(self, path: str, etag: str) -> None:
+        """Ask for what the client has already.
+
+        Raises:
+            RuntimeError: it is sent once more.
+        """
+        status, _ = self.exchange("GET", path, headers={"If-None-Match": etag})
+        if status != 304:
+            raise RuntimeError(f"GET {path} was answered {status}, not 304")
+
     def drain(self, method: str, path: str, body: Any) -> tuple[int, int]:
         """Read a response without keeping it; return the numbers of its bytes and line ends."""
         response = self._begin(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})

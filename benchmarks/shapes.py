@@ -65,5 +65,7 @@ class Shape:
 USUAL: Final = Shape("usual", identities=80, clusters=10, members=25, topics=30)
 MIDDLE: Final = Shape("middle", identities=800, clusters=12, members=88, topics=100)
 LARGE: Final = Shape("large", identities=5_000, clusters=20, members=250, resources=100_000, topics=200)
+#: A hundred million rows; see ``--huge``.
+HUGE: Final = Shape("huge", identities=20_000, clusters=60, members=1_200, days=180)
 #: One day of a million rows, for the calculation alone.
 HUGE_DAY: Final = Shape("huge-day", identities=20_000, clusters=50, members=2_750, days=1)

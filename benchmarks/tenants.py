@@ -4,10 +4,11 @@ changes."""
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -37,6 +38,8 @@ _DATABASE = "control.db"
 _FACTS = "facts"
 _DONE = "generated.json"
 _TEAMS = 20
+# The largest tenant needs a few GiB; nobody else's disk should become full.
+_FREE_BYTES = 20 * 2**30
 
 
 @dataclass(frozen=True)
@@ -54,22 +57,31 @@ class Generated:
         return sorted(str(path) for path in (self.facts / CHARGEBACKS_TABLE).glob("date=*/*.parquet"))
 
 
-def generated(shape: Shape, below: Path) -> Generated:
-    """Return the tenant of that shape below a folder; if it does not exist, a separate process generates it."""
+def generated(shape: Shape, below: Path, *, seconds: float = math.inf) -> Generated:
+    """Return the tenant of that shape below a folder; if it does not exist, a separate process generates it.
+
+    After ``seconds`` no further days are generated: then the returned shape has fewer of them.
+
+    Raises:
+        RuntimeError: it could not be generated, or there is too little space.
+    """
     folder = below / shape.folder
     if not (folder / _DONE).exists():
         shutil.rmtree(folder, ignore_errors=True)
-        making = multiprocessing.get_context("spawn").Process(target=generate, args=(shape, folder))
+        if shutil.disk_usage(below).free < _FREE_BYTES:
+            raise RuntimeError(f"{below} has less than {_FREE_BYTES / 2**30:.0f} GiB of free space")
+        making = multiprocessing.get_context("spawn").Process(target=generate, args=(shape, folder, seconds))
         making.start()
         making.join()
         if making.exitcode:
             raise RuntimeError(f"the tenant {shape.name} could not be generated")
     done = json.loads((folder / _DONE).read_text())
+    shape = replace(shape, days=done.get("days", shape.days))
     return Generated(shape, folder / _FACTS, folder / _DATABASE, done["rows"], done["seconds"])
 
 
-def generate(shape: Shape, folder: Path) -> None:
-    """Calculate every day and write it to the real tables; then write inventory and tags."""
+def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
+    """Calculate every day, as long as there is time, and write it to the real tables; then write inventory and tags."""
     start = time.perf_counter()
     folder.mkdir(parents=True)
     store = TenantStore.open(
@@ -83,7 +95,7 @@ def generate(shape: Shape, folder: Path) -> None:
     store.facts.create()
     lease = acquire(store.control, LeaseOwner.this_process())
     with lease.heartbeat():
-        rows = _calculate(store, shape, lease.epoch)
+        rows = _calculate(store, shape, lease.epoch, start + seconds)
         with lease.write() as connection:
             inventory_store.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
             inventory_store.ensure_known(connection, utc_now())
@@ -101,11 +113,12 @@ def generate(shape: Shape, folder: Path) -> None:
                 )
     lease.release()
     store.close()
-    done = {"rows": sum(count for count, _ in rows.values()), "seconds": time.perf_counter() - start}
+    count = sum(count for count, _ in rows.values())
+    done = {"rows": count, "days": len(rows), "seconds": time.perf_counter() - start}
     (folder / _DONE).write_text(json.dumps(done))
 
 
-def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, tuple[int, int]]:
+def _calculate(store: TenantStore, shape: Shape, epoch: int, until: float) -> dict[date, tuple[int, int]]:
     """Return the numbers of chargeback and topic rows per day."""
     maker, calculator, attributor = EvidenceMaker(shape), DayCalculator(catalogue()), TopicAttributor(topic_plan())
     dimensions = DimensionRegister(store.facts, epoch=epoch)
@@ -123,6 +136,8 @@ def _calculate(store: TenantStore, shape: Shape, epoch: int) -> dict[date, tuple
         topics = attributor.attribute(day, lines, topic_evidence(day, shape.clusters, shape.topics))
         store.facts.replace_day(TOPICS_TABLE, day, topics, epoch=epoch)
         counts[day] = calculated.rows.num_rows, topics.num_rows
+        if time.perf_counter() > until:
+            break
     for each in (maker, calculator, attributor):
         each.close()
     return counts

@@ -99,3 +99,14 @@ def test_without_a_base_there_is_no_bar() -> None:
     assert (
         judge([_figure("list, usual / first page", 9), _figure("requests, usual / tenants, 8 clients", 1, "1/s")]) == []
     )
+
+
+def test_what_was_asked_before_costs_a_tenth() -> None:
+    """Of the same question asked anew; a few ms are those of any request. What is asked anew has no bar."""
+    figures = [
+        _figure("dashboard, large / costs, asked anew", 500),
+        _figure("dashboard, large / costs, from memory", 57, reference=500),
+        _figure("dashboard, large / costs, 304", 59, reference=500),
+    ]
+    verdicts = _verdicts(figures)
+    assert verdicts == [(figures[1].key, "reference", True), (figures[2].key, "reference", False)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -11,7 +12,7 @@ from benchmarks.floors import Floors
 from benchmarks.reference.loop import allocate, new_database
 from benchmarks.reference.star import Star
 from benchmarks.shapes import CLUSTER_TYPES, FIRST_DAY, Shape
-from benchmarks.tenants import Generated, generate
+from benchmarks.tenants import Generated, generate, generated
 
 from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
 
@@ -45,6 +46,14 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
     star = Star(tmp_path / "star.db", tenant.files())
     assert sum(row[3] for row in star.aggregate("identity_id", "day", FIRST_DAY, _TINY.last_day)) == sum(map(len, rows))
     star.close()
+
+
+def test_a_tenant_that_takes_too_long_has_fewer_days(tmp_path: Path) -> None:
+    """Those that were generated in time, at least one; whoever uses it again is told how many there are."""
+    generate(_TINY, tmp_path / _TINY.folder, seconds=0)
+    tenant = generated(_TINY, tmp_path)
+    assert tenant.shape == replace(_TINY, days=1)
+    assert len(tenant.files()) == 1
 
 
 def test_the_same_days_everywhere() -> None:

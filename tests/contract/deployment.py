@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -31,8 +32,6 @@ from tests.support.serving import served
 
 DAYS = 16
 CUTOFF_DAYS = 5
-#: Those that are run at the start.
-RUN = ("acme", "scratch")
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,10 @@ def deployed(
     *,
     kind: str = "sqlite",
     today: date = TODAY,
+    lookbacks: Mapping[str, int] = MappingProxyType({"scratch": CUTOFF_DAYS + 2}),
 ) -> Iterator[Deployment]:
-    """The service, with everything of ``acme`` and two days of ``scratch`` calculated; the others were never run.
+    """The service, with everything of ``acme`` calculated, and of tenants in ``lookbacks`` as many days as these reach
+    beyond the cutoff; the others were never run.
 
     Its control databases are of one ``kind``, and its clock does not leave ``today``.
     """
@@ -82,7 +83,7 @@ def deployed(
         file = folder / "chargeback.yaml"
         base = yaml.safe_load(demo_configuration(provider.info, folder))
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
-        file.write_text(yaml.safe_dump(_with_tenants(base, storage)), encoding="utf-8")
+        file.write_text(yaml.safe_dump(_with_tenants(base, storage, lookbacks)), encoding="utf-8")
         configuration = load_configuration(file)
         clock = DayClock(today)
         engine = Engine(configuration, None, clock=clock)
@@ -91,7 +92,7 @@ def deployed(
                 with closing(open_store(tenant)) as store:
                     store.control.upgrade()
             # What is billed but gone counts as deleted from the second look on.
-            for names in ([name for name in tenants if name in RUN], ["acme"]):
+            for names in ([name for name in tenants if name == "acme" or name in lookbacks], ["acme"]):
                 results = engine.run_once(names, RunRequest())
                 assert all(result.outcome is RunOutcome.COMPLETED for result in results), results
             with served(create_app_from(configuration, "both", engine, clock)) as address:
@@ -108,7 +109,9 @@ def _storage(kind: str, folder: Path) -> Iterator[dict[str, str]]:
         yield {"connection_string": address, "facts_path": str(folder / "facts")}
 
 
-def _with_tenants(base: dict[str, Any], storage: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+def _with_tenants(
+    base: dict[str, Any], storage: Mapping[str, dict[str, str]], lookbacks: Mapping[str, int]
+) -> dict[str, Any]:
     """The configuration with a tenant per name; ``plain`` has topics switched off, those of ``wrong`` are invalid."""
     tenants = {}
     for name, place in storage.items():
@@ -116,7 +119,7 @@ def _with_tenants(base: dict[str, Any], storage: Mapping[str, dict[str, str]]) -
         tenant["tenant_id"] = name
         tenant["storage"] = place
         if name != "acme":
-            tenant["lookback_days"] = CUTOFF_DAYS + 2
+            tenant["lookback_days"] = lookbacks.get(name, CUTOFF_DAYS + 2)
         if name == "plain":
             tenant["plugin_settings"]["topic_attribution"] = {"enabled": False}
         if name == "wrong":

@@ -1,7 +1,10 @@
-"""Writes ``docs/api.md``: ``python -m tests.contract.documentation``, from the root of the repository.
+"""Writes ``docs/api.md`` and ``web/openapi.json``: ``python -m tests.contract.documentation``, from the root of the
+repository.
 
 What an endpoint does and takes is told by the service's own OpenAPI document; the answers are those of a service that
 was just started over a generated organisation. Long lists are shortened; what stands for the rest is «…».
+
+The types of the browser page are made of the OpenAPI document: ``npm run types`` in ``web/``.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+DOCUMENT = Path(__file__).parents[2] / "web" / "openapi.json"
 REST = "…"
 
 _HEAD = f"""\
@@ -55,10 +59,11 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   environment. Unknown filters are errors; `…/topics` lists the filters that it ignores.
 - **Periods** have names: `period=30d`, `month`, `last-month`, `quarter`, `2026-10`. All but the last are relative to
   the last calculated day, not to today.
-- **ETag**: every GET about costs, bills and topics returns one. Send it back as `If-None-Match` to get 304 without a
-  body, and without a query, while nothing has changed. JSON of 1,000 bytes or more is compressed with gzip if
-  `Accept-Encoding` allows it.
-- **CSV**: append `.csv` to the path of a list of rows, or send `Accept: text/csv`, to download all matching rows.
+- **ETag**: every GET about a tenant returns one, except files of rows. Send it back as `If-None-Match` to get 304
+  without a body, and in most cases without a query, while nothing has changed. Responses of 1,000 bytes or more are
+  compressed with gzip if `Accept-Encoding` allows it, except files of rows.
+- **CSV**: append `.csv` to the path of a list or an aggregate, or send `Accept: text/csv`, to download everything that
+  matches. The text is protected from being read as formulas, as in the [export](#export).
 - **Errors** are returned as `application/problem+json` (RFC 9457):
 
 %(problem)s
@@ -258,13 +263,19 @@ def written(client: httpx.Client) -> str:
     return _HEAD % head + "\n" + "\n".join(lines).strip() + "\n"
 
 
+def document_text(document: dict[str, Any]) -> str:
+    """The OpenAPI document as a file that can be compared line by line."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
-    """Start a service and write the page."""
+    """Start a service and write the page and the document."""
     with (
         tempfile.TemporaryDirectory() as folder,
         deployed(Path(folder), ("acme",)) as deployment,
         httpx.Client(base_url=deployment.address, timeout=60) as client,
     ):
+        DOCUMENT.write_text(document_text(client.get("/openapi.json").json()), encoding="utf-8")
         PAGE.write_text(written(client), encoding="utf-8")
         wait_until(lambda: not client.get(f"{PEOPLE}/pipeline/status").json()["is_running"], 120)
 

@@ -154,12 +154,53 @@ EXAMPLES = (
         "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags",
     ),
     Example(
+        f"GET {TENANT}/chargebacks/aggregate.csv",
+        f"{PEOPLE}/chargebacks/aggregate.csv?period=month&time_bucket=month&group_by=identity_id&names=true",
+        "time_bucket,identity_id,identity_name,total_amount,usage_amount,shared_amount,row_count",
+    ),
+    Example(
         f"GET {TENANT}/billing.csv",
         f"{PEOPLE}/billing.csv?{_DAY}&product_type=KAFKA_STORAGE",
         "ecosystem,tenant_id,timestamp,resource_id,product_category,product_type,quantity,unit_price,total_cost,"
         "currency,granularity",
     ),
     Example(f"GET {TENANT}/topic-attributions.csv", f"{PEOPLE}/topic-attributions.csv?{_DAY}", _TOPIC_CSV),
+    Example(
+        f"GET {TENANT}/costs.csv",
+        f"{PEOPLE}/costs.csv?period=7d&by=product_type&top=2",
+        "by,value,name,kind,others,amount,previous,usage,rows",
+    ),
+    Example(
+        f"GET {TENANT}/topics.csv",
+        f"{PEOPLE}/topics.csv?period=7d&product_type=KAFKA_STORAGE",
+        "cluster_resource_id,cluster_name,topic_name,amount,previous,bytes_in,bytes_out,zombie",
+    ),
+    Example(
+        f"GET {TENANT}/topic-attributions/aggregate.csv",
+        f"{_TOPICS}/aggregate.csv?group_by=env_id&time_bucket=month",
+        "time_bucket,env_id,total_amount,row_count",
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks/allocation-issues.csv",
+        f"{PEOPLE}/chargebacks/allocation-issues.csv?identity_id=UNALLOCATED",
+        "ecosystem,resource_id,product_type,identity_id,allocation_detail,row_count,usage_cost,shared_cost,total_cost",
+    ),
+    Example(
+        f"GET {TENANT}/resources.csv",
+        f"{PEOPLE}/resources.csv?resource_type=kafka_cluster",
+        "ecosystem,tenant_id,resource_id,resource_type,parent_id,owner_id,status,display_name,metadata,"
+        "created_at,deleted_at,last_seen_at",
+    ),
+    Example(
+        f"GET {TENANT}/identities.csv",
+        f"{PEOPLE}/identities.csv?identity_type=service_account",
+        "ecosystem,tenant_id,identity_id,identity_type,display_name,metadata,created_at,deleted_at,last_seen_at",
+    ),
+    Example(
+        f"GET {TENANT}/tags.csv",
+        f"{PEOPLE}/tags.csv",
+        "tag_id,tenant_id,entity_type,entity_id,tag_key,tag_value,created_by,created_at",
+    ),
     Example(
         f"GET {TENANT}/topic-attributions",
         f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",

@@ -145,7 +145,8 @@ FOUND: dict[str, Shape] = {
             "parent_id": or_null(text),
             "amount": or_null(decimal),
         }
-    ]
+    ],
+    "currency": text,
 }
 TOPICS: dict[str, Shape] = {
     "start_date": day,

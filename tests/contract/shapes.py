@@ -157,6 +157,7 @@ BUCKET: dict[str, Shape] = {
 }
 AGGREGATE: dict[str, Shape] = {
     "buckets": [BUCKET],
+    "currency": text,
     "total_amount": decimal,
     "usage_amount": decimal,
     "shared_amount": decimal,
@@ -274,6 +275,7 @@ TOPIC_AGGREGATE: dict[str, Shape] = {
     "buckets": [
         {"dimensions": map_of(or_null(text)), "time_bucket": text, "total_amount": decimal, "row_count": number}
     ],
+    "currency": text,
     "total_amount": decimal,
     "total_rows": number,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import date, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -62,7 +64,7 @@ def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Rec
         | {"row_count": len(group)}
         for key, group in ordered
     ]
-    return {"buckets": buckets} | _amounts(rows) | {"total_rows": len(rows)}
+    return {"buckets": buckets, "currency": "USD"} | _amounts(rows) | {"total_rows": len(rows)}
 
 
 def _amounts(rows: list[Record]) -> dict[str, str]:
@@ -103,6 +105,41 @@ def test_columns(client: Client, everything: Everything, path: str, by: tuple[st
     assert answer == summed(everything.chargebacks, by, "week", "UTC")
 
 
+def test_names_of_ids(client: Client, everything: Everything, path: str) -> None:
+    """On request, with the name that the inventory has; a column that has no ids has no names."""
+    answer = client.answer(path, group_by=["identity_id", "product_type"], time_bucket="month", names="true")
+    names = answer.pop("names")
+    assert answer == summed(everything.chargebacks, ("identity_id", "product_type"), "month", "UTC")
+    listed = {row["identity_id"]: row["display_name"] for row in client.all_items(f"{everything.base}/identities")}
+    charged = {row["identity_id"] for row in everything.chargebacks}
+    assert names == {"identity_id": {each: listed[each] for each in charged if listed[each] is not None}}
+    assert names["identity_id"]
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_sums_as_a_file(client: Client, everything: Everything, path: str, names: bool) -> None:
+    """The same buckets in the same order, each a line, with the names behind their ids."""
+    asked = {"group_by": ["environment_id", "tag:team"], "time_bucket": "month", "names": str(names).lower()}
+    answer, file = client.answer(path, **asked), client.get(f"{path}.csv", params=asked)
+    assert file.headers["content-type"].startswith("text/csv")
+    assert file.headers["content-disposition"] == "attachment; filename=aggregate.csv"
+    assert client.get(f"{path}.csv", params=asked, headers={"If-None-Match": file.headers["etag"]}).status_code == 304
+    lines = [
+        {"time_bucket": bucket["time_bucket"]}
+        | {name: value or "" for name, value in bucket["dimensions"].items()}
+        | (
+            {"environment_name": answer["names"]["environment_id"].get(bucket["dimensions"]["environment_id"], "")}
+            if names
+            else {}
+        )
+        | {name: bucket[name] for name in ("total_amount", "usage_amount", "shared_amount")}
+        | {"row_count": str(bucket["row_count"])}
+        for bucket in answer["buckets"]
+    ]
+    assert list(csv.DictReader(io.StringIO(file.text, newline=""))) == lines
+    assert complaints(client.get(f"{path}.csv", params={"group_by": "timestamp"})) == ["group_by"]
+
+
 def test_all_columns_at_once(client: Client, everything: Everything, path: str) -> None:
     """Repeated ``group_by``, in the order of the question; the same column twice means it once."""
     answer = client.answer(path, group_by=[*COLUMNS, "identity_id"], time_bucket="month")
@@ -138,7 +175,7 @@ def test_the_most_groups_there_can_be(client: Client, everything: Everything, pa
 
 def test_nothing_sums_to_nothing(client: Client, path: str) -> None:
     """No rows: no buckets, and totals of zero."""
-    nothing = {"buckets": [], "total_amount": "0.00", "usage_amount": "0.00", "shared_amount": "0.00", "total_rows": 0}
+    nothing = {"buckets": [], "currency": "USD", **_amounts([]), "total_rows": 0}
     assert client.answer(path, identity_id="nobody") == nothing
     assert client.answer(path, start_date="2001-01-01", end_date="2001-01-02") == nothing
 
@@ -181,6 +218,8 @@ def test_at_most_ten_thousand_buckets(own_folder: Path) -> None:
         assert {each["time_bucket"] for each in answer["buckets"]} == {str(day) for day in days[1:]}
         assert len(answer["buckets"]) == 8_000
         assert (answer["total_amount"], answer["total_rows"]) == ("6000.00", 12_000)
+        file = client.get("/api/v1/tenants/acme/chargebacks/aggregate.csv", params=asked)
+        assert complaints(file) == ["group_by"]
         narrower = client.get("/api/v1/tenants/acme/chargebacks/aggregate", params=asked | {"end_date": str(days[1])})
         assert "x-buckets-truncated" not in narrower.headers
         assert len(narrower.json()["buckets"]) == 8_000

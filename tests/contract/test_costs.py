@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -142,12 +141,3 @@ def test_a_tenant_without_topics_or_days(client: Client) -> None:
     shapes.check(page_shapes.COSTS, answer)
     assert (answer["total"]["amount"], answer["topics"], answer["forecast"]) == ("0.00", None, None)
     assert {each["state"] for each in answer["days"]} == {"none"}
-
-
-@pytest.mark.parametrize("name", ["costs", "chargebacks", "billing", "topic-attributions", "chargebacks/aggregate"])
-def test_a_repeated_question_is_answered_304(client: Client, everything: Everything, name: str) -> None:
-    """With the ETag of the first answer, and nothing else."""
-    first = client.get(f"{everything.base}/{name}")
-    again = client.get(f"{everything.base}/{name}", headers={"If-None-Match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
-    assert first.headers["cache-control"] == "private, no-cache"

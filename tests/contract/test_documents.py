@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from chargeback.api.app import create_app
 from chargeback.api.services import Services
 from tests.contract import shapes
-from tests.contract.documentation import PAGE, REST, Asker, fields, parameters, written
+from tests.contract.documentation import DOCUMENT, PAGE, REST, Asker, document_text, fields, parameters, written
 from tests.contract.endpoints import BY_NAME, COMMON, ENDPOINTS, Endpoint
 from tests.contract.examples import EXAMPLES, Example
 from tests.contract.records import Client
@@ -58,6 +58,12 @@ def test_the_openapi_document(document: dict[str, Any], endpoint: Endpoint) -> N
     assert in_path == set(re.findall(r"{(\w+)}", endpoint.path))
     successes = {status for status in operation["responses"] if status.startswith("2")}
     assert successes == {str(endpoint.success)}
+
+
+def test_the_browser_page_knows_this_document(document: dict[str, Any]) -> None:
+    """The types of the page are made of the document as it is served; `python -m tests.contract.documentation` writes
+    it, and `npm run types` in `web/` the types."""
+    assert document_text(document) == DOCUMENT.read_text(encoding="utf-8")
 
 
 def test_every_parameter_is_described(document: dict[str, Any]) -> None:

@@ -120,7 +120,7 @@ def test_the_search(client: Client, everything: Everything) -> None:
         everything.resources, key=lambda each: (each["resource_type"] == "kafka_cluster", each["resource_id"])
     )
     (found, *_) = client.answer(path, q=resource["resource_id"].upper())["items"]
-    shapes.check(page_shapes.FOUND, {"items": [found]})
+    shapes.check(page_shapes.FOUND, {"items": [found], "currency": "USD"})
     assert (found["kind"], found["id"], found["name"]) == (
         "resource",
         resource["resource_id"],

@@ -56,6 +56,7 @@ def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Rec
             }
             for key, group in ordered
         ],
+        "currency": "USD",
         "total_amount": shown(total(rows)),
         "total_rows": len(rows),
     }

@@ -48,6 +48,12 @@ def tenant_on(kind: str, server: DemoServer, folder: Path) -> Iterator[Deploymen
             deployment.store.close()
 
 
+#: Each database in every run of the suite, and again in a drill, whose table has every fault.
+EVERY_KIND = pytest.mark.parametrize(
+    "kind", [*KINDS, *(pytest.param(kind, marks=pytest.mark.drill, id=f"drill-{kind}") for kind in KINDS)]
+)
+
+
 def odd_costs() -> str:
     """A bill on which every text is odd: a dollar per text and day."""
     rows = [
@@ -84,7 +90,7 @@ def odd_principals(cluster: str) -> str:
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EVERY_KIND
 def test_odd_texts(
     kind: str, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
@@ -114,7 +120,7 @@ def test_odd_texts(
         drill.compare(undisturbed, deployment.store)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EVERY_KIND
 def test_odd_principals(kind: str, organisation: Organisation, tmp_path: Path, ledger: Ledger) -> None:
     """Whoever the metrics name is charged under a name that can be stored, and known to the inventory."""
     with (

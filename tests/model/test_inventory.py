@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from chargeback.model.inventory import Resource, alive_during, environments
+from chargeback.model.inventory import Resource, alive_during, enclosing, environments
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,6 +20,9 @@ def test_environment_at_any_depth() -> None:
         Resource("b", "x", parent_id="a"),
     ]
     assert environments(resources) == {"env-1": "env-1", "lkc-1": "env-1", "lcc-1": "env-1"}
+    by_id = {each.resource_id: (each.resource_type, each.parent_id) for each in resources}
+    assert enclosing(by_id, "kafka_cluster") == {"lkc-1": "lkc-1", "lcc-1": "lkc-1"}
+    assert enclosing(by_id, "x") == {"a": "a", "b": "b"}
 
 
 def test_lifetimes_are_half_open() -> None:

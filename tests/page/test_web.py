@@ -34,7 +34,14 @@ def test_the_laws_of_the_page_hold() -> None:
     node("node_modules/vitest/vitest.mjs", "run")
 
 
-@pytest.mark.parametrize("file", ["journeys", "pages", "states"])
+def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None:
+    """`npm run types` gives the same bytes again: the page reads answers as the API's document describes them."""
+    made = tmp_path / "schema.d.ts"
+    node("node_modules/openapi-typescript/bin/cli.js", "openapi.json", "--output", str(made))
+    assert made.read_bytes() == (WEB / "src" / "api" / "schema.d.ts").read_bytes()
+
+
+@pytest.mark.parametrize("file", ["everypage", "journeys", "pages", "states"])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium"

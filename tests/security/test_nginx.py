@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import shutil
-import ssl
-import subprocess
-import time
-from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -18,97 +11,23 @@ import pytest
 from chargeback.store.tenant import TenantStore
 from tests.security.test_tenants import MARK, TRAVERSALS, address, service, stores
 from tests.security.test_tls import certificate
-from tests.support.processes import free_port
-from tests.support.prometheus import installed
+from tests.support.nginx import Proxy, proxied
 
 __all__ = ["address", "certificate", "service", "stores"]
 
-CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
-PASSWORD = "open-sesame"
-USERS = ("alice", "bob", "finance", "nobody")
-
-
-@dataclass(frozen=True)
-class Proxy:
-    """A running nginx."""
-
-    port: int
-    trust: ssl.SSLContext
-
-    def get(
-        self, path: str, user: str | None = None, method: str = "GET", headers: Mapping[str, str] | None = None
-    ) -> tuple[int, str]:
-        """Status and text of an answer; the path is sent as it is written."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
-        connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
-        for name, value in (headers or {}).items():
-            connection.putheader(name, value)
-        connection.putheader("Content-Length", "0")
-        if user is not None:
-            connection.putheader("Authorization", "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode())
-        connection.endheaders()
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, text
-
-
-def configuration(folder: Path, upstream: str, certificate: Path, ports: tuple[int, int]) -> str:
-    """The example with the places of this machine."""
-    text = CONFIG.read_text(encoding="utf-8")
-    places = {
-        "127.0.0.1:8080": upstream.removeprefix("http://"),
-        "listen 443 ssl": f"listen 127.0.0.1:{ports[0]} ssl",
-        "listen 80": f"listen 127.0.0.1:{ports[1]}",
-        "/etc/nginx/tls/chargeback.pem": str(certificate / "certificate.pem"),
-        "/etc/nginx/tls/chargeback.key": str(certificate / "key.pem"),
-        "/etc/nginx/chargeback.htpasswd": str(folder / "htpasswd"),
-    }
-    for written, here in places.items():
-        assert written in text
-        text = text.replace(written, here)
-    temporary = "".join(
-        f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;\n" if folder.owner() == "root" else ""
-    return (
-        f"{user}daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\n"
-        f"http {{\naccess_log off;\n{temporary}{text}\n}}\n"
-    )
-
 
 @pytest.fixture(scope="module")
-def proxy(
-    tmp_path_factory: pytest.TempPathFactory,
-    address: str,
-    certificate: Path,
-) -> Iterator[Proxy]:
+def proxy(tmp_path_factory: pytest.TempPathFactory, address: str, certificate: Path) -> Iterator[Proxy]:
     """nginx with the example before a service with two tenants."""
-    nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
-    folder = tmp_path_factory.mktemp("nginx")
-    ports = (free_port(), free_port())
-    (folder / "htpasswd").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in USERS))
-    (folder / "nginx.conf").write_text(configuration(folder, address, certificate, ports))
-    command = [nginx, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stderr
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    proxy = Proxy(ports[0], ssl.create_default_context(cafile=str(certificate / "certificate.pem")))
-    try:
-        until = time.monotonic() + 30
-        while True:
-            try:
-                assert proxy.get("/health")[0] == 200
-                break
-            except OSError:
-                assert time.monotonic() < until, (folder / "error.log").read_text()
-                time.sleep(0.05)
-        redirected = httpx.get(f"http://127.0.0.1:{ports[1]}/api/v1/tenants")
-        assert redirected.headers["location"] == "https://127.0.0.1/api/v1/tenants"
+    with proxied(tmp_path_factory.mktemp("nginx"), address, certificate) as proxy:
         yield proxy
-    finally:
-        process.terminate()
-        process.wait(30)
+
+
+def test_the_probe_needs_no_password_and_the_rest_needs_tls(proxy: Proxy) -> None:
+    """A load balancer asks `/health`; whoever comes without TLS is sent to it."""
+    assert proxy.get("/health")[0] == 200
+    redirected = httpx.get(f"http://127.0.0.1:{proxy.plain_port}/api/v1/tenants")
+    assert redirected.headers["location"] == "https://127.0.0.1/api/v1/tenants"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from chargeback.api.head_requests import HeadAsGet
 from chargeback.api.limits import RequestLimits
 from chargeback.api.metrics import MetricsMiddleware, RequestMetrics
 from chargeback.api.pages import add_pages
+from chargeback.api.path_prefix import PathPrefix
 from chargeback.api.problems import add_handlers
 from chargeback.api.routes import (
     aggregate,
@@ -106,6 +107,7 @@ def create_app(services: Services) -> FastAPI:
         description=_DESCRIPTION,
         lifespan=_lifespan,
         redirect_slashes=False,
+        openapi_url=None,  # the pages serve it
         docs_url=None,
         redoc_url=None,
     )
@@ -134,6 +136,8 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(HeadAsGet)
     app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api))
     app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
+    if services.api.path_prefix is not None:
+        app.add_middleware(PathPrefix, prefix=services.api.path_prefix)
     _document(app)
     return app
 

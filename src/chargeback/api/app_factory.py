@@ -58,6 +58,7 @@ def create_app_from(
         query_threads=api.query_threads,
         hosts=AllowedHosts(api.allowed_hosts, api.host),
         page=api.page,
+        path_prefix=api.path_prefix,
     )
     if needs_names(api.host, api.allowed_hosts):
         log.warning(_NO_NAMES, api.host)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from typing import Final
 
 from starlette.responses import Response
@@ -12,20 +11,6 @@ from starlette.responses import Response
 SMALLEST: Final = 1000
 #: Beyond the first levels, time grows faster than size shrinks.
 _LEVEL: Final = 4
-_REFUSED: Final = re.compile(r"q=0(\.0*)?$")
-
-
-def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether an ``Accept-Encoding`` lets an answer be gzip.
-
-    >>> accepts_gzip("br, gzip;q=0.8"), accepts_gzip("gzip;q=0"), accepts_gzip("identity")
-    (True, False, False)
-    """
-    weights = {}
-    for part in accept_encoding.lower().split(","):
-        name, _, weight = part.partition(";")
-        weights[name.strip()] = _REFUSED.fullmatch(weight.strip()) is None
-    return weights.get("gzip", weights.get("*", False))
 
 
 def compressed(response: Response) -> Response:

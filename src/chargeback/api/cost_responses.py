@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from chargeback.model.days import render_instant
 from chargeback.model.money import render, total
@@ -15,6 +15,9 @@ from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named
 from chargeback.store.queries.costs import Breakdown, Item, Totals
 from chargeback.store.queries.topic_costs import TopicCost, TopicCosts
+
+#: The columns of the breakdowns as a table.
+BREAKDOWN_COLUMNS: Final = ("by", "value", "name", "kind", "others", "amount", "previous", "usage", "rows")
 
 _ZERO = Decimal(0)
 
@@ -151,6 +154,15 @@ def _breakdown(
         if has_previous
         else [],
     }
+
+
+def breakdown_rows(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the items of all breakdowns of the body of ``GET …/costs`` with :data:`BREAKDOWN_COLUMNS`, each followed by
+    the others of its breakdown together, of which ``others`` is the count."""
+    for breakdown in body["breakdowns"]:
+        others = [] if breakdown["other"] is None else [breakdown["other"]]
+        for row in (*breakdown["items"], *others):
+            yield dict.fromkeys(BREAKDOWN_COLUMNS) | {"by": breakdown["by"], "others": row.get("count")} | row
 
 
 def _item(item: Item, known: Mapping[str, Named], *, has_previous: bool) -> dict[str, Any]:

@@ -57,10 +57,10 @@ def documented(
     only: tuple[int, ...] = ALWAYS,
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
-    facts: bool = False,
+    etag: bool = False,
 ) -> dict[str, Any]:
     """Return arguments for a route: ``only`` are its common problems, ``problems`` adds or overrides descriptions,
-    ``extra`` are further responses; the responses of ``facts`` have an ETag."""
+    ``extra`` are further responses; with ``etag`` the responses have one."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
     more: dict[str, Any] = {}
@@ -75,7 +75,22 @@ def documented(
         "response_description": answer,
         "responses": {
             **{status: {"description": text, "content": _PROBLEM} for status, text in sorted(meanings.items())},
-            **(_with_etag(extra or {}) if facts else extra or {}),
+            **(_with_etag(extra or {}) if etag else extra or {}),
+        },
+    }
+
+
+def csv_answer(
+    description: str, *, example: str | None = None, headers: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the description of a response that is a CSV file, for the ``extra`` of a route."""
+    content: dict[str, Any] = {"schema": {"type": "string"}}
+    return {
+        "description": description,
+        "content": {"text/csv": content if example is None else content | {"example": example}},
+        "headers": {
+            "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."},
+            **(headers or {}),
         },
     }
 

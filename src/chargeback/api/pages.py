@@ -1,5 +1,5 @@
 """Pages for people: `/` redirects to the browser page, or to the documentation if that page is not served; `/docs`
-shows the documentation. The service serves everything that they load.
+shows the documentation of `/openapi.json`. The service serves everything that they load.
 
 Addresses are relative, so that the pages work below any path of a proxy.
 """
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from chargeback.api.path_prefix import prefix_of
 from chargeback.api.responses import json_response
 from chargeback.api.services import Services
 from chargeback.page import PageFiles, page_routes
@@ -42,7 +43,12 @@ _ASSETS: Final = {
 def add_pages(app: FastAPI, page: PageFiles | None) -> None:
     """Add the pages, which are not part of the OpenAPI document. ``page`` is the browser page, or None."""
     app.state.page = page
-    pages: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _index, "/docs": _docs, "/docs/{name}": _asset}
+    pages: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        "/": _index,
+        "/docs": _docs,
+        "/docs/{name}": _asset,
+        "/openapi.json": _openapi,
+    }
     for path, endpoint in pages.items():
         app.add_route(path, endpoint, methods=["GET"], include_in_schema=False)
     if page is not None:
@@ -62,6 +68,13 @@ async def _index(request: Request) -> Response:
     if page is not None and page.page is not None:
         links |= {"page": "ui/"}
     return json_response({"name": "chargeback", "version": services.version, "links": links}, headers=headers)
+
+
+async def _openapi(request: Request) -> Response:
+    """Return the OpenAPI document; below the prefix of a proxy it says where the paths begin."""
+    prefix = prefix_of(request.scope)
+    document = request.app.openapi()
+    return json_response(document | {"servers": [{"url": prefix}]} if prefix else document)
 
 
 async def _docs(request: Request) -> Response:

@@ -20,6 +20,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from chargeback.api.path_prefix import prefix_of
 from chargeback.errors import (
     ChargebackError,
     DamagedFacts,
@@ -184,7 +185,9 @@ def add_handlers(app: FastAPI) -> None:
 
     async def _on_path_error(request: Request, _error: Exception) -> Response:
         # The framework validates only path parameters: we parse queries and bodies ourselves.
-        return problem(404, "not-found", f"Nothing found at {request.url.path[:300]}: a part of the path is malformed.")
+        return problem(
+            404, "not-found", f"Nothing found at {_path_of(request)[:300]}: a part of the path is malformed."
+        )
 
     app.add_exception_handler(ChargebackError, _on_chargeback_error)
     app.add_exception_handler(RequestValidationError, _on_path_error)
@@ -259,12 +262,18 @@ def _http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if status == 404:
-        return problem(404, "not-found", f"Nothing found at {request.url.path}; /docs lists the endpoints.")
+        docs = f"{prefix_of(request.scope)}/docs"
+        return problem(404, "not-found", f"Nothing found at {_path_of(request)}; {docs} lists the endpoints.")
     if status == 405:
         allowed = ", ".join(_methods_of(request)) or headers.get("Allow", "")
-        detail = f"{request.method} is not allowed at {request.url.path}; allowed: {allowed}."
+        detail = f"{request.method} is not allowed at {_path_of(request)}; allowed: {allowed}."
         return problem(405, "method-not-allowed", detail, headers={"Allow": allowed})
     return problem(status, "http-error", http.HTTPStatus(status).phrase, headers=headers)
+
+
+def _path_of(request: Request) -> str:
+    """Return the path as the client knows it."""
+    return prefix_of(request.scope) + request.url.path
 
 
 def _methods_of(request: Request) -> list[str]:

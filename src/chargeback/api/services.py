@@ -18,7 +18,7 @@ class ApiLimits:
     the service.
 
     ``query_memory`` (bytes) and ``query_threads`` limit the query engine; None means defaults of the machine. ``page``
-    says whether the browser page is served.
+    says whether the browser page is served; ``path_prefix`` is the path below which a proxy serves everything, or None.
     """
 
     request_timeout_seconds: float = 30
@@ -28,6 +28,7 @@ class ApiLimits:
     query_threads: int | None = None
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     page: bool = True
+    path_prefix: str | None = None
 
 
 @dataclass(frozen=True)

@@ -92,13 +92,20 @@ def _host_name(value: str) -> str:
     return value
 
 
+def _path_prefix(value: str) -> str:
+    if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+", value):
+        raise ValueError("should be a path that begins with a slash and ends without one, such as /apps/chargeback")
+    return value
+
+
 class ApiSettings(Settings):
-    """The API: its address and host names, the time limit of a request (seconds), whether it serves the browser page,
-    and the limits of its query engine."""
+    """The API: its address and host names, the path below which a proxy serves it, the time limit of a request
+    (seconds), whether it serves the browser page, and the limits of its query engine."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
     allowed_hosts: list[Annotated[str, AfterValidator(_host_name)]] = Field(default_factory=list)
+    path_prefix: Annotated[str, AfterValidator(_path_prefix)] | None = None
     enable_cors: bool = False
     cors_origins: list[str] = Field(default_factory=list)
     request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30

@@ -99,19 +99,30 @@ def alive_during(created_at: datetime | None, deleted_at: datetime | None, start
 
 
 ENVIRONMENT = "environment"
+KAFKA_CLUSTER = "kafka_cluster"
 
 
 def environments(resources: Sequence[Resource]) -> dict[str, str]:
     """Return the environment's id for each resource in an environment, at any depth; an environment has its own id."""
-    by_id = {resource.resource_id: resource for resource in resources}
+    return enclosing({each.resource_id: (each.resource_type, each.parent_id) for each in resources}, ENVIRONMENT)
+
+
+def enclosing(resources: Mapping[str, tuple[str, str | None]], resource_type: str) -> dict[str, str]:
+    """Return, for each resource inside one of ``resource_type``, at any depth, the id of that one; a resource of the
+    type has its own id.
+
+    ``resources`` has the type and the parent's id of each resource, by its id. Of several enclosing resources the
+    innermost counts.
+    """
     found: dict[str, str] = {}
-    for resource in resources:
-        above: Resource | None = resource
+    for resource_id in resources:
+        above: str | None = resource_id
         seen: set[str] = set()
-        while above is not None and above.resource_id not in seen:
-            if above.resource_type == ENVIRONMENT:
-                found[resource.resource_id] = above.resource_id
+        while above is not None and above in resources and above not in seen:
+            its_type, parent_id = resources[above]
+            if its_type == resource_type:
+                found[resource_id] = above
                 break
-            seen.add(above.resource_id)
-            above = by_id.get(above.parent_id) if above.parent_id else None
+            seen.add(above)
+            above = parent_id
     return found

@@ -18,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from chargeback.page.encodings import accepts_encoding
+
 #: Where the page is, without the slash at its end.
 PATH: Final = "/ui"
 
@@ -78,8 +80,8 @@ class _File:
 
     def best(self, accepted: str) -> str:
         """Return the best encoding that an ``Accept-Encoding`` header allows."""
-        allowed = _allowed(accepted)
-        return next((name for name, _ in _ENCODINGS if name in self.contents and name in allowed), "identity")
+        offered = (name for name, _ in _ENCODINGS if name in self.contents)
+        return next((name for name in offered if accepts_encoding(accepted, name)), "identity")
 
 
 class PageFiles:
@@ -151,16 +153,6 @@ def _answer(request: Request, file: _File, caching: str) -> Response:
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
     return Response(file.contents[encoding], media_type=file.media_type, headers=headers)
-
-
-def _allowed(accepted: str) -> set[str]:
-    """Return the encodings of an ``Accept-Encoding`` header, without those of weight 0.
-
-    >>> sorted(_allowed("gzip, br;q=0.5, zstd;q=0"))
-    ['br', 'gzip']
-    """
-    offers = (offer.replace(" ", "").lower().partition(";q=") for offer in accepted.split(","))
-    return {name for name, _, weight in offers if not weight or weight.strip("0.")} - {""}
 
 
 def _digest(content: bytes) -> str:

@@ -20,6 +20,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import Named, names_of
+from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, daily_amounts, days_with_rows
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -33,11 +34,13 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
     "identity_id": IDENTITIES,
     "resource_id": RESOURCES,
     "environment_id": RESOURCES,
+    CLUSTER_ID: RESOURCES,
 }
 #: What the topics' columns are called in chargebacks; by the rest of these topics cannot be filtered.
 _TOPIC_COLUMNS: Final = {
     "resource_id": "cluster_resource_id",
     "environment_id": "env_id",
+    CLUSTER_ID: "cluster_resource_id",
     "product_type": "product_type",
     "product_category": "product_category",
 }
@@ -104,7 +107,14 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         ValueError: costs cannot be filtered so.
     """
     query = CostQuery(
-        request.selection, request.compared_window, request.by, request.series, request.top, request.unit, request.zone
+        request.selection,
+        request.compared_window,
+        request.by,
+        request.series,
+        request.top,
+        request.unit,
+        request.zone,
+        issues="issues" in request.parts,
     )
     found = costs(reader, query)
     other = request.compared_window

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -22,6 +22,7 @@ from chargeback.service.answer_cache import AnswerCache
 from chargeback.service.pools import TenantPools
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
@@ -30,6 +31,7 @@ from chargeback.store.queries.version import DataVersion, read_version
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+OpenReader = Callable[[], AbstractContextManager[TenantReader]]
 
 #: The number of queries that share processors and memory. A query that has waited for a slot for a while runs anyway,
 #: because slots may be blocked by disks that hang.
@@ -60,6 +62,7 @@ class RequestExecutor:
     def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.tags = TagCache()
+        self.clusters = ClusterCache()
         self.answers = AnswerCache()
         self.entity_costs = EntityCostCache()
         self._lock = threading.Lock()
@@ -164,21 +167,24 @@ class RequestContext:
     async def query_version(
         self,
         tenant: TenantView,
-        recall: Callable[[DataVersion], T | None],
-        func: Callable[[TenantReader, DataVersion], T],
+        func: Callable[[DataVersion, OpenReader], T],
         as_of: datetime | None = None,
     ) -> T:
-        """Return what is known of the tenant's data, now or ``as_of`` an earlier instant, or, where ``recall`` knows
-        nothing, what ``func`` reads from it."""
+        """Return what ``func`` makes of one version of the tenant's data, the present or that ``as_of`` an earlier
+        instant; it opens a reader of that version if it needs one."""
 
         def _query() -> T:
             version = read_version(tenant.store, self.token, self._executor.tags, as_of)
-            known = recall(version)
-            if known is not None:
-                return known
-            with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
-                reader = version_reader(cursor, tenant.store, version)
-                return func(reader, version)
+
+            def clusters() -> Mapping[str, str]:
+                return self._executor.clusters.load(tenant.store)
+
+            @contextmanager
+            def _open() -> Iterator[TenantReader]:
+                with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
+                    yield version_reader(cursor, tenant.store, version, clusters)
+
+            return func(version, _open)
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
@@ -242,7 +248,8 @@ class RequestContext:
         slot: AbstractContextManager[None] | None = None,
         as_of: datetime | None = None,
     ) -> AbstractContextManager[TenantReader]:
-        return open_reader(self._executor.engine, tenant.store, self.token, self._executor.tags, slot, as_of)
+        executor = self._executor
+        return open_reader(executor.engine, tenant.store, self.token, executor.tags, slot, executor.clusters, as_of)
 
 
 @contextmanager

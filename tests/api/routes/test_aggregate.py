@@ -21,7 +21,7 @@ def test_by_identity_and_day_unless_asked_otherwise(client: httpx.Client) -> Non
     AggregateAnswer.model_validate(body)
     assert "x-buckets-truncated" not in response.headers
     assert (body["total_amount"], body["usage_amount"], body["shared_amount"]) == ("50.00", "26.25", "23.75")
-    assert (body["total_rows"], len(body["buckets"])) == (15, 15)
+    assert (body["total_rows"], len(body["buckets"]), body["currency"]) == (15, 15, "USD")
     assert body["buckets"][-1] == {
         "dimensions": {"identity_id": "sa-2"},
         "time_bucket": LAST.isoformat(),
@@ -48,6 +48,9 @@ def test_truncated_buckets_are_announced(client: httpx.Client, monkeypatch: pyte
     assert response.headers["x-buckets-truncated"] == "true"
     assert len(response.json()["buckets"]) == 3
     assert response.json()["total_amount"] == "50.00"
+    file = client.get(f"{URL}.csv")
+    assert file.headers["x-buckets-truncated"] == "true"
+    assert len(file.text.splitlines()) == 4
 
 
 def test_tags_group_and_filter(own_client: httpx.Client, own_store: TenantStore) -> None:

@@ -25,6 +25,13 @@ def test_the_dearest_topics(own_store: TenantStore) -> None:
         assert (body["total"], body["other"]) == ("4.00", {"count": 1, "amount": "1.00", "previous": None})
         assert (body["items"][0]["topic_name"], body["items"][0]["zombie"]) == ("a", False)
         assert body["ignored_filters"] == ["tag:team"]
+        file = client.get(f"{ACME}/topics.csv", params={"top": 1, "compare": "none"})
+        assert file.headers["content-disposition"] == "attachment; filename=topics.csv"
+        assert [line.split(",")[2:] for line in file.text.splitlines()] == [
+            ["topic_name", "amount", "previous", "bytes_in", "bytes_out", "zombie"],
+            ["a", "3.00", "", "", "", "false"],
+            ["b", "1.00", "", "", "", "false"],
+        ]
         assert parameters_of(client.get(f"{ACME}/topics", params={"top": 0, "topic_name": "a"})) == [
             "top",
             "topic_name",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -169,6 +170,20 @@ def test_a_failed_transaction_leaves_nothing(database: ControlDatabase) -> None:
         fail()
     with database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM days")).scalar() == 0
+
+
+def test_a_connection_in_use_outlives_the_end_and_is_closed_then(database: ControlDatabase) -> None:
+    """A thread may still read when everything is closed; its connection is closed when it is given back, and not left
+    open for the garbage collector."""
+    with database.read() as connection:
+        driver = connection.connection.dbapi_connection
+        database.close()
+        assert connection.execute(text("SELECT 1")).scalar() == 1
+    assert driver is not None
+    with pytest.raises((psycopg.OperationalError, sqlite3.ProgrammingError), match="closed"):
+        driver.cursor().execute("SELECT 1")
+    with database.read() as connection:
+        assert connection.execute(text("SELECT 1")).scalar() == 1
 
 
 def test_an_unusable_database_is_a_storage_error(tmp_path: Path) -> None:

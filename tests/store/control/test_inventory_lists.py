@@ -45,6 +45,7 @@ def filled(database: ControlDatabase) -> ControlDatabase:
 def _ids(database: ControlDatabase, kind: EntityKind = RESOURCES, **inventory_filter: Any) -> list[str]:
     with database.read() as connection:
         rows, total = lists.listed(connection, kind, InventoryFilter(**inventory_filter), offset=0, limit=100)
+        assert list(lists.every_listed(connection, kind, InventoryFilter(**inventory_filter))) == rows
     assert total == len(rows)
     return [row[f"{kind.entity_type}_id"] for row in rows]
 

@@ -11,7 +11,7 @@ from chargeback.model.inventory import Identity, Inventory, ListedInventory
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known, merge_listing
-from chargeback.store.control.revisions import ControlRevisions, read_revisions
+from chargeback.store.control.revisions import ControlRevisions, read_entity_revisions, read_revisions
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.topics import Lifetime, save_topic_lifetimes, touch_topics
 from tests.support.clock import NOW
@@ -21,7 +21,9 @@ DAY = date(2026, 1, 1)
 
 def _read(database: ControlDatabase) -> ControlRevisions:
     with database.read() as connection:
-        return read_revisions(connection)
+        found = read_revisions(connection)
+        assert read_entity_revisions(connection) == (found.tags, found.inventory)
+        return found
 
 
 def test_every_write_shows(database: ControlDatabase) -> None:

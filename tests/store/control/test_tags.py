@@ -96,6 +96,8 @@ def test_lists_keys_and_values(database: ControlDatabase) -> None:
         assert ([row["entity_id"] for row in rows], total) == (["B", "Z", "a", "b"], 5)
         assert tags.listed(connection, entity_type=None, tag_key="env", offset=0, limit=4)[1] == 1
         assert tags.listed(connection, entity_type=None, tag_key=None, offset=10**30, limit=4) == ([], 6)
+        whole, _ = tags.listed(connection, entity_type=None, tag_key="team", offset=0, limit=10)
+        assert list(tags.every_listed(connection, entity_type=None, tag_key="team")) == whole
         assert tags.keys(connection) == ["env", "team"]
         assert tags.values(connection, "env") == ["prod"]
         assert tags.values(connection, "team", "äM") == []

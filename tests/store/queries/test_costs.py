@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, instants, start_of_day
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
-from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
+from chargeback.store.queries.clusters import CLUSTER_ID
+from chargeback.store.queries.cost_sums import COST_COLUMNS
+from chargeback.store.queries.costs import CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import UNTAGGED, ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
@@ -28,6 +32,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 FIRST = date(2026, 1, 5)
 NOW, BEFORE = instants(date(2026, 1, 12), date(2026, 1, 18)), instants(FIRST, date(2026, 1, 11))
 TAGS = TagIndex({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
+CLUSTERS = {"lkc-1": "lkc-1"}
 BY = (*COST_COLUMNS, "tag:team")
 QUERY = CostQuery(Selection(NOW), BEFORE, BY[:3], "identity_id", 2, "day", UTC)
 
@@ -50,6 +55,8 @@ def value(share: Share, by: str) -> str | None:
     """What a share is grouped under."""
     if by == "tag:team":
         return TAGS.resolve(share.identity, share.resource).get("team", UNTAGGED)
+    if by == CLUSTER_ID:
+        return CLUSTERS.get(share.resource)
     found: str | None = share.row()[by]
     return found
 
@@ -89,7 +96,12 @@ def test_costs_are_the_sums_of_the_rows(
     selection, matches = FILTERS[wanted]
     now, before = (instants(window.start.date(), window.end.date() - ONE_DAY, zone) for window in (NOW, BEFORE))
     query = CostQuery(replace(selection, window=now), before, BY, series, 2, "day", zone)
-    found: Costs = read(lambda reader: costs(reader, query), TAGS, facts)
+
+    def _costs(reader: TenantReader) -> Costs:
+        reader.clusters = lambda: CLUSTERS
+        return costs(reader, query)
+
+    found: Costs = read(_costs, TAGS, facts)
     current, previous = (
         [s for s in made if matches(s) and w.start <= s.row()["timestamp"] < w.end] for w in (now, before)
     )
@@ -155,7 +167,8 @@ def test_nothing_costs_nothing(read: Read) -> None:
 
 
 def test_a_charge_without_its_dimension_is_an_error(read: Read, facts: FactTables) -> None:
-    """What the register does not know is never left out silently."""
+    """What the register does not know is never left out silently, where rows are summed by dimension."""
+    (facts.root / PARTIALS).write_text("no folder")
     write_shares(facts, [Share(date(2026, 1, 12), "sa-1", "1")])
     facts.rewrite(DIMENSIONS_TABLE, SCHEMAS[DIMENSIONS_TABLE].empty_table(), epoch=1)
     with pytest.raises(StorageError, match="lacks 1 of those"):

@@ -12,6 +12,7 @@ import pytest
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.datasets import (
     AMOUNT,
     DATASETS,
@@ -40,6 +41,8 @@ SAMPLE = Dataset(
         Column("z", NUMBER, source="number"),
     ),
 )
+#: What a row may not have, which the empty text stands for.
+EMPTY = ("environment_id", CLUSTER_ID)
 EVERY = pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset.table)
 
 
@@ -87,7 +90,7 @@ def test_every_verb_works_on_every_dataset(read: Read, filled: FactTables, datas
     assert total == 1
     assert item[dataset.amount] == "1.50"
     row = {**item.get(METADATA, {}), **item}
-    given = {name: row.get(name, "") for name in dataset.filters if name in row or name == "environment_id"}
+    given = {name: row.get(name, "") for name in dataset.filters if name in row or name in EMPTY}
     assert set(dataset.filters) - set(given) <= {"line_id"}  # topic rows do not show it
     narrow = Selection(selection.window, equal(**given), (TagFilter("team", frozenset(["UNTAGGED"])),))
     grouping = Grouping((*dataset.groups, "tag:team"), "day", ZoneInfo("UTC"))

@@ -3,7 +3,7 @@ import { type ComponentType, lazy, Suspense } from "react";
 import { asProblem } from "../api/problems";
 import { createQueries, useTenant, useTenants } from "../api/questions";
 import { CostsPage } from "../pages/costs";
-import { Bone, Empty } from "../ui/states";
+import { Bone, Empty, Failure, Loading } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { Boundary } from "./errors";
 import { Router, useHere } from "./router";
@@ -11,6 +11,7 @@ import { Shell } from "./shell";
 import { Start } from "./start";
 
 const LAZY: Record<string, ComponentType> = {
+  bill: lazy(() => import("../pages/bill").then((all) => ({ default: all.BillPage }))),
   item: lazy(() => import("../pages/item").then((all) => ({ default: all.ItemPage }))),
   rows: lazy(() => import("../pages/rows").then((all) => ({ default: all.RowsPage }))),
   unowned: lazy(() => import("../pages/unowned").then((all) => ({ default: all.UnownedPage }))),
@@ -50,12 +51,21 @@ function Routes() {
 function TenantPage() {
   const { tenant, page } = useHere();
   const found = useTenant(tenant ?? "");
-  if (found.failureReason && asProblem(found.failureReason).status === 404) return <Unknown />;
+  const failed = found.failureReason ? asProblem(found.failureReason) : null;
+  if (failed?.status === 404) return <Unknown />;
+  // Who may not see the tenant may not see anything of it: one sentence says so instead of every card.
+  if (failed?.status === 401 || failed?.status === 403) return <Failure error={failed} retry={found.refetch} />;
   if (page === HOME) return <CostsPage />;
   const Found = LAZY[page];
   if (!Found) return <Nowhere />;
   return (
-    <Suspense fallback={<Bone height={30} />}>
+    <Suspense
+      fallback={
+        <Loading>
+          <Bone height={30} />
+        </Loading>
+      }
+    >
       <Found />
     </Suspense>
   );

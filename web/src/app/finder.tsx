@@ -1,10 +1,11 @@
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { useSearch } from "../api/questions";
 import type { Found } from "../api/shapes";
 import { money } from "../format/money";
 import { type } from "../format/names";
 import { Drawer } from "../ui/drawer";
 import { matches, rememberName } from "../ui/filters";
+import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
 import { readView, type View } from "../url/view";
 import { PAGES } from "./pages";
@@ -16,7 +17,7 @@ const KEYS: Record<string, string> = { identity: "identity_id", resource: "resou
 export function Finder({ currency, onClose }: { currency: string; onClose: () => void }) {
   const here = useHere();
   const [text, setText] = useState("");
-  const asked = useLater(text.trim());
+  const asked = useLater(text.trim(), 150);
   const query = useSearch(here.tenant ?? "", asked);
   const pages = PAGES.filter((each) => matches(each.title, text)).map((each) => ({
     key: `page ${each.page}`,
@@ -82,14 +83,4 @@ function destination(found: Found, view: View): [View, string] {
     },
     "item",
   ];
-}
-
-/** A text as it was when the typing stopped. */
-function useLater(text: string): string {
-  const [later, setLater] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setLater(text), 150);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return later;
 }

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
-import { add, type Day, length } from "../format/days";
-import { during, extra } from "../url/view";
+import { shifted } from "../url/period";
+import { MAIN, toggleTable } from "../url/tables";
+import { during } from "../url/view";
+import { PAGES } from "./pages";
 import { go, useHere } from "./router";
-
-const PAGES: Record<string, string> = { c: "costs", t: "topics", m: "map", r: "rows", u: "unowned", d: "days" };
 
 const HELP: readonly [string, string][] = [
   ["/", "Find anything"],
@@ -11,7 +11,7 @@ const HELP: readonly [string, string][] = [
   ["p", "Choose the period"],
   ["[ and ]", "The period before, and after"],
   ["t", "The chart as a table"],
-  ["g then c, t, m, r, u, d", "Costs, topics, map, rows, unowned, days"],
+  ...PAGES.map((each): [string, string] => [`g ${each.key}`, each.title]),
   ["Esc", "Close what is open"],
   ["?", "This list"],
 ];
@@ -32,24 +32,23 @@ export function useKeys(openHelp: () => void): void {
   const here = useHere();
   const before = useRef("");
   useEffect(() => {
-    const move = (sign: number) => {
+    const move = (by: -1 | 1) => {
       const bounds = document.querySelector<HTMLElement>("[data-start]")?.dataset;
       if (!bounds?.start || !bounds.end) return;
-      const by = sign * length(bounds.start as Day, bounds.end as Day);
-      go(here.to(during(here.view, add(bounds.start, by), add(bounds.end, by))));
+      const { start, end } = shifted({ start: bounds.start, end: bounds.end }, by);
+      go(here.to(during(here.view, start, end)));
     };
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !here.tenant) return;
       const dialog = document.querySelector("dialog[open], [popover]:popover-open");
       if (dialog || (writing(event.target) && !(event.target as HTMLElement).matches("[type=range]"))) return;
-      const page = before.current === "g" ? PAGES[event.key] : undefined;
+      const page = before.current === "g" ? PAGES.find((each) => each.key === event.key)?.page : undefined;
       before.current = event.key;
       if (page) go(here.to({ ...here.view, extra: {} }, page));
       else if (event.key === "/") press("find");
       else if (event.key === "f") press("filter");
       else if (event.key === "p") press("period");
-      else if (event.key === "t")
-        go(here.to(extra(here.view, "table", here.view.extra.table ? null : "1")), { replace: true });
+      else if (event.key === "t") go(here.to(toggleTable(here.view, MAIN)), { replace: true });
       else if (event.key === "[") move(-1);
       else if (event.key === "]") move(1);
       else if (event.key === "?") openHelp();

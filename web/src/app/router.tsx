@@ -36,7 +36,7 @@ function follow(event: MouseEvent): void {
   }
 }
 
-interface Here extends Place {
+export interface Here extends Place {
   view: View;
   /** The address of a view of this page, or of another one of this tenant. */
   to: (view: View, page?: string) => string;

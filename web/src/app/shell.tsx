@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { usePipeline, useTenant, useTenants } from "../api/questions";
+import { useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
 import { Drawer } from "../ui/drawer";
 import { Icon } from "../ui/icons";
@@ -9,6 +9,7 @@ import { Finder } from "./finder";
 import { HelpList, useHelp, useKeys } from "./keys";
 import { PAGES, titleOf } from "./pages";
 import { useHere } from "./router";
+import { RunBanner, useFreshFigures, useRun } from "./run";
 import { ThemeButton } from "./theme";
 
 /** The frame of every page of a tenant. */
@@ -18,6 +19,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const [finding, setFinding] = useState(false);
   const [helping, setHelping] = useHelp();
   useKeys(() => setHelping(true));
+  useFreshFigures(name ?? "");
   useEffect(() => {
     document.title = `${titleOf(page)} · ${name} · Chargeback`;
   }, [page, name]);
@@ -48,6 +50,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <h1 className="sr">
           {titleOf(page)} of {name}
         </h1>
+        <RunBanner tenant={name ?? ""} />
         {children}
       </main>
       {finding && <Finder currency={tenant?.currency ?? "USD"} onClose={() => setFinding(false)} />}
@@ -129,10 +132,10 @@ function Navigation() {
 /** Up to which day the figures go, and whether a run is on. */
 function Freshness({ last }: { last: string | null }) {
   const { tenant } = useHere();
-  const pipeline = usePipeline(tenant ?? "").data;
-  if (pipeline?.is_running)
+  const { isOn } = useRun(tenant ?? "");
+  if (isOn)
     return (
-      <span className="small quiet wide-only" role="status">
+      <span className="small quiet wide-only">
         <span className="dot ring" /> A run is on
       </span>
     );

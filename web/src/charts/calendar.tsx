@@ -1,8 +1,9 @@
-import { type KeyboardEvent, useRef, useState } from "react";
+import { useRef } from "react";
 import type { DayState } from "../api/shapes";
 import { type Day, month, spoken, weekday } from "../format/days";
 import { money } from "../format/money";
 import { pixels, type Units } from "../money/money";
+import { useRoving } from "../ui/roving";
 
 export interface CalendarDay {
   date: Day;
@@ -22,26 +23,17 @@ const WEEK = ["M", "T", "W", "T", "F", "S", "S"];
 
 /** Months of days: the stronger the colour, the higher the cost; the mark is the state. Arrow keys walk. */
 export function Calendar({ days, currency }: { days: readonly CalendarDay[]; currency: string }) {
-  const [walked, setWalked] = useState<string | null>(null);
-  const box = useRef<HTMLDivElement>(null);
   const heat = heats(days);
   const months = Map.groupBy(days, (each) => each.date.slice(0, 7));
-  const current = days.some((each) => each.date === walked) ? walked : days.at(-1)?.date;
-
-  const walk = (event: KeyboardEvent) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7, Home: -1e6, End: 1e6 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    const from = days.findIndex((each) => each.date === current);
-    const to = days[Math.max(0, Math.min(days.length - 1, from + step))];
-    if (!to) return;
-    setWalked(to.date);
-    box.current?.querySelector<HTMLElement>(`[data-day="${to.date}"]`)?.focus();
-  };
+  const last = days.length - 1;
+  const steps = { left: -1, right: 1, up: -7, down: 7, first: -last, last };
+  const box = useRef<HTMLDivElement>(null);
+  const { current, onKeyDown } = useRoving(box, days.length, last, (from, to) => from + steps[to]);
+  const place = new Map(days.map((each, n) => [each.date, n]));
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys belong to the links inside
-    <div className="months" ref={box} onKeyDown={walk}>
+    <div className="months" ref={box} onKeyDown={onKeyDown}>
       {[...months].map(([key, list]) => (
         <div className="month" key={key}>
           <h3>{month(`${key}-01`)}</h3>
@@ -58,7 +50,8 @@ export function Calendar({ days, currency }: { days: readonly CalendarDay[]; cur
                   className={`day ${each.amount === null ? "none" : `h${heat(each.amount)}`} ${each.state}`}
                   href={each.href}
                   data-day={each.date}
-                  tabIndex={each.date === current ? 0 : -1}
+                  data-part={place.get(each.date)}
+                  tabIndex={place.get(each.date) === current ? 0 : -1}
                   title={said(each, currency)}
                 >
                   {Number(each.date.slice(8))}

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { read } from "../money/money";
+import { type Band, geometry } from "./areas";
 import { heats } from "./calendar";
 import { colours } from "./colours";
-import { type Link, type Node, layout as place } from "./flow";
+import { type Link, type Node, layout as place } from "./ribbons";
 import { linear, ticks } from "./scale";
-import { type Band, geometry } from "./stacked";
 import { type Group, layout } from "./treemap";
 
 function band(key: string, ...amounts: string[]): Band {

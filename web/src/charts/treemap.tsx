@@ -1,7 +1,9 @@
 import { hierarchy, treemap, treemapSquarify } from "d3-hierarchy";
-import { useEffect, useRef, useState } from "react";
+import { useMemo } from "react";
 import { money, percent } from "../format/money";
 import { pixels, ratio, sum, type Units } from "../money/money";
+import { type Direction, useRoving } from "../ui/roving";
+import { useSize } from "./width";
 
 export interface Leaf {
   key: string;
@@ -18,7 +20,7 @@ export interface Group {
   leaves: readonly Leaf[];
 }
 
-interface Box {
+export interface Box {
   key: string;
   name: string;
   href: string;
@@ -71,50 +73,70 @@ export function layout(groups: readonly Group[], width: number, height: number):
   });
 }
 
-/** Area is the cost. Text is shown where it fits, and said in full in any case; the table beside it has everything. */
+/** The box that lies next in a direction: the nearest of those beyond the middle of this one. */
+export function neighbour(boxes: readonly Box[], from: number, direction: Direction): number {
+  const start = boxes[from];
+  if (!start || direction === "first") return boxes.findIndex((each) => each.kind === start?.kind);
+  if (direction === "last") return boxes.length - 1;
+  const across = direction === "left" || direction === "right";
+  const sign = direction === "left" || direction === "up" ? -1 : 1;
+  const middle = (box: Box) => [box.x + box.width / 2, box.y + box.height / 2] as const;
+  const [x, y] = middle(start);
+  let [best, least] = [from, Number.POSITIVE_INFINITY];
+  boxes.forEach((box, n) => {
+    const [dx, dy] = [middle(box)[0] - x, middle(box)[1] - y];
+    const [along, aside] = across ? [dx * sign, dy] : [dy * sign, dx];
+    // What lies aside is further away than what lies ahead.
+    const distance = along + 2 * Math.abs(aside);
+    if (n !== from && box.kind === start.kind && along > 0 && distance < least) [best, least] = [n, distance];
+  });
+  return best;
+}
+
+/** Area is the cost. Text is shown where it fits, and said in full in any case; arrow keys walk. */
 export function Treemap({ groups, currency, whole }: { groups: readonly Group[]; currency: string; whole: Units }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const [[width, height], setSize] = useState([0, 0]);
-  useEffect(() => {
-    const box = frame.current;
-    if (!box) return;
-    const observer = new ResizeObserver(
-      ([entry]) => entry && setSize([entry.contentRect.width, entry.contentRect.height]),
-    );
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, []);
+  const [frame, width, height] = useSize<HTMLElement>();
+  const boxes = useMemo(() => (width > 0 ? layout(groups, width, height) : []), [groups, width, height]);
+  const first = boxes.findIndex((each) => each.kind === "topic");
+  const { current, onKeyDown } = useRoving(frame, boxes.length, first, (from, direction) =>
+    neighbour(boxes, from, direction),
+  );
   return (
-    <div className="treemap" ref={frame} aria-hidden="true">
-      {width > 0 &&
-        layout(groups, width, height).map((box) => {
-          const place = { left: box.x, top: box.y, width: box.width, height: box.height };
-          const part = ratio(box.amount, whole);
-          return (
-            <a
-              key={box.key}
-              className={`${box.kind} ${box.colour}`}
-              style={place}
-              href={box.href}
-              tabIndex={-1}
-              title={`${box.name}: ${money(box.amount, currency)}, ${percent(part)}`}
-            >
-              {box.kind === "cluster" && box.width > 40 && (
-                <span>
-                  <b className="cut">{box.name}</b>
-                  {box.width > 190 && <span className="num">{money(box.amount, currency)}</span>}
-                </span>
-              )}
-              {box.kind === "topic" && box.width > 66 && box.height > 24 && <span className="cut">{box.name}</span>}
-              {box.kind === "topic" && box.width > 66 && box.height > 42 && (
-                <span className="num">
-                  {money(box.amount, currency)}
-                  {box.width > 130 && ` · ${percent(part)}`}
-                </span>
-              )}
-            </a>
-          );
-        })}
-    </div>
+    <section className="treemap" ref={frame} aria-label="Topics by their cost; arrow keys walk" onKeyDown={onKeyDown}>
+      {boxes.map((box, n) => (
+        <a
+          key={box.key}
+          className={`${box.kind} ${box.colour}`}
+          style={{ left: box.x, top: box.y, width: box.width, height: box.height }}
+          href={box.href}
+          data-part={n}
+          tabIndex={n === current ? 0 : -1}
+          title={`${box.name}: ${money(box.amount, currency)}, ${percent(ratio(box.amount, whole))}`}
+        >
+          <Text box={box} amount={money(box.amount, currency)} part={percent(ratio(box.amount, whole))} />
+        </a>
+      ))}
+    </section>
+  );
+}
+
+/** What fits into a box is seen; the rest is only heard. */
+function Text({ box, amount, part }: { box: Box; amount: string; part: string }) {
+  if (box.kind === "cluster")
+    return (
+      <span className={box.width > 40 ? "" : "sr"}>
+        <b className="cut">{box.name}</b>
+        <span className={box.width > 190 ? "num" : "sr"}>{amount}</span>
+      </span>
+    );
+  const [wide, high] = [box.width > 66, box.height > 42];
+  return (
+    <>
+      <span className={wide && box.height > 24 ? "cut" : "sr"}>{box.name}</span>
+      <span className={wide && high ? "num" : "sr"}>
+        {amount}
+        <span className={box.width > 130 ? "" : "sr"}> · {part}</span>
+      </span>
+    </>
   );
 }

@@ -1,15 +1,23 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
 
-/** The width of an element, in pixels and at least `least`, as it changes; `first` until it is known. */
-export function useWidth<T extends HTMLElement>(least: number, first: number): [RefObject<T | null>, number] {
+/** The width and height of an element, in pixels, as they change; nothing until they are known. */
+export function useSize<T extends HTMLElement>(): [RefObject<T | null>, number, number] {
   const frame = useRef<T>(null);
-  const [width, setWidth] = useState(first);
+  const [[width, height], setSize] = useState([0, 0]);
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.max(least, entry.contentRect.width)));
+    const observer = new ResizeObserver(
+      ([entry]) => entry && setSize([entry.contentRect.width, entry.contentRect.height]),
+    );
     observer.observe(box);
     return () => observer.disconnect();
-  }, [least]);
-  return [frame, width];
+  }, []);
+  return [frame, width, height];
+}
+
+/** The width alone, at least `least`; `first` until it is known. */
+export function useWidth<T extends HTMLElement>(least: number, first: number): [RefObject<T | null>, number] {
+  const [frame, width] = useSize<T>();
+  return [frame, width ? Math.max(least, width) : first];
 }

@@ -40,6 +40,28 @@ export function weekday(day: Day): number {
   return (utc(day).getUTCDay() + 6) % 7;
 }
 
+export function firstOfMonth(day: Day): Day {
+  return `${day.slice(0, 7)}-01`;
+}
+
+export function lastOfMonth(day: Day): Day {
+  const date = utc(firstOfMonth(day));
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).toISOString().slice(0, 10);
+}
+
+/** The first day of the month that lies so many months later, or earlier. */
+export function addMonths(day: Day, months: number): Day {
+  const date = utc(firstOfMonth(day));
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1)).toISOString().slice(0, 10);
+}
+
+/** The first days of all months from one day to another. */
+export function monthsOf(start: Day, end: Day): Day[] {
+  const months: Day[] = [];
+  for (let at = firstOfMonth(start); at <= end; at = addMonths(at, 1)) months.push(at);
+  return months;
+}
+
 /** `15 Nov` */
 export function brief(day: Day): string {
   const date = utc(day);
@@ -66,6 +88,13 @@ export function range(start: Day, end: Day): string {
 /** `November 2026` */
 export function month(day: Day): string {
   return `${LONG[utc(day).getUTCMonth()]} ${day.slice(0, 4)}`;
+}
+
+/** `October – November 2026` */
+export function monthRange(start: Day, end: Day): string {
+  if (start.slice(0, 7) === end.slice(0, 7)) return month(start);
+  const first = start.slice(0, 4) === end.slice(0, 4) ? (month(start).split(" ")[0] ?? "") : month(start);
+  return `${first} – ${month(end)}`;
 }
 
 /** `21 Nov 2026, 20:04 UTC` */

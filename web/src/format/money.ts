@@ -49,11 +49,16 @@ export function signed(amount: Units, currency: string): string {
   return (amount > 0n ? "+" : "") + money(amount, currency);
 }
 
+/** A number with its thousands apart, and every digit that it has: `64,448.933485032`. */
+export function grouped(number: string | number): string {
+  const [whole = "", fraction] = String(number).split(".");
+  return whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",").replace("-", MINUS) + (fraction ? `.${fraction}` : "");
+}
+
 /** The digits up to the cent, and those behind it. */
 export function split(amount: string): [string, string] {
   const [whole = "0", fraction = ""] = write(read(amount)).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",").replace("-", MINUS);
-  return [`${grouped}.${fraction.slice(0, 2)}`, fraction.slice(2)];
+  return [`${grouped(whole)}.${fraction.slice(0, 2)}`, fraction.slice(2)];
 }
 
 export function percent(share: number | null, digits = 1): string {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { ask } from "../api/client";
 import { tenantPath } from "../api/questions";
-import type { Page, Tag } from "../api/shapes";
+import type { Identity, Page, Resource, Tag } from "../api/shapes";
 import { useHere } from "../app/router";
 import { full, instant } from "../format/days";
 import { dimension, type } from "../format/names";
@@ -16,19 +16,7 @@ const LISTS: Record<string, { path: string; entity: string }> = {
   environment_id: { path: "resources", entity: "resource" },
 };
 
-interface Entity {
-  identity_id?: string;
-  resource_id?: string;
-  identity_type?: string;
-  resource_type?: string;
-  display_name: string | null;
-  parent_id?: string | null;
-  owner_id?: string | null;
-  created_at: string | null;
-  deleted_at: string | null;
-  last_seen_at: string | null;
-  links?: { rel: string; href: string }[];
-}
+type Entity = Partial<Identity> & Partial<Resource>;
 
 /** The bill of one identity, resource or tag: the costs page with that as a filter, under its name. */
 export function ItemPage() {
@@ -75,7 +63,6 @@ function Head({ subject }: { subject: Filter }) {
       ask(tenantPath(name, `entities/${list?.entity}/${encodeURIComponent(subject.value)}/tags`), [], signal),
   }).data;
   const kind = entity?.identity_type ?? entity?.resource_type;
-  const provider = entity?.links?.find((each) => each.rel === "provider" && each.href.startsWith("https://"));
   return (
     <section className="card item-head" aria-labelledby="item-name">
       <p className="note">{kind ? type(kind) : dimension(subject.key)}</p>
@@ -100,11 +87,6 @@ function Head({ subject }: { subject: Filter }) {
         <a className="more" href={here.to({ ...here.view, filters: [], extra: { find: subject.value } }, "tags")}>
           Its tags
         </a>
-        {provider && (
-          <a className="more" href={provider.href} target="_blank" rel="noopener noreferrer">
-            In the provider’s console
-          </a>
-        )}
         <button type="button" className="button" onClick={() => print()}>
           Print
         </button>

@@ -1,17 +1,18 @@
-import { tenantPath, useTenant, useTopics } from "../api/questions";
+import { useTenant, useTopics } from "../api/questions";
 import type { TopicItem, Topics } from "../api/shapes";
 import { useHere } from "../app/router";
 import { colours } from "../charts/colours";
 import { type Group, Treemap } from "../charts/treemap";
 import { count } from "../format/days";
 import { money } from "../format/money";
-import { dimension } from "../format/names";
 import { larger, read, sum, type Units } from "../money/money";
 import { Amount, Card, Delta, share } from "../ui/card";
-import { Answered, Bone, Empty, Warning } from "../ui/states";
+import { topicsFile } from "../ui/csv";
+import { LeftAside } from "../ui/filters";
+import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
-import { datesOf, Toolbar } from "../ui/toolbar";
-import { apiQuery, extra } from "../url/view";
+import { Toolbar } from "../ui/toolbar";
+import { extra } from "../url/view";
 import { maybe } from "./costs/facts";
 
 const MOST = 1000;
@@ -28,17 +29,9 @@ export function TopicsPage() {
         <p>Switch topic attribution on in the configuration of this tenant, and recalculate the days.</p>
       </Empty>
     );
-  const shown = datesOf(here.view, query.data);
   return (
     <>
-      <Toolbar
-        shown={shown}
-        file={{
-          path: tenantPath(name, "topic-attributions.csv"),
-          query: apiQuery({ ...here.view, filters: [] }, { compare: false }),
-          name: `${name}-topics.csv`,
-        }}
-      />
+      <Toolbar file={topicsFile(name, here.view)} />
       <Answered query={query} skeleton={<Bone height={40} />}>
         {(found) =>
           found.items.length === 0 ? (
@@ -60,15 +53,9 @@ function AllTopics({ topics, currency }: { topics: Topics; currency: string }) {
     here.to(extra({ ...here.view, extra: {} }, "cluster", cluster === id ? null : id)),
   );
   const whole = cluster ? sum(items.map((each) => read(each.amount))) : read(topics.total);
-  const ignored = topics.ignored_filters ?? [];
   return (
     <>
-      {ignored.length > 0 && (
-        <Warning>
-          Topics know nothing of {ignored.map((each) => dimension(each).toLowerCase()).join(", ")}: that filter is left
-          aside here.
-        </Warning>
-      )}
+      <LeftAside subject="Topics" keys={topics.ignored_filters ?? []} />
       <Card
         title={`${count(items.length + (cluster ? 0 : (topics.other?.count ?? 0)), "topic")}, ${money(whole, currency)}`}
         note={cluster ? "of one cluster" : "area is the cost; press a cluster to see it alone"}

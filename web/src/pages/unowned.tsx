@@ -11,7 +11,7 @@ import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { apiQuery, has, toggle } from "../url/view";
 import { comparison, ranked } from "./costs/facts";
-import { TagForm } from "./tagform";
+import { TagForm } from "./tags/form";
 
 const BY = ["resource_id", "product_type", "environment_id", "allocation_detail"];
 
@@ -31,7 +31,6 @@ export function UnownedPage() {
   return (
     <>
       <Toolbar
-        shown={costs ? { start: costs.start_date, end: costs.end_date } : null}
         compared={compared ? { start: compared.start_date, end: compared.end_date } : null}
         file={{
           path: tenantPath(name, "chargebacks.csv"),

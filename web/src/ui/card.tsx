@@ -1,16 +1,24 @@
 import { type ReactNode, useId } from "react";
-import { type Change, change, exact, money, percent, signed } from "../format/money";
-import { ratio, type Units } from "../money/money";
+import { useHere } from "../app/router";
+import { type Change, change, exact, money, percent, signed, split } from "../format/money";
+import { ratio, type Units, write } from "../money/money";
+import { isTable, toggleTable } from "../url/tables";
+import { CsvLink, type File } from "./csv";
+import { Icon } from "./icons";
+import { Popover } from "./popover";
 
 interface CardProps {
   title: ReactNode;
   note?: ReactNode;
   action?: ReactNode;
   className?: string;
+  /** What the card shows, for its menu: as a file, and the name of its chart, which can be a table, too. */
+  file?: File | undefined;
+  chart?: string;
   children: ReactNode;
 }
 
-export function Card({ title, note, action, className = "", children }: CardProps) {
+export function Card({ title, note, action, className = "", file, chart, children }: CardProps) {
   const id = useId();
   return (
     <section className={`card ${className}`} aria-labelledby={id}>
@@ -19,9 +27,53 @@ export function Card({ title, note, action, className = "", children }: CardProp
         {note && <span className="note">{note}</span>}
         <span className="fill" />
         {action}
+        {(file || chart) && <Menu of={title} file={file} chart={chart} />}
       </header>
       {children}
     </section>
+  );
+}
+
+function Menu({ of, file, chart }: { of: ReactNode; file: File | undefined; chart: string | undefined }) {
+  const { view, to } = useHere();
+  const name = typeof of === "string" ? of : "this card";
+  return (
+    <Popover
+      name={`More about ${name}`}
+      icon="menu"
+      plain
+      bare="square"
+      label={<span className="sr">More about {name}</span>}
+    >
+      {(close) => (
+        <ul>
+          {chart && (
+            <li>
+              <a href={to(toggleTable(view, chart))} data-replace="" onClick={close}>
+                <Icon name={isTable(view, chart) ? "costs" : "table"} />
+                {isTable(view, chart) ? "Show the chart" : "Show as a table"}
+              </a>
+            </li>
+          )}
+          {file && (
+            <li>
+              <CsvLink file={file} onClick={close} />
+            </li>
+          )}
+        </ul>
+      )}
+    </Popover>
+  );
+}
+
+/** An amount to its last digit: the cents stand out, what is behind them is grey; columns align at the point. */
+export function Exact({ amount, currency }: { amount: Units | string; currency: string }) {
+  const [cents, more] = split(typeof amount === "string" ? amount : write(amount));
+  return (
+    <span className="decimals" title={exact(amount, currency)}>
+      {cents}
+      <span>{more}</span>
+    </span>
   );
 }
 

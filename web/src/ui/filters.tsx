@@ -8,6 +8,7 @@ import { type Filter, toggle } from "../url/view";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { Popover } from "./popover";
+import { Warning } from "./states";
 
 /** The names of ids that were shown since the page was loaded, so that a chip shows what its filter is called. */
 const seen = new Map<string, string>();
@@ -26,34 +27,55 @@ export function Chips() {
   return (
     <>
       {view.filters.map((each) => (
-        <span className="chip" key={`${each.not}${each.key}=${each.value}`}>
-          <span className="cut">
-            {dimension(each.key)} is {each.not && "not "}
-            <b>{nameOf(each)}</b>
-          </span>
-          <a href={here.to(toggle(view, each.key, each.value, each.not))}>
-            <Icon name="close" />
-            <span className="sr">
-              Remove: {dimension(each.key)} is {each.not && "not "}
-              {nameOf(each)}
-            </span>
-          </a>
-        </span>
+        <Chip
+          key={`${each.not}${each.key}=${each.value}`}
+          what={`${dimension(each.key)} is${each.not ? " not" : ""}`}
+          name={nameOf(each)}
+          without={here.to(toggle(view, each.key, each.value, each.not))}
+        />
       ))}
     </>
   );
 }
 
+/** A condition of the view, and the way to the view without it. */
+export function Chip({ what, name, without }: { what: string; name: string; without: string }) {
+  return (
+    <span className="chip">
+      <span className="cut">
+        {what} <b>{name}</b>
+      </span>
+      <a href={without}>
+        <Icon name="close" />
+        <span className="sr">
+          Remove: {what} {name}
+        </span>
+      </a>
+    </span>
+  );
+}
+
+/** Says which filters of the view mean nothing for what is shown. */
+export function LeftAside({ subject, keys }: { subject: string; keys: readonly string[] }) {
+  if (keys.length === 0) return null;
+  const names = [...new Set(keys)].map((each) => dimension(each).toLowerCase()).join(", ");
+  return (
+    <Warning>
+      {subject} know nothing of {names}: {keys.length === 1 ? "that filter is" : "those filters are"} left aside here.
+    </Warning>
+  );
+}
+
 export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
   return (
-    <Popover name="Filter" icon="plus" plain shortcut="filter" label="Filter">
-      {(close) => <FilterPicker keys={dimensions(tenant)} close={close} />}
+    <Popover name="Filter" icon="plus" plain bare shortcut="filter" label="Filter">
+      {(close) => <FilterPicker keys={dimensionsOf(tenant)} close={close} />}
     </Popover>
   );
 }
 
-/** What can be filtered by: tags first. */
-function dimensions(tenant: Tenant | undefined): string[] {
+/** What there is to filter and to group by: tags first. */
+export function dimensionsOf(tenant: Tenant | undefined): string[] {
   return [...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...COLUMNS];
 }
 

@@ -1,6 +1,7 @@
 import { type FormEvent, useId } from "react";
 import { go, useHere } from "../app/router";
 import { brief, isDay, range } from "../format/days";
+import type { Dates } from "../url/period";
 import { during, type View } from "../url/view";
 import { Popover } from "./popover";
 
@@ -19,23 +20,17 @@ const COMPARISONS: readonly [string, string][] = [
   ["none", "Nothing"],
 ];
 
-interface Shown {
-  start: string;
-  end: string;
-}
-
 /** What the period of a view is called. */
-export function named(view: View): string {
+function named(view: View): string {
   if (view.start && view.end) return range(view.start, view.end);
   const found = PERIODS.find(([key]) => key === view.period);
   return found ? found[1] : (view.period ?? "");
 }
 
-/** Choose the period. `shown` are the dates that the service gave to it. */
-export function PeriodButton({ shown, last }: { shown: Shown | null; last: string | null }) {
+/** Choose the period. `dated` are its dates, as soon as they are known. */
+export function PeriodButton({ dated, last }: { dated: Dates | null; last: string | null }) {
   const here = useHere();
   const { view } = here;
-  const dated = shown ?? (view.start && view.end ? { start: view.start, end: view.end } : null);
   const label = dated ? range(dated.start, dated.end) : named(view);
   return (
     <span data-start={dated?.start} data-end={dated?.end}>
@@ -57,7 +52,7 @@ export function PeriodButton({ shown, last }: { shown: Shown | null; last: strin
             </ul>
             {last && <h3>Up to {brief(last)}, the last calculated day</h3>}
             <hr />
-            <Dates
+            <DatesForm
               label="Show these days"
               start={dated?.start}
               end={dated?.end}
@@ -74,7 +69,7 @@ export function PeriodButton({ shown, last }: { shown: Shown | null; last: strin
 }
 
 /** Choose what the period is compared with. */
-export function CompareButton({ shown }: { shown: Shown | null }) {
+export function CompareButton({ shown }: { shown: Dates | null }) {
   const here = useHere();
   const { view } = here;
   const chosen = COMPARISONS.find(([key]) => key === view.compare);
@@ -105,7 +100,7 @@ export function CompareButton({ shown }: { shown: Shown | null }) {
             ))}
           </ul>
           <hr />
-          <Dates
+          <DatesForm
             label="Compare with these days"
             start={shown?.start}
             end={shown?.end}
@@ -127,7 +122,7 @@ interface DatesProps {
   onChoose: (start: string, end: string) => void;
 }
 
-function Dates({ label, start, end, onChoose }: DatesProps) {
+function DatesForm({ label, start, end, onChoose }: DatesProps) {
   const id = useId();
   const choose = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -7,13 +7,15 @@ interface Props {
   /** Named by the keyboard shortcut that presses it. */
   shortcut?: string;
   plain?: boolean;
+  /** Without a chevron; a button of an icon alone is square. */
+  bare?: boolean | "square";
   name: string;
   /** Rendered only while it is open; `close` gives the focus back to the button. */
   children: (close: () => void) => ReactNode;
 }
 
 /** A button that opens a native popover below it. */
-export function Popover({ label, icon, shortcut, plain = false, name, children }: Props) {
+export function Popover({ label, icon, shortcut, plain = false, bare = false, name, children }: Props) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const pop = useRef<HTMLDivElement>(null);
@@ -33,7 +35,7 @@ export function Popover({ label, icon, shortcut, plain = false, name, children }
       <button
         ref={button}
         type="button"
-        className={`button ${plain ? "plain" : ""}`}
+        className={`button ${plain ? "plain" : ""} ${bare === "square" ? "square" : ""}`}
         popoverTarget={id}
         data-key={shortcut}
         aria-haspopup="dialog"
@@ -41,7 +43,7 @@ export function Popover({ label, icon, shortcut, plain = false, name, children }
       >
         {icon && <Icon name={icon} />}
         {label}
-        {!plain || icon !== "plus" ? <Icon name="chevron" className="chevron" /> : null}
+        {!bare && <Icon name="chevron" className="chevron" />}
       </button>
       <div
         ref={pop}

@@ -33,7 +33,7 @@ export function Answered<T>({ query, skeleton, children }: Props<T>) {
   );
 }
 
-function Loading({ children }: { children: ReactNode }) {
+export function Loading({ children }: { children: ReactNode }) {
   return (
     <div className="main-part" aria-busy="true">
       <div className="progress" />

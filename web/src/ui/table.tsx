@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Scroller } from "./scroller";
 
 /** The head of a column; figures stand at its end. */
-export type Head = string | { name: string; end: true };
+export type Head = string | { name: string; end: true; note?: string | undefined };
 
 interface Props {
   label: string;
@@ -27,6 +27,7 @@ export function Table({ label, className = "", heads, foot, children }: Props) {
               ) : (
                 <th key={head.name} scope="col" className="end">
                   {head.name}
+                  {head.note && <small>{head.note}</small>}
                 </th>
               ),
             )}

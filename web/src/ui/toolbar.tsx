@@ -1,37 +1,42 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { address, type Query } from "../api/client";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
-import { length } from "../format/days";
-import { during, type View } from "../url/view";
+import { type Dates, resolve } from "../url/period";
+import { during } from "../url/view";
+import { CsvLink, type File } from "./csv";
 import { Chips, FilterButton } from "./filters";
 import { Icon } from "./icons";
 import { CompareButton, PeriodButton } from "./period";
+import { SaveButton } from "./save";
 
 interface Props {
-  shown: { start: string; end: string } | null;
-  compared?: { start: string; end: string } | null;
+  /** The dates of what is shown, where the address alone does not say them. */
+  shown?: Dates | null;
+  compared?: Dates | null;
   compare?: boolean;
   filters?: boolean;
   /** What this page shows, for a file: path and query of the API. */
-  file?: { path: string; query: Query; name: string } | null;
+  file?: File | null;
   children?: ReactNode;
 }
 
-/** The dates of an answer that says them, else those of the address. */
-export function datesOf(view: View, answer: { start_date?: string; end_date?: string } | undefined): Props["shown"] {
-  const [start, end] = [answer?.start_date ?? view.start, answer?.end_date ?? view.end];
-  return start && end ? { start, end } : null;
-}
-
 /** Period, comparison and filters of a page, and what can be taken from it. */
-export function Toolbar({ shown, compared = null, compare = true, filters = true, file = null, children }: Props) {
+export function Toolbar({
+  shown = null,
+  compared = null,
+  compare = true,
+  filters = true,
+  file = null,
+  children,
+}: Props) {
   const here = useHere();
   const tenant = useTenant(here.tenant ?? "").data;
-  const days = shown ? length(shown.start, shown.end) : 0;
+  const last = tenant?.last_date ?? null;
+  const { start, end } = here.view;
+  const dates = shown ?? (last ? resolve(here.view, last) : start && end ? { start, end } : null);
   return (
     <search className="tools" aria-label="Period and filters">
-      <PeriodButton shown={shown} last={tenant?.last_date ?? null} />
+      <PeriodButton dated={dates} last={last} />
       {compare && <CompareButton shown={compared} />}
       {filters && (
         <>
@@ -47,13 +52,9 @@ export function Toolbar({ shown, compared = null, compare = true, filters = true
       )}
       <span className="fill" />
       {children}
-      {days > 0 && shown && <CopyButton link={here.to(during(here.view, shown.start, shown.end))} />}
-      {file && (
-        <a className="button" href={address(file.path, file.query)} download={file.name}>
-          <Icon name="download" />
-          CSV
-        </a>
-      )}
+      {dates && <CopyButton link={here.to(during(here.view, dates.start, dates.end))} />}
+      {file && <CsvLink className="button" file={file} />}
+      <SaveButton />
     </search>
   );
 }
@@ -78,7 +79,9 @@ function CopyButton({ link }: { link: string }) {
   return (
     <button type="button" className="button" onClick={copy}>
       <Icon name={copied ? "check" : "link"} />
-      <span aria-live="polite">{copied ? "Copied" : "Copy link"}</span>
+      <span aria-live="polite" className="narrow-sr">
+        {copied ? "Copied" : "Copy link"}
+      </span>
     </button>
   );
 }

@@ -27,6 +27,103 @@ test("the figures are the API's, to the last digit", async () => {
   await leave();
 });
 
+test("the bill adds up to the service's total and to the provider's bill, and is a file by its address", async () => {
+  const { page, asked, close: leave } = await visit("acme/bill?period=7d");
+  const { buckets, total_amount } = RECORDED.aggregate;
+  const digits = async (row: string) =>
+    (await page.locator(`.bill ${row} .decimals`).allTextContents()).map((each) => each.replaceAll(",", ""));
+  const plain = (text: string) => text.replace(/0+$/, "");
+  assert.deepEqual(await digits("tfoot tr"), [plain(total_amount)]);
+  const lines = buckets.map((each: { total_amount: string }) => plain(each.total_amount));
+  assert.deepEqual(new Set(await digits("tbody tr")), new Set(lines));
+  await page.getByText("Equal to the provider’s bill, to the last digit").waitFor();
+  const months = "start_date=2026-11-01&end_date=2026-11-30";
+  const wanted = `?${months}&group_by=tag:team&time_bucket=month&names=true`;
+  assert.ok(asked.some((each) => each.endsWith(`/chargebacks/aggregate${wanted}`)));
+  const file = await page.getByRole("link", { name: "CSV", exact: true }).getAttribute("href");
+  assert.ok(file?.endsWith(`/chargebacks/aggregate.csv${wanted}`));
+  const parts = page.waitForRequest(/aggregate\?.*group_by=tag:team&group_by=product_type/);
+  await page.getByRole("link", { name: "With products" }).click();
+  await parts;
+  await page.keyboard.press("[");
+  assert.equal(query(page.url()), "?start_date=2026-10-01&end_date=2026-10-31&parts=1");
+  await leave();
+});
+
+test("bill lines leave aside what they know nothing of, and lead to their shares", async () => {
+  const { page, asked, close: leave } = await visit("acme/rows?period=7d&identity_id=sa-57i4nz");
+  await page.getByRole("link", { name: "Bill lines" }).click();
+  await page.getByText("Bill lines know nothing of identity").waitFor();
+  const { line_id } = RECORDED.billing.items[0].metadata;
+  const shares = page.waitForRequest(new RegExp(`/chargebacks\\?.*line_id=${line_id}`));
+  await page
+    .getByRole("link", { name: /prod-dedicated-0/ })
+    .first()
+    .click();
+  await page.getByText(`Bill line is ${line_id}`, { exact: true }).waitFor();
+  assert.ok(asked.some((each) => /\/billing\?/.test(each) && !each.includes("identity_id")));
+  await shares;
+  await leave();
+});
+
+test("the treemap is walked by arrows", async () => {
+  const { page, close: leave } = await visit("acme/topics?period=7d");
+  const focused = () => page.evaluate(() => (document.activeElement as HTMLElement).dataset.part);
+  await page.locator(".treemap [tabindex='0']").focus();
+  const first = await focused();
+  await page.keyboard.press("ArrowRight");
+  assert.notEqual(await focused(), first);
+  await page.keyboard.press("Home");
+  assert.equal(await focused(), first);
+  assert.equal(await page.locator(".treemap [tabindex='0']").count(), 1);
+  await leave();
+});
+
+test("the map is walked day by day", async () => {
+  const { page, close: leave } = await visit("acme/map?period=7d");
+  await page.getByRole("slider", { name: "Day by day" }).focus();
+  await page.keyboard.press("Home");
+  await page.waitForURL(/day=2026-11-10$/);
+  const asked = page.waitForRequest(/\/flow\?start_date=2026-11-11&end_date=2026-11-11/);
+  await page.keyboard.press("ArrowRight");
+  await page.waitForURL(/day=2026-11-11$/);
+  await asked;
+  await page.getByRole("link", { name: "All 7 days" }).click();
+  assert.equal(query(page.url()), "?period=7d");
+  await leave();
+});
+
+test("a view is saved from every page, as its address has it", async () => {
+  const { page, close: leave } = await visit("acme/topics?period=7d&product_type=KAFKA_BASE");
+  let saved: unknown;
+  await page.route("**/views", (route) => {
+    if (route.request().method() !== "POST") return route.fallback();
+    saved = route.request().postDataJSON();
+    return route.fulfill({ status: 201, json: {} });
+  });
+  await page.getByRole("button", { name: "Save view" }).click();
+  await page.getByRole("textbox", { name: "Name", exact: true }).fill("Base");
+  await page.getByRole("textbox", { name: "Your name" }).fill("alice");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved.").waitFor();
+  const wanted = "period=7d&product_type=KAFKA_BASE";
+  assert.deepEqual(saved, { name: "Base", page: "topics", query: wanted, created_by: "alice" });
+  await leave();
+});
+
+test("every card is a file, and a chart is a table", async () => {
+  const { page, close: leave } = await visit("acme/costs?period=7d");
+  await page.getByRole("button", { name: "More about Product" }).click();
+  const file = await page.getByRole("link", { name: "CSV", exact: true }).last().getAttribute("href");
+  assert.match(file ?? "", /aggregate\.csv\?period=7d&group_by=product_type&time_bucket=day/);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "More about Days" }).click();
+  await page.getByRole("link", { name: "Show as a table" }).last().click();
+  assert.equal(query(page.url()), "?period=7d&table=days");
+  assert.equal(await page.locator("section[aria-label='Table of days'] tbody tr").count(), 7);
+  await leave();
+});
+
 test("a click is a filter, the filter is the address and the question, and back undoes it", async () => {
   const { page, asked, close: leave } = await visit("acme/costs?period=7d");
   await page

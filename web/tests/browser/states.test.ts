@@ -192,20 +192,31 @@ test("a run can be started, and a refusal is told", async () => {
   await end(found);
 });
 
+type Sent = { items: { tag_value: string }[] }[];
+
+/** Answers changes of tags, and keeps them; trials are kept apart. */
+async function takesTags(found: World): Promise<{ sent: Sent; tried: Sent }> {
+  const counts = { created_count: 1, updated_count: 0, skipped_count: 0 };
+  const entities = [{ entity_type: "resource", entity_id: "lkc-f5va5i", ...counts }];
+  const [sent, tried]: [Sent, Sent] = [[], []];
+  await found.page.route("**/tags/bulk", (route) => {
+    const { dry_run, ...body } = route.request().postDataJSON();
+    (dry_run ? tried : sent).push(body);
+    return route.fulfill({ json: dry_run ? { ...counts, entities } : counts });
+  });
+  return { sent, tried };
+}
+
 test("tags are shown before they are written", async () => {
   const found = await world({}, {});
-  const sent: { items: { tag_value: string }[] }[] = [];
-  await found.page.route("**/tags/bulk", (route) => {
-    sent.push(route.request().postDataJSON());
-    return route.fulfill({ json: { created_count: 1, updated_count: 0, skipped_count: 0 } });
-  });
+  const { sent, tried } = await takesTags(found);
   await found.page.goto(`${BASE}acme/unowned?period=7d`);
   await found.page.getByRole("checkbox", { name: /prod-dedicated-0/ }).check();
   await found.page.getByRole("textbox", { name: "Value" }).fill("payments");
   await found.page.getByRole("textbox", { name: "Your name" }).fill("alice");
   await found.page.getByRole("button", { name: "Preview" }).click();
-  await found.page.getByText("1 thing will have the tag").waitFor();
-  assert.equal(sent.length, 0);
+  await found.page.getByText("1 would be created, 0 changed, 0 left as they are.").waitFor();
+  assert.deepEqual([sent.length, tried.length], [0, 1]);
   await found.page.getByRole("button", { name: "Write" }).click();
   await found.page.getByText("1 created, 0 changed, 0 left as they were.").waitFor();
   assert.deepEqual(
@@ -213,4 +224,93 @@ test("tags are shown before they are written", async () => {
     ["payments"],
   );
   await end(found);
+});
+
+test("tags of a file: mistakes by their line, then the effect, then the change", async () => {
+  const found = await world({}, {});
+  const { sent } = await takesTags(found);
+  const { page } = found;
+  const upload = (text: string) =>
+    page
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "tags.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await page.goto(`${BASE}acme/tags?period=7d`);
+  await page.getByLabel("Your name").fill("alice");
+  const head = "entity_type,entity_id,tag_key,tag_value\n";
+  await upload(`${head}resource,lkc-f5va5i,team,\ntopic,x,team,y\n`);
+  await page.getByText("2 lines are wrong; nothing of the file is used.").waitFor();
+  assert.deepEqual(await page.locator("section[aria-label='Mistakes in the file'] tbody tr").allInnerTexts(), [
+    "2\ttag_value is missing",
+    "3\tentity_type is “topic”, and should be resource or identity",
+  ]);
+  assert.ok(await page.getByRole("button", { name: "Preview" }).isDisabled());
+  assert.deepEqual(await findings(page), []);
+  await upload(`${head}resource,lkc-f5va5i,team,payments\n`);
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByText("1 would be created, 0 changed, 0 left as they are.").waitFor();
+  assert.equal(sent.length, 0);
+  await page.getByRole("button", { name: "Write" }).click();
+  await page.getByText("1 created, 0 changed, 0 left as they were.").waitFor();
+  assert.equal(sent[0]?.items[0]?.tag_value, "payments");
+  await end(found);
+});
+
+test("days are recalculated after a question, and the run is followed to its end", async () => {
+  let [on, ended] = [false, false];
+  const status = (route: Route) => {
+    const last_result = { ...RECORDED.status.last_result, errors: ["2026-11-12: no metrics"] };
+    const after = ended ? { last_run: "2026-11-22T05:00:00Z", last_result } : {};
+    return route.fulfill({ json: { ...RECORDED.status, is_running: on, ...after } });
+  };
+  const found = await world({}, { status });
+  const { page } = found;
+  let asked: unknown;
+  await page.route("**/pipeline/run", (route) => {
+    asked = route.request().postDataJSON();
+    on = true;
+    return route.fulfill({ status: 202, json: { status: "started" } });
+  });
+  await page.goto(`${BASE}acme/days?period=7d`);
+  await page.getByRole("button", { name: "Recalculate these days …" }).click();
+  const dialog = page.getByRole("dialog", { name: "Recalculate these days" });
+  await dialog.getByLabel("To", { exact: true }).fill("2026-11-12");
+  assert.equal(asked, undefined);
+  assert.deepEqual(await findings(page), []);
+  await dialog.getByRole("button", { name: "Recalculate 3 days" }).click();
+  await dialog.getByText("The run is on.").waitFor();
+  const dates = { start_date: "2026-11-10", end_date: "2026-11-12" };
+  assert.deepEqual(asked, { ...dates, recalculate: true, accept_less: false });
+  [on, ended] = [false, true];
+  await dialog.getByText("The run has ended with 1 error.").waitFor();
+  assert.ok(await dialog.getByText("2026-11-12: no metrics").isVisible());
+  await end(found);
+});
+
+test("where a service starts no runs, the days say so", async () => {
+  const features = { ...RECORDED.tenant.features, can_run: false };
+  const found = await visit("acme/days?period=7d", {
+    tenant: (route) => route.fulfill({ json: { ...RECORDED.tenant, features } }),
+  });
+  await found.page.getByText("Runs are started by another process, not from here.").waitFor();
+  assert.equal(await found.page.getByRole("button", { name: "Run now" }).count(), 0);
+  await end(found);
+});
+
+test("the bill: an error, nothing at all, and sums that are not all here", async () => {
+  const broken = await visit("acme/bill?period=7d", {
+    aggregate: (route) => problem(route, 504, "The query took too long"),
+  });
+  await broken.page.getByText("The query took too long").waitFor();
+  await end(broken);
+  const empty = await visit("acme/bill?period=7d&identity_id=nobody-there", {
+    aggregate: (route) => route.fulfill({ json: { buckets: [], total_amount: "0.00", total_rows: 0 } }),
+  });
+  await empty.page.getByText("No costs in this bill").waitFor();
+  await end(empty);
+  const { buckets, ...rest } = RECORDED.aggregate;
+  const cut = await visit("acme/bill?period=7d", {
+    aggregate: (route) => route.fulfill({ json: { ...rest, buckets: buckets.slice(1) } }),
+  });
+  await cut.page.getByText("the oldest months are not all here").waitFor();
+  await end(cut);
 });

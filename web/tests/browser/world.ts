@@ -1,4 +1,4 @@
-/** A browser, the page as the service serves it, and an API whose answers are recorded ones unless a test changes them. */
+/** A browser, and the page as the service serves it: over an API whose answers are recorded ones, or over the real one. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
@@ -22,6 +22,8 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/pipeline\/status$/, "status"],
   [/\/costs$/, "costs"],
   [/\/chargebacks$/, "rows"],
+  [/\/chargebacks\/aggregate$/, "aggregate"],
+  [/\/billing$/, "billing"],
   [/\/topics$/, "topics"],
   [/\/flow$/, "flow"],
   [/\/reconciliation$/, "reconciliation"],
@@ -52,8 +54,20 @@ export interface World {
   close: () => Promise<void>;
 }
 
-/** A fresh window. `answers` take the place of recorded ones, by their name. */
+/** A fresh window over recorded answers. `answers` take the place of recorded ones, by their name. */
 export async function world(options: BrowserContextOptions = {}, answers: Answers = {}): Promise<World> {
+  const found = await real(options);
+  await found.page.route("**/api/v1/**", (route) => {
+    const url = new URL(route.request().url());
+    const name = ANSWERS.find(([pattern]) => pattern.test(url.pathname))?.[1];
+    if (name && answers[name]) return answers[name](route);
+    return name ? route.fulfill({ json: RECORDED[name] }) : problem(route, 404, "There is no such thing");
+  });
+  return found;
+}
+
+/** A fresh window over the service itself; `base` is where its page is. */
+export async function real(options: BrowserContextOptions = {}, base = BASE): Promise<World> {
   browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
@@ -69,23 +83,25 @@ export async function world(options: BrowserContextOptions = {}, answers: Answer
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(BASE).origin) complaints.push(`asks ${request.url()}`);
+    const url = new URL(request.url());
+    if (url.origin !== new URL(base).origin) complaints.push(`asks ${url}`);
+    if (url.pathname.includes("/api/v1/")) asked.push(url.pathname + url.search);
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`refused: ${event.violatedDirective}`));
   });
-  await page.route("**/api/v1/**", (route) => {
-    const url = new URL(route.request().url());
-    asked.push(url.pathname + url.search);
-    const name = ANSWERS.find(([pattern]) => pattern.test(url.pathname))?.[1];
-    if (name && answers[name]) return answers[name](route);
-    return name ? route.fulfill({ json: RECORDED[name] }) : problem(route, 404, "There is no such thing");
-  });
   const open = async (path: string) => {
-    await page.goto(BASE + path);
-    await page.waitForFunction(() => document.querySelector("main") && !document.querySelector("[aria-busy=true]"));
+    await page.goto(base + path);
+    await settled(page);
   };
   return { page, complaints, asked, open, close: () => context.close() };
+}
+
+/** Wait until everything on the page is the answer to its present address. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () => document.querySelector("main h1") && !document.querySelector("[aria-busy=true], .bone"),
+  );
 }
 
 export function problem(route: Route, status: number, title: string, detail = "Because of this test."): Promise<void> {

@@ -18,7 +18,7 @@ from chargeback.store.queries.selection import Selection
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Billing"])
 
 
-@router.get("/billing", response_model=PageOf[BillingLineItem], **documented(query=BillingQuery, facts=True))
+@router.get("/billing", response_model=PageOf[BillingLineItem], **documented(query=BillingQuery, etag=True))
 async def list_billing(facts: FactsDep, params: Annotated[BillingQuery, query(BillingQuery)]) -> Response:
     """List billing lines as billed by the provider, ordered by time and ids; with `Accept: text/csv`, as a file."""
     if facts.wants_csv:

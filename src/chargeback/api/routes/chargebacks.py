@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import FactsParameters, query
@@ -21,7 +22,7 @@ from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
-from chargeback.store.queries.chargebacks import allocation_issues, dimension
+from chargeback.store.queries.chargebacks import ISSUE_AMOUNTS, ISSUE_FIELDS, allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -32,7 +33,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 @router.get(
     "",
     response_model=PageOf[ChargebackRow],
-    **documented(query=ChargebackListQuery, facts=True),
+    **documented(query=ChargebackListQuery, etag=True),
 )
 async def list_chargebacks(
     facts: FactsDep, params: Annotated[ChargebackListQuery, query(ChargebackListQuery)]
@@ -60,19 +61,23 @@ def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
                 item[f"{field}_name"] = None if known is None else known.name
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=FactsParameters, facts=True))
+@router.get("/dates", response_model=DatesAnswer, **documented(query=FactsParameters, etag=True))
 async def list_dates(facts: FactsDep, params: Annotated[FactsParameters, query(FactsParameters)]) -> Response:
     """List all UTC days with chargeback rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(CHARGEBACKS)}))
 
 
 @router.get(
-    "/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery, facts=True)
+    "/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery, etag=True)
 )
 async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]) -> Response:
-    """List costs that could not be allocated as intended by their policy, with the reason, summed over the range."""
+    """List costs that could not be allocated as intended by their policy, with the reason, summed over the range; with
+    `Accept: text/csv`, all of them as a file."""
 
     def _read(reader: TenantReader, selection: Selection) -> Response:
+        if facts.wants_csv:
+            issues, _ = allocation_issues(reader, selection)
+            return csv_response("allocation_issues.csv", ISSUE_FIELDS, issues, numbers=ISSUE_AMOUNTS)
         items, total = allocation_issues(reader, selection, params.paging)
         return page_response(items, total, page=params.page, page_size=params.page_size)
 
@@ -82,7 +87,7 @@ async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(query=FactsParameters, problems={404: "There is no such tenant, or no such dimension."}, facts=True),
+    **documented(query=FactsParameters, problems={404: "There is no such tenant, or no such dimension."}, etag=True),
 )
 async def one_dimension(
     facts: FactsDep,

@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.api.cost_responses import cost_response
+from chargeback.api.cost_responses import BREAKDOWN_COLUMNS, breakdown_rows, cost_response
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
@@ -16,45 +17,47 @@ from chargeback.service.costs import CostRequest, buckets_of, report
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
+_NUMBERS = ("amount", "previous", "usage")
+
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
 
 @router.get(
     "/costs",
     response_model=CostsAnswer,
-    **documented(query=CostsQuery, facts=True),
+    **documented(query=CostsQuery, etag=True),
 )
 async def show_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQuery)]) -> Response:
     """Return the costs of a period: totals, breakdowns by columns or tags, a time series, a comparison.
 
     The default period is the 30 days up to the last calculated day. Compare two periods only if `days_with_costs` is
-    the same for both: missing days are not savings.
+    the same for both: missing days are not savings. With `Accept: text/csv`, the breakdowns are returned as a file.
     """
 
     def _read(reader: TenantReader, version: DataVersion) -> Response:
         request = _request(params, facts.tenant.lookback_days, version)
-        found = report(facts.tenant, reader, request)
-        own = {"currency": facts.tenant.currency, "revision": version.digest}
-        return json_response(cost_response(found, request) | own)
+        body = cost_response(report(facts.tenant, reader, request), request)
+        if facts.wants_csv:
+            return csv_response("costs.csv", BREAKDOWN_COLUMNS, breakdown_rows(body), numbers=_NUMBERS)
+        return json_response(body | {"currency": facts.tenant.currency, "revision": version.digest})
 
     return await facts.versioned_answer(params, _read, keep=True)
 
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:
-    period, compared = params.periods(lookback_days, version.control.last_calculated)
-    selection = params.selection(lookback_days, version.control.last_calculated)
+    asked = params.comparison(lookback_days, version.control.last_calculated)
     request = CostRequest(
-        period,
-        compared,
+        asked.period,
+        asked.compared,
         params.zone,
         params.time_bucket,
         tuple(params.by),
         params.series or params.by[0],
         params.top,
-        selection.columns,
-        selection.tags,
+        asked.selection.columns,
+        asked.selection.tags,
         frozenset(params.include),
     )
-    if period.days > MOST_TIMES and len(buckets_of(period, params.time_bucket)) > MOST_TIMES:
+    if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:
         raise InvalidRequest([InvalidParameter("time_bucket", f"should make at most {MOST_TIMES} units of time")])
     return request

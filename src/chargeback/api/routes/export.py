@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import documented
+from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.parameters import body
 from chargeback.api.responses import ByteStream
 from chargeback.api.schemas.export import ExportRequest
@@ -16,18 +16,10 @@ from chargeback.store.queries.reader import TenantReader
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Export"])
 
-_CSV = {
-    "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
-    "content": {
-        "text/csv": {
-            "schema": {"type": "string"},
-            "example": "timestamp,identity_id,amount\r\n2026-01-31T00:00:00Z,sa-123abc,12.50\r\n",
-        }
-    },
-    "headers": {
-        "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."}
-    },
-}
+_CSV = csv_answer(
+    "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
+    example="timestamp,identity_id,amount\r\n2026-01-31T00:00:00Z,sa-123abc,12.50\r\n",
+)
 
 
 @router.post(

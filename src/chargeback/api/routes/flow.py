@@ -10,13 +10,11 @@ from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.flow import FlowAnswer, FlowQuery
-from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.service.costs import NAMED_COLUMNS, Names, names_in
 from chargeback.store.queries.costs import Breakdown
 from chargeback.store.queries.flow import Flow, flow
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.version import DataVersion
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
@@ -25,23 +23,20 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
 @router.get(
     "/flow",
     response_model=FlowAnswer,
-    **documented(query=FlowQuery, facts=True),
+    **documented(query=FlowQuery, etag=True),
 )
 async def show_flow(facts: FactsDep, params: Annotated[FlowQuery, query(FlowQuery)]) -> Response:
     """Return how costs flow from the values of each column to those of the next, compared with another period."""
     tenant = facts.tenant
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
-        last = version.control.last_calculated
-        period, compared = params.periods(tenant.lookback_days, last)
-        filters = params.selection(tenant.lookback_days, last)
-        selection = Selection(instants(period.start, period.end, params.zone), filters.columns, filters.tags)
-        other = None if compared is None else instants(compared.start, compared.end, params.zone)
-        found = flow(reader, selection, other, params.by, params.tops)
+        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+        found = flow(reader, asked.selection, asked.previous, params.by, params.tops)
         with tenant.store.control.read() as connection:
             names = names_in(connection, found.columns)
-        own = {"start_date": period.start, "end_date": period.end, "currency": tenant.currency, "by": params.by}
-        return json_response(own | _graph(found, names, has_previous=compared is not None))
+        dates = {"start_date": asked.period.start, "end_date": asked.period.end}
+        own = dates | {"currency": tenant.currency, "by": params.by}
+        return json_response(own | _graph(found, names, has_previous=asked.compared is not None))
 
     return await facts.versioned_answer(params, _make, keep=True)
 

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
-from chargeback.api.dependencies import ContextDep, TenantDep
+from chargeback.api.conditional import ControlDep, ControlRequest
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response, page_response
@@ -21,49 +22,52 @@ from chargeback.api.schemas.inventory import (
 )
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.model.days import render_instant
-from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, InventoryFilter, counts, listed
+from chargeback.store.control.inventory_lists import (
+    IDENTITIES,
+    RESOURCES,
+    EntityKind,
+    InventoryFilter,
+    counts,
+    every_listed,
+    listed,
+)
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
+_TENANT = ("ecosystem", "tenant_id")
 _SHARED = ("display_name", "metadata")
 _TIMES = ("created_at", "deleted_at", "last_seen_at")
 _RESOURCE_FIELDS = ("resource_id", "resource_type", "parent_id", "owner_id", "status", *_SHARED)
 _IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
 
 
-@router.get("/resources", response_model=PageOf[ResourceItem], **documented(query=ResourceQuery))
-async def list_resources(
-    tenant: TenantDep, context: ContextDep, params: Annotated[ResourceQuery, query(ResourceQuery)]
-) -> Response:
-    """List resources. Deleted ones are included unless you filter by time or status."""
+@router.get("/resources", response_model=PageOf[ResourceItem], **documented(query=ResourceQuery, etag=True))
+async def list_resources(control: ControlDep, params: Annotated[ResourceQuery, query(ResourceQuery)]) -> Response:
+    """List resources. Deleted ones are included unless you filter by time or status. With `Accept: text/csv`, all of
+    them as a file."""
     inventory_filter = _inventory_filter(params, params.resource_type, params.status)
-    return await _list(tenant, context, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
+    return await _list(control, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
 
 
-@router.get("/identities", response_model=PageOf[IdentityItem], **documented(query=IdentityQuery))
-async def list_identities(
-    tenant: TenantDep, context: ContextDep, params: Annotated[IdentityQuery, query(IdentityQuery)]
-) -> Response:
-    """List identities. Deleted ones are included unless you filter by time."""
+@router.get("/identities", response_model=PageOf[IdentityItem], **documented(query=IdentityQuery, etag=True))
+async def list_identities(control: ControlDep, params: Annotated[IdentityQuery, query(IdentityQuery)]) -> Response:
+    """List identities. Deleted ones are included unless you filter by time. With `Accept: text/csv`, all of them as a
+    file."""
     inventory_filter = _inventory_filter(params, params.identity_type, None)
-    return await _list(tenant, context, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
+    return await _list(control, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
 
 
-@router.get("/inventory/summary", response_model=InventorySummary, **documented(query=TenantsQuery))
-async def summarise(
-    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/inventory/summary", response_model=InventorySummary, **documented(query=TenantsQuery, etag=True))
+async def summarise(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Count resources and identities by type."""
 
-    def _read(connection: Connection) -> dict[str, Any]:
-        return {
-            "resource_counts": counts(connection, RESOURCES),
-            "identity_counts": counts(connection, IDENTITIES),
-        }
+    def _read(connection: Connection) -> Response:
+        return json_response(
+            {"resource_counts": counts(connection, RESOURCES), "identity_counts": counts(connection, IDENTITIES)}
+        )
 
-    return json_response(await context.read_control(tenant, _read))
+    return await control.of_entities(params, _read)
 
 
 def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | None) -> InventoryFilter:
@@ -80,25 +84,29 @@ def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | No
 
 
 async def _list(
-    tenant: TenantView,
-    context: RequestContext,
+    control: ControlRequest,
     kind: EntityKind,
     params: InventoryQuery,
     inventory_filter: InventoryFilter,
     fields: tuple[str, ...],
 ) -> Response:
-    page = params.paging
+    page, tenant = params.paging, control.tenant
 
-    def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
-        rows, total = listed(connection, kind, inventory_filter, offset=page.offset, limit=page.limit)
-        return [_item(tenant, row, fields) for row in rows], total
+    def _read(connection: Connection) -> Response:
+        if control.wants_csv:
+            rows = every_listed(connection, kind, inventory_filter)
+            return csv_response(
+                f"{kind.table.name}.csv", [*_TENANT, *fields, *_TIMES], (_item(tenant, row, fields) for row in rows)
+            )
+        found, total = listed(connection, kind, inventory_filter, offset=page.offset, limit=page.limit)
+        items = [_item(tenant, row, fields) for row in found]
+        return page_response(items, total, page=params.page, page_size=params.page_size)
 
-    items, total = await context.read_control(tenant, _read)
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+    return await control.of_entities(params, _read)
 
 
 def _item(tenant: TenantView, row: RowMapping, fields: tuple[str, ...]) -> dict[str, Any]:
-    item: dict[str, Any] = {"ecosystem": tenant.ecosystem, "tenant_id": tenant.tenant_id}
+    item: dict[str, Any] = {name: getattr(tenant, name) for name in _TENANT}
     item |= {name: row[name] for name in fields}
     item |= {name: None if row[name] is None else render_instant(row[name]) for name in _TIMES}
     return item

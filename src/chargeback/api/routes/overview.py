@@ -4,15 +4,18 @@ from datetime import date, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter
+from sqlalchemy import RowMapping
 from starlette.responses import Response
 
+from chargeback.api.conditional import ControlDep
 from chargeback.api.cost_responses import day_response
-from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
+from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
+from chargeback.api.routes.tenants import tenant_settings
 from chargeback.api.schemas.costs import MOST_TIMES
 from chargeback.api.schemas.overview import Reconciliation, ReconciliationQuery, RunList, RunsQuery, TenantOverview
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -31,7 +34,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tenants"])
 _COVERAGE_DAYS = 30
 
 
-@router.get("", response_model=TenantOverview, **documented(query=TenantsQuery, facts=True))
+@router.get("", response_model=TenantOverview, **documented(query=TenantsQuery, etag=True))
 async def show_tenant(
     services: ServicesDep, facts: FactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
@@ -45,12 +48,8 @@ async def show_tenant(
         dates = reader.dates(CHARGEBACKS)
         last = version.control.last_calculated
         return json_response(
-            {
-                "tenant_name": tenant.tenant_name,
-                "tenant_id": tenant.tenant_id,
-                "ecosystem": tenant.ecosystem,
-                "topic_attribution_status": tenant.topic_attribution_status,
-                "topic_attribution_error": tenant.topic_attribution_error,
+            tenant_settings(tenant)
+            | {
                 "currency": tenant.currency,
                 "first_date": dates[0] if dates else None,
                 "last_date": last,
@@ -77,7 +76,7 @@ def _coverage(reader: TenantReader, last: date | None) -> list[dict[str, Any]]:
     return [{"key": key, "coverage": None if share is None else f"{share:f}"} for key, share in shares.items()]
 
 
-@router.get("/reconciliation", response_model=Reconciliation, **documented(query=ReconciliationQuery, facts=True))
+@router.get("/reconciliation", response_model=Reconciliation, **documented(query=ReconciliationQuery, etag=True))
 async def show_reconciliation(
     facts: FactsDep, params: Annotated[ReconciliationQuery, query(ReconciliationQuery)]
 ) -> Response:
@@ -117,24 +116,22 @@ async def show_reconciliation(
     return await facts.versioned_answer(params, _make, keep=True)
 
 
-@router.get("/runs", response_model=RunList, **documented(query=RunsQuery))
-async def list_runs(tenant: TenantDep, context: ContextDep, params: Annotated[RunsQuery, query(RunsQuery)]) -> Response:
+@router.get("/runs", response_model=RunList, **documented(query=RunsQuery, etag=True))
+async def list_runs(control: ControlDep, params: Annotated[RunsQuery, query(RunsQuery)]) -> Response:
     """Return the last runs, newest first, including the current one. Runs are kept for 90 days."""
-    rows = await context.read_control(tenant, lambda connection: latest_runs(connection, params.limit))
-    return json_response(
-        {
-            "items": [
-                {
-                    "run_id": str(row["run_id"]),
-                    "status": row["outcome"],
-                    "started_at": render_instant(row["started_at"]),
-                    "completed_at": None if row["ended_at"] is None else render_instant(row["ended_at"]),
-                    "dates_gathered": row["dates_gathered"],
-                    "dates_calculated": row["dates_calculated"],
-                    "chargeback_rows_written": row["chargeback_rows_written"],
-                    "errors": row["errors"],
-                }
-                for row in rows
-            ]
-        }
+    return await control.of_anything(
+        lambda connection: json_response({"items": [_run(row) for row in latest_runs(connection, params.limit)]})
     )
+
+
+def _run(row: RowMapping) -> dict[str, Any]:
+    return {
+        "run_id": str(row["run_id"]),
+        "status": row["outcome"],
+        "started_at": render_instant(row["started_at"]),
+        "completed_at": None if row["ended_at"] is None else render_instant(row["ended_at"]),
+        "dates_gathered": row["dates_gathered"],
+        "dates_calculated": row["dates_calculated"],
+        "chargeback_rows_written": row["chargeback_rows_written"],
+        "errors": row["errors"],
+    }

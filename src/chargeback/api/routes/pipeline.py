@@ -3,11 +3,14 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Request
+from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
+from chargeback.api.path_prefix import prefix_of
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -55,35 +58,38 @@ async def run_pipeline(
         await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
+    status_path = request.app.url_path_for("pipeline_status", tenant_name=name)
     return json_response(
         {"tenant_name": name, "status": "started", "message": f"Pipeline run started for tenant {name}"},
         status=202,
-        headers={"Location": str(request.app.url_path_for("pipeline_status", tenant_name=name))},
+        headers={"Location": f"{prefix_of(request.scope)}{status_path}"},
     )
 
 
-@router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery))
-async def pipeline_status(
-    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery, etag=True))
+async def pipeline_status(control: ControlDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Return whether a run is in progress, and the result of the last finished run."""
-    state = await context.read_control(tenant, pipeline_state)
-    last = state.last_ended
-    ended = None if last is None else render_instant(last["ended_at"])
-    return json_response(
-        {
-            "tenant_name": tenant.tenant_name,
-            "is_running": state.is_running,
-            "permanent_failure": state.suspended_because,
-            "last_run": ended,
-            "last_result": None
-            if last is None
-            else {
-                "dates_gathered": last["dates_gathered"],
-                "dates_calculated": last["dates_calculated"],
-                "chargeback_rows_written": last["chargeback_rows_written"],
-                "errors": last["errors"],
-                "completed_at": ended,
-            },
-        }
-    )
+
+    def _read(connection: Connection) -> Response:
+        state = pipeline_state(connection)
+        last = state.last_ended
+        ended = None if last is None else render_instant(last["ended_at"])
+        return json_response(
+            {
+                "tenant_name": control.tenant.tenant_name,
+                "is_running": state.is_running,
+                "permanent_failure": state.suspended_because,
+                "last_run": ended,
+                "last_result": None
+                if last is None
+                else {
+                    "dates_gathered": last["dates_gathered"],
+                    "dates_calculated": last["dates_calculated"],
+                    "chargeback_rows_written": last["chargeback_rows_written"],
+                    "errors": last["errors"],
+                    "completed_at": ended,
+                },
+            }
+        )
+
+    return await control.of_anything(_read)

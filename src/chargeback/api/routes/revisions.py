@@ -25,7 +25,7 @@ from chargeback.store.queries.version import DataVersion, read_version
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Revisions"])
 
 
-@router.get("/days/{date}/revisions", response_model=DayRevisions, **documented(query=TenantsQuery, facts=True))
+@router.get("/days/{date}/revisions", response_model=DayRevisions, **documented(query=TenantsQuery, etag=True))
 async def list_revisions(
     facts: FactsDep,
     day: Annotated[date, Path(alias="date", description="A UTC day.")],
@@ -66,7 +66,7 @@ def _item(revision: Revision, *, is_kept: bool) -> dict[str, Any]:
     }
 
 
-@router.get("/chargebacks/diff", response_model=Difference, **documented(query=DifferenceQuery, facts=True))
+@router.get("/chargebacks/diff", response_model=Difference, **documented(query=DifferenceQuery, etag=True))
 async def compare_moments(facts: FactsDep, params: Annotated[DifferenceQuery, query(DifferenceQuery)]) -> Response:
     """Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
     first, each with its causes. Page parameters are ignored."""
@@ -74,7 +74,7 @@ async def compare_moments(facts: FactsDep, params: Annotated[DifferenceQuery, qu
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
         earlier = read_version(tenant.store, context.token, facts.tags, params.from_as_of)
-        before = version_reader(reader.cursor, tenant.store, earlier)
+        before = version_reader(reader.cursor, tenant.store, earlier, reader.clusters)
         with tenant.store.control.read() as connection:
             causes = causes_between(connection, params.from_as_of, params.as_of)
         selection = params.selection(tenant.lookback_days, version.control.last_calculated)

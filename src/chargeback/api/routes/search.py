@@ -1,6 +1,6 @@
 """Finding anything by a part of its name."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -12,7 +12,7 @@ from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.search import FoundList, SearchQuery
 from chargeback.model.money import render
-from chargeback.service.search import search
+from chargeback.service.search import Found, search
 from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 @router.get(
     "/search",
     response_model=FoundList,
-    **documented(query=SearchQuery, facts=True),
+    **documented(query=SearchQuery, etag=True),
 )
 async def find_anything(
     request: Request, facts: FactsDep, params: Annotated[SearchQuery, query(SearchQuery)]
@@ -35,21 +35,21 @@ async def find_anything(
     costs: EntityCostCache = request.app.state.executor.entity_costs
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
-        if not params.q:
-            return json_response({"items": []})
-        known = costs.load(facts.tenant.tenant_name, reader, version)
-        found = search(facts.tenant, reader.tags, known, params.q, params.limit)
-        items = [
-            {
-                "kind": each.kind,
-                "id": each.id,
-                "name": each.name,
-                "type": each.type,
-                "parent_id": each.parent_id,
-                "amount": None if each.amount is None else render(each.amount),
-            }
-            for each in found
-        ]
-        return json_response({"items": items})
+        found: list[Found] = []
+        if params.q:
+            known = costs.load(facts.tenant.tenant_name, reader, version)
+            found = search(facts.tenant, reader.tags, known, params.q, params.limit)
+        return json_response({"items": [_item(each) for each in found], "currency": facts.tenant.currency})
 
     return await facts.versioned_answer(params, _make, keep=True)
+
+
+def _item(found: Found) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "id": found.id,
+        "name": found.name,
+        "type": found.type,
+        "parent_id": found.parent_id,
+        "amount": None if found.amount is None else render(found.amount),
+    }

@@ -7,6 +7,8 @@ from fastapi import APIRouter, Path
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
+from chargeback.api.conditional import ControlDep
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import ALWAYS, documented
 from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY, body, no_parameters, query
@@ -54,21 +56,20 @@ EntityId = Annotated[
 Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, examples=["team"])]
 
 
-@router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY))
+@router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY, etag=True))
 async def list_entity_tags(
-    tenant: TenantDep,
-    context: ContextDep,
+    control: ControlDep,
     entity_type: EntityType,
     entity_id: EntityId,
-    _params: Annotated[TenantsQuery, query(TenantsQuery)],
+    params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """List the tags of one resource or identity by key."""
 
-    def _read(connection: Connection) -> list[dict[str, Any]]:
+    def _read(connection: Connection) -> Response:
         _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")])
-        return [_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)]
+        return json_response([_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
 
-    return json_response(await context.read_control(tenant, _read))
+    return await control.of_entities(params, _read)
 
 
 @router.post(
@@ -137,41 +138,37 @@ async def remove_tag(
     return Response(status_code=204)
 
 
-@router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery))
-async def list_tags(tenant: TenantDep, context: ContextDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
-    """List all tags by entity and key."""
-    page = params.paging
+@router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery, etag=True))
+async def list_tags(control: ControlDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
+    """List all tags by entity and key; with `Accept: text/csv`, as a file."""
+    page, where = params.paging, {"entity_type": params.entity_type, "tag_key": params.tag_key}
 
-    def _read(connection: Connection) -> tuple[list[dict[str, Any]], int]:
-        rows, total = tag_store.listed(
-            connection, entity_type=params.entity_type, tag_key=params.tag_key, offset=page.offset, limit=page.limit
-        )
-        return [_item(row) for row in rows], total
+    def _read(connection: Connection) -> Response:
+        if control.wants_csv:
+            rows = tag_store.every_listed(connection, **where)
+            return csv_response("tags.csv", tuple(TagItem.model_fields), map(_item, rows))
+        found, total = tag_store.listed(connection, **where, offset=page.offset, limit=page.limit)
+        return page_response([_item(row) for row in found], total, page=params.page, page_size=params.page_size)
 
-    items, total = await context.read_control(tenant, _read)
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+    return await control.of_entities(params, _read)
 
 
-@router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery))
-async def list_keys(
-    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery, etag=True))
+async def list_keys(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List the tag keys in use."""
-    return json_response({"keys": await context.read_control(tenant, tag_store.keys)})
+    return await control.of_entities(params, lambda connection: json_response({"keys": tag_store.keys(connection)}))
 
 
-@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery))
+@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery, etag=True))
 async def list_values(
-    tenant: TenantDep, context: ContextDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
+    control: ControlDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
     """List the values in use of a key; the list is empty if the key is not in use."""
-    return json_response(
-        {
-            "values": await context.read_control(
-                tenant, lambda connection: tag_store.values(connection, tag_key, params.q)
-            )
-        }
-    )
+
+    def _read(connection: Connection) -> Response:
+        return json_response({"values": tag_store.values(connection, tag_key, params.q)})
+
+    return await control.of_entities(params, _read)
 
 
 @router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
+from chargeback.api.conditional import ControlDep
+from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
@@ -37,17 +38,23 @@ def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
         return count_days(connection)
 
 
-def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, Any]:
-    summary: dict[str, Any] = {
+def tenant_settings(tenant: TenantView) -> dict[str, Any]:
+    """Return what every answer about a tenant says of its configuration."""
+    return {
         "tenant_name": tenant.tenant_name,
         "tenant_id": tenant.tenant_id,
         "ecosystem": tenant.ecosystem,
+        "topic_attribution_status": tenant.topic_attribution_status,
+        "topic_attribution_error": tenant.topic_attribution_error,
+    }
+
+
+def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, Any]:
+    summary = tenant_settings(tenant) | {
         "dates_pending": None,
         "dates_calculated": None,
         "last_calculated_date": None,
         "storage_error": None,
-        "topic_attribution_status": tenant.topic_attribution_status,
-        "topic_attribution_error": tenant.topic_attribution_error,
     }
     if isinstance(counts, StorageError):
         return summary | {"storage_error": counts.message}
@@ -58,40 +65,36 @@ def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, 
     }
 
 
-@router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, **documented(query=TenantsQuery))
-async def tenant_status(
-    tenant: TenantDep, context: ContextDep, params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, **documented(query=TenantsQuery, etag=True))
+async def tenant_status(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Return the state of each UTC day of a range."""
+    tenant = control.tenant
     first, last = params.days(tenant.lookback_days)
-
-    def _read(connection: Connection) -> list[DayState]:
-        return read_days(connection, DayRange(first, last + ONE_DAY))
-
-    states = await context.read_control(tenant, _read)
     topics = tenant.topic_attribution_status == "enabled"
-    return json_response(
-        {
-            "tenant_name": tenant.tenant_name,
-            "tenant_id": tenant.tenant_id,
-            "ecosystem": tenant.ecosystem,
-            "topic_attribution_status": tenant.topic_attribution_status,
-            "topic_attribution_error": tenant.topic_attribution_error,
-            "states": [
-                {
-                    "tracking_date": state.tracking_date,
-                    "billing_gathered": state.billing_gathered,
-                    "resources_gathered": state.resources_gathered,
-                    "chargeback_calculated": state.chargeback_calculated,
-                    "topic_overlay_gathered": topics and state.topic_overlay_gathered,
-                    "topic_attribution_calculated": topics and state.topic_attribution_calculated,
-                }
-                for state in states
-            ],
-            "incomplete": [
-                {"tracking_date": state.tracking_date, "reasons": state.shortcomings}
-                for state in states
-                if state.shortcomings
-            ],
-        }
-    )
+
+    def _read(connection: Connection) -> Response:
+        states = read_days(connection, DayRange(first, last + ONE_DAY))
+        return json_response(
+            tenant_settings(tenant)
+            | {
+                "states": [_state(state, topics=topics) for state in states],
+                "incomplete": [
+                    {"tracking_date": state.tracking_date, "reasons": state.shortcomings}
+                    for state in states
+                    if state.shortcomings
+                ],
+            }
+        )
+
+    return await control.of_anything(_read)
+
+
+def _state(state: DayState, *, topics: bool) -> dict[str, Any]:
+    return {
+        "tracking_date": state.tracking_date,
+        "billing_gathered": state.billing_gathered,
+        "resources_gathered": state.resources_gathered,
+        "chargeback_calculated": state.chargeback_calculated,
+        "topic_overlay_gathered": topics and state.topic_overlay_gathered,
+        "topic_attribution_calculated": topics and state.topic_attribution_calculated,
+    }

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import documented
+from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import body, query
 from chargeback.api.problems import ApiError
@@ -29,13 +29,7 @@ from chargeback.store.queries.selection import Selection
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
 TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
-_CSV = {
-    "description": "The rows as CSV (RFC 4180, UTF-8), by time and ids.",
-    "content": {"text/csv": {"schema": {"type": "string"}, "example": "ecosystem,tenant_id,timestamp\r\n"}},
-    "headers": {
-        "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."}
-    },
-}
+_CSV = csv_answer("The rows as CSV (RFC 4180, UTF-8), by time and ids.", example="ecosystem,tenant_id,timestamp\r\n")
 
 
 class TopicsUnavailable(ApiError):
@@ -72,7 +66,7 @@ async def _topic_facts(facts: FactsDep, _tenant: TopicTenantDep) -> FactsRequest
 TopicFactsDep = Annotated[FactsRequest, Depends(_topic_facts)]
 
 
-@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, facts=True))
+@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, etag=True))
 async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQuery, query(TopicQuery)]) -> Response:
     """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
 
@@ -91,7 +85,7 @@ async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQ
     "/aggregate",
     response_model=TopicAggregateAnswer,
     **documented(
-        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, facts=True
+        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, etag=True
     ),
 )
 async def aggregate_topic_attributions(
@@ -106,7 +100,7 @@ async def aggregate_topic_attributions(
     return await aggregate_response(facts, params)
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, facts=True))
+@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, etag=True))
 async def list_topic_dates(facts: TopicFactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(TOPIC_ATTRIBUTIONS)}))

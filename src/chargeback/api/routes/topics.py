@@ -6,12 +6,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from chargeback.api.cost_responses import topics_response
+from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFactsDep
-from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary
-from chargeback.model.days import instants
+from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary, TopicSummaryItem
 from chargeback.model.money import render
 from chargeback.service.costs import topic_filters
 from chargeback.store.control.inventory_lists import RESOURCES
@@ -21,38 +21,40 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.topic_costs import topic_costs
 from chargeback.store.queries.version import DataVersion
 
+_NUMBERS = ("amount", "previous", "bytes_in", "bytes_out")
+
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Topic attributions"])
 
 
 @router.get(
     "/topics",
     response_model=TopicsSummary,
-    **documented(query=TopicsQuery, problems=TOPIC_PROBLEMS, facts=True),
+    **documented(query=TopicsQuery, problems=TOPIC_PROBLEMS, etag=True),
 )
 async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, query(TopicsQuery)]) -> Response:
     """Return the most expensive topics of a period, compared with another period.
 
     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics.
+    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. With `Accept: text/csv`,
+    all topics are returned as a file.
     """
     tenant = facts.tenant
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
-        last = version.control.last_calculated
-        period, compared = params.periods(tenant.lookback_days, last)
-        filters = params.selection(tenant.lookback_days, last)
-        columns, ignored = topic_filters(filters.columns, filters.tags)
-        selection = Selection(instants(period.start, period.end, params.zone), columns)
-        other = None if compared is None else instants(compared.start, compared.end, params.zone)
-        found = topic_costs(reader, selection, other, params.top, traffic=True)
+        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+        columns, ignored = topic_filters(asked.selection.columns, asked.selection.tags)
+        selection = Selection(asked.selection.window, columns)
+        found = topic_costs(reader, selection, asked.previous, None if facts.wants_csv else params.top, traffic=True)
         with tenant.store.control.read() as connection:
             clusters = names_of(connection, RESOURCES, {item.cluster_id for item in found.items})
-        body = topics_response(found, clusters, has_previous=compared is not None)
+        body = topics_response(found, clusters, has_previous=asked.compared is not None)
         for shown, item in zip(body["items"], found.items, strict=True):
             shown["bytes_in"] = None if item.bytes_in is None else render(item.bytes_in)
             shown["bytes_out"] = None if item.bytes_out is None else render(item.bytes_out)
             shown["zombie"] = item.is_zombie
-        own = {"start_date": period.start, "end_date": period.end, "currency": tenant.currency}
+        if facts.wants_csv:
+            return csv_response("topics.csv", tuple(TopicSummaryItem.model_fields), body["items"], numbers=_NUMBERS)
+        own = {"start_date": asked.period.start, "end_date": asked.period.end, "currency": tenant.currency}
         return json_response(own | body | {"ignored_filters": ignored})
 
     return await facts.versioned_answer(params, _make, keep=True)

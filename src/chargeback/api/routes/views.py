@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
+from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import ALWAYS, documented
 from chargeback.api.parameters import body, no_parameters, query
@@ -24,13 +25,12 @@ _TAKEN = {409: "Another view has that name, or there are too many."}
 ViewId = Annotated[str, Path(description="The `id` of a view.", pattern="^[0-9]{1,9}$")]
 
 
-@router.get("", response_model=ViewList, **documented(query=TenantsQuery))
-async def list_views(
-    tenant: TenantDep, context: ContextDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("", response_model=ViewList, **documented(query=TenantsQuery, etag=True))
+async def list_views(control: ControlDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Return all saved views by name."""
-    rows = await context.read_control(tenant, view_store.list_views)
-    return json_response({"items": [_item(row) for row in rows]})
+    return await control.of_anything(
+        lambda connection: json_response({"items": [_item(row) for row in view_store.list_views(connection)]})
+    )
 
 
 @router.post(

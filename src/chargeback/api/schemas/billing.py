@@ -19,6 +19,11 @@ class BillingColumns(Filters):
     environment_id: list[OptionalText] = Field(
         default=[], description="Only lines in this environment; empty: lines in none."
     )
+    cluster_id: list[OptionalText] = Field(
+        default=[],
+        description="Only lines of resources in this Kafka cluster, as the inventory has it now; empty: of those in "
+        "none.",
+    )
     line_id: list[Text] = Field(default=[], description="Only this line.")
 
 

@@ -31,6 +31,11 @@ class CostColumns(Filters):
     environment_id: list[OptionalText] = Field(
         default=[], description="Only costs in this environment; empty: costs in none."
     )
+    cluster_id: list[OptionalText] = Field(
+        default=[],
+        description="Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in "
+        "none.",
+    )
     allocation_method: list[Text] = Field(default=[], description="Only what was allocated by this method.")
     allocation_detail: list[Text] = Field(default=[], description="Only what was allocated for this reason.")
 
@@ -94,6 +99,7 @@ class AggregateQuery(ChargebackFilters, AggregateParameters):
     """Parameters of the aggregation."""
 
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
+    names: bool = Field(default=False, description="Whether the display names of ids are included.")
 
 
 class Dimension(ResponseModel):
@@ -163,7 +169,13 @@ class AggregateAnswer(ResponseModel):
     """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
 
     buckets: list[AggregateBucket]
+    currency: str = Field(examples=["USD"])
     total_amount: Decimal
     usage_amount: Decimal
     shared_amount: Decimal
     total_rows: int
+    names: dict[str, dict[str, str]] | None = Field(
+        default=None,
+        description="With `names` only: the display names of ids, by column. Ids without a name are left out.",
+        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
+    )

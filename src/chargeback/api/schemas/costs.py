@@ -1,5 +1,6 @@
 """The costs of a period: everything that a page shows at once."""
 
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,10 +10,12 @@ from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
+from chargeback.model.days import InstantRange, instants
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
-from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+from chargeback.store.queries.selection import Selection
 
 #: An answer has at most so many units of time.
 MOST_TIMES = 1000
@@ -22,7 +25,17 @@ MOST_BREAKDOWNS = 6
 #: What is shown unless dates or another period are given.
 USUAL_PERIOD = "30d"
 
-Comparison = Annotated[str, StringConstraints(pattern=COMPARISON)]
+ComparisonName = Annotated[str, StringConstraints(pattern=COMPARISON)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A period with the rows of it that are meant, and the other period, if there is one."""
+
+    period: Period
+    compared: Period | None
+    selection: Selection
+    previous: InstantRange | None
 
 
 class ComparingQuery(DatasetQuery):
@@ -30,7 +43,7 @@ class ComparingQuery(DatasetQuery):
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
-    compare: Comparison = Field(
+    compare: ComparisonName = Field(
         default="previous",
         description="The other period: `previous` (as many days before), `year` (the same dates a year before), `none`,"
         " or two dates, `2026-09-01..2026-09-30`.",
@@ -43,7 +56,7 @@ class ComparingQuery(DatasetQuery):
         compared_period(value, Period(date(2001, 1, 1), date(2001, 1, 1)))
         return value
 
-    def periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
+    def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
         """The period and the one that it is compared with; one that would be before all time is none."""
         usual = self.period is None and self.start_date is None and self.end_date is None
         params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
@@ -52,6 +65,13 @@ class ComparingQuery(DatasetQuery):
             return period, compared_period(self.compare, period)
         except (OverflowError, ValueError):
             return period, None
+
+    def comparison(self, lookback_days: int, last: date | None) -> Comparison:
+        """The rows of both periods; ``last`` is the last calculated day."""
+        period, compared = self._periods(lookback_days, last)
+        selection = replace(self.selection(lookback_days, last), window=instants(period.start, period.end, self.zone))
+        previous = None if compared is None else instants(compared.start, compared.end, self.zone)
+        return Comparison(period, compared, selection, previous)
 
 
 class CostsQuery(CostColumns, ComparingQuery):

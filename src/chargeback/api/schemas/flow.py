@@ -9,7 +9,7 @@ from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import check_columns, column_or_tag
-from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 MOST_COLUMNS = 4

@@ -1,27 +1,18 @@
 """Finding anything by a part of its name."""
 
-from typing import Annotated
+from pydantic import Field
 
-from pydantic import AfterValidator, Field, StringConstraints
-
-from chargeback.api.parameters import MAX_ID_LENGTH, CommonParameters
+from chargeback.api.parameters import CommonParameters, SearchText
 from chargeback.api.schemas.common import Decimal, ResponseModel
 from chargeback.service.search import Kind
-
-
-def _plain(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("must not contain the character NUL")
-    return text
 
 
 class SearchQuery(CommonParameters):
     """Parameters of the search."""
 
-    q: Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain)] = Field(
+    q: SearchText = Field(
         default="",
         description="Part of an id, a display name or a tag's value, in whatever case. Nothing finds nothing.",
-        json_schema_extra={"pattern": r"^[^\u0000]*$"},
     )
     limit: int = Field(default=20, ge=1, le=100, description="How many, the best first.")
 
@@ -41,3 +32,4 @@ class FoundList(ResponseModel):
     """What was found."""
 
     items: list[FoundItem]
+    currency: str = Field(examples=["USD"])

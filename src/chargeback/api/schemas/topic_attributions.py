@@ -84,5 +84,6 @@ class TopicAggregateAnswer(ResponseModel):
     """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
 
     buckets: list[TopicBucket]
+    currency: str = Field(examples=["USD"])
     total_amount: Decimal
     total_rows: int

@@ -39,6 +39,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import (
     Retrying,
     retry_if_exception_type,
@@ -117,6 +118,8 @@ class ControlDatabase:
         self._durable_writer = self._writer.execution_options(is_durable=True)
         self._retry = None if self.is_sqlite else retry
         self._file = Path(self._engine.url.database) if self.is_sqlite and self._engine.url.database else None
+        self._is_closed = False
+        event.listen(self._engine, "checkin", self._close_late)
 
     @property
     def is_sqlite(self) -> bool:
@@ -163,8 +166,14 @@ class ControlDatabase:
         self.close()
 
     def close(self) -> None:
-        """Close every pooled connection."""
+        """Close every connection: the pooled ones now, and those that threads still use when they give them back."""
+        self._is_closed = True
         self._engine.dispose()
+
+    def _close_late(self, _driver: Any, entry: ConnectionPoolEntry) -> None:
+        """Close a connection that is given back after the end: its pool may be gone, and would not close it."""
+        if self._is_closed:
+            entry.close()
 
     def upgrade(self, revision: str = "head") -> None:
         """Migrate the schema to this code's version (or to an earlier one), and record the owner of a storage that has

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, case, collate, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, and_, case, collate, func, or_, select
 
 from chargeback.store.control.schema import identities, resources, tags
 
@@ -70,9 +70,14 @@ def listed(
     total = connection.execute(select(func.count()).select_from(kind.table).where(where)).scalar_one()
     if offset >= total:
         return [], total
-    page = select(kind.table, kind.status.label("status")).where(where)
-    page = page.order_by(*_order(connection, kind, inventory_filter)).offset(offset).limit(limit)
+    page = _ordered(connection, kind, inventory_filter).offset(offset).limit(limit)
     return list(connection.execute(page).mappings()), total
+
+
+def every_listed(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> Iterator[RowMapping]:
+    """Yield the whole list, in its order, while it is read."""
+    whole = _ordered(connection, kind, inventory_filter).execution_options(yield_per=_AT_ONCE)
+    yield from connection.execute(whole).mappings()
 
 
 def matching(connection: Connection, kind: EntityKind, text: str) -> Iterator[RowMapping]:
@@ -90,6 +95,11 @@ def counts(connection: Connection, kind: EntityKind) -> dict[str, dict[str, int]
         name: {"total": total, "active": total - gone, "deleted": gone}
         for name, total, gone in sorted(rows, key=lambda row: row[0])
     }
+
+
+def _ordered(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> Select[Any]:
+    rows = select(kind.table, kind.status.label("status")).where(_where(connection, kind, inventory_filter))
+    return rows.order_by(*_order(connection, kind, inventory_filter))
 
 
 def _where(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> ColumnElement[bool]:

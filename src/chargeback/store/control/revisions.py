@@ -46,12 +46,17 @@ class ControlRevisions:
 
 def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
-    row = connection.execute(select(tenant.c.tags_revision, tenant.c.inventory_revision)).first()
+    tags, inventory = read_entity_revisions(connection)
     states = connection.execute(_DAYS).all()
     last = connection.execute(_LAST_CALCULATED).scalar()
     digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
-    tags, inventory = (0, 0) if row is None else (row.tags_revision, row.inventory_revision)
     return ControlRevisions(tags, inventory, digest.hexdigest(), last)
+
+
+def read_entity_revisions(connection: Connection) -> tuple[int, int]:
+    """Return the revisions of tags and of the inventory; 0 where the tenant has no row yet."""
+    row = connection.execute(select(tenant.c.tags_revision, tenant.c.inventory_revision)).first()
+    return (0, 0) if row is None else (row.tags_revision, row.inventory_revision)
 
 
 def raise_inventory_revision(connection: Connection) -> None:

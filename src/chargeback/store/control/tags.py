@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     RowMapping,
+    Select,
     Subquery,
     and_,
     cast,
@@ -39,6 +40,7 @@ RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
 
 _PLACE: Final = ("entity_type", "entity_id", "tag_key")
+_AT_ONCE: Final = 1000
 _Place = tuple[str, str, str]
 
 
@@ -120,17 +122,30 @@ def listed(
     connection: Connection, *, entity_type: str | None, tag_key: str | None, offset: int, limit: int
 ) -> tuple[list[RowMapping], int]:
     """Return one page of all tags, by entity and key, as (rows, number of rows in all)."""
-    where = and_(
+    where = _where(entity_type, tag_key)
+    total = connection.execute(select(func.count()).select_from(tags).where(where)).scalar_one()
+    if offset >= total:
+        return [], total
+    page = _ordered(connection, where).offset(offset).limit(limit)
+    return list(connection.execute(page).mappings()), total
+
+
+def every_listed(connection: Connection, *, entity_type: str | None, tag_key: str | None) -> Iterator[RowMapping]:
+    """Yield all tags, by entity and key, while they are read."""
+    whole = _ordered(connection, _where(entity_type, tag_key)).execution_options(yield_per=_AT_ONCE)
+    yield from connection.execute(whole).mappings()
+
+
+def _where(entity_type: str | None, tag_key: str | None) -> ColumnElement[bool]:
+    return and_(
         True,
         *([tags.c.entity_type == entity_type] if entity_type is not None else []),
         *([tags.c.tag_key == tag_key] if tag_key is not None else []),
     )
-    total = connection.execute(select(func.count()).select_from(tags).where(where)).scalar_one()
-    if offset >= total:
-        return [], total
-    order = [bytewise(connection, tags.c[name]) for name in _PLACE]
-    page = select(tags).where(where).order_by(*order).offset(offset).limit(limit)
-    return list(connection.execute(page).mappings()), total
+
+
+def _ordered(connection: Connection, where: ColumnElement[bool]) -> Select[Any]:
+    return select(tags).where(where).order_by(*(bytewise(connection, tags.c[name]) for name in _PLACE))
 
 
 def keys(connection: Connection) -> list[str]:

@@ -35,26 +35,44 @@ def newest_version(table: Path) -> int:
 
 
 class LogState(NamedTuple):
-    """What a log looks like from outside: the inode of its ``folder``, 0 without one, and whether there is a newer
-    entry."""
+    """What a log looks like from outside.
+
+    Attributes:
+        folder: the inode of its folder; 0 without one.
+        checkpoint: when its last checkpoint was written; 0 without one.
+        has_next: whether there is a newer entry.
+    """
 
     folder: int
+    checkpoint: int
     has_next: bool
 
 
 def log_state(table: Path, version: int) -> LogState:
-    """Return the state of a table's log for a reader that knows it up to ``version``. Versions are consecutive: there
-    is something new only if there is a next entry, or if the whole folder was exchanged.
+    """Return the state of a table's log for a reader that knows it up to ``version``.
+
+    Versions are consecutive: there is something new only if there is a next entry, if the log was shortened up to a new
+    checkpoint, or if the whole folder was exchanged.
 
     Raises:
         OSError: the log cannot be looked at.
     """
     log = table / FOLDER
+    return LogState(_inode(log), _changed_at(log / _LAST_CHECKPOINT), _entry(log, version + 1).exists())
+
+
+def _inode(path: Path) -> int:
     try:
-        folder = log.stat().st_ino
+        return path.stat().st_ino
     except FileNotFoundError:
-        folder = 0
-    return LogState(folder, _entry(log, version + 1).exists())
+        return 0
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def flush_log(table: Path, after: int) -> None:

@@ -30,7 +30,7 @@ from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.files import DayFile, read_file, write_file
-from chargeback.store.facts.log import flush_log, has_log, log_state, newest_version
+from chargeback.store.facts.log import LogState, flush_log, has_log, log_state, newest_version
 from chargeback.store.facts.partial_files import PartialFiles
 
 BILLING_TABLE: Final = "billing"
@@ -143,7 +143,7 @@ class FactTables:
         self.partials = PartialFiles(root)
         self._lock = threading.Lock()
         self._open: dict[str, DeltaTable] = {}
-        self._logs: dict[str, int] = {}
+        self._logs: dict[str, LogState] = {}
         self._snapshots: dict[str, Snapshot] = {}
 
     def exist(self) -> bool:
@@ -184,12 +184,12 @@ class FactTables:
         if table is not None:
             # Delta's own look for new entries takes a hundred times as long as asking for the next one.
             log = log_state(self.root / name, table.version())
-            if log.has_next or log.folder != self._logs.get(name):
+            if log != self._logs.get(name):
                 table.update_incremental()
-                self._logs[name] = log.folder
+                self._logs[name] = log._replace(has_next=False)
             return table
         try:
-            self._logs[name] = log_state(self.root / name, 0).folder
+            self._logs[name] = log_state(self.root / name, 0)._replace(has_next=False)
             table = self._open[name] = DeltaTable(str(self.root / name))
         except TableNotFoundError:
             return None

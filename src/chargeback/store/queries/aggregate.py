@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.calendar import Bucket, bucket
+from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.partials import ROW_COUNT, Addends, add_up
@@ -33,6 +34,14 @@ class Grouping:
     by: tuple[str, ...]
     unit: str
     zone: ZoneInfo
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """What rows are grouped by, as SQL: an expression, named ``d0``, ``d1``, …, and the ``joins`` that it needs."""
+
+    column: str
+    joins: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,13 @@ class Aggregate:
 
 
 def aggregate(
-    cursor: Cursor, dataset: Dataset, scan: Scan, grouping: Grouping, tags: TagIndex, partials: PartialFiles | None
+    cursor: Cursor,
+    dataset: Dataset,
+    scan: Scan,
+    grouping: Grouping,
+    tags: TagIndex,
+    partials: PartialFiles | None,
+    clusters: ClusterLookup = dict,
 ) -> Aggregate:
     """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MAX_BUCKETS`.
 
@@ -76,17 +91,18 @@ def aggregate(
     if days is None:
         return Aggregate.of_nothing(dataset)
     when = bucket(grouping.unit, grouping.zone, days)
-    columns, joins = dimension_columns(cursor, grouping.by, tags, dataset.tag_sources)
-    keys = f"{when.keys}, {columns}"
+    by = group_keys(cursor, grouping.by, dataset, tags, clusters)
+    keys, joins = f"{when.keys}, {columns_of(by)}", joins_of(by)
 
-    def _sum(source: Addends) -> tuple[Any, ...]:
+    def _sum(addends: Addends) -> tuple[Any, ...]:
+        source = addends.only(dataset.shown_sums)
         newest = _enough_days(source, scan, grouping)
         if newest is not None:
             _group(cursor, source, keys, joins, Condition(("date >= $newest",), {"newest": newest}))
             if _count(cursor, "WHERE bucket > $newest", {"newest": newest}) > MAX_BUCKETS:
                 return _totals(cursor, dataset, source)
         _group(cursor, source, keys, joins)
-        sums = {name: f"sum({name})" for name in (*dataset.sums, ROW_COUNT)}
+        sums = {name: f"sum({name})" for name in source.sums}
         return _totals(cursor, dataset, Addends("grouped", _EVERYTHING, sums))
 
     total_rows, *amounts = add_up(cursor, partials, dataset, scan, f"{keys} {joins}", _sum)
@@ -141,21 +157,45 @@ def _group(cursor: Cursor, source: Addends, keys: str, joins: str, also: Conditi
     )
 
 
-def dimension_columns(cursor: Cursor, by: Sequence[str], tags: TagIndex, sources: Mapping[str, str]) -> tuple[str, str]:
-    """Return the columns to group by, named ``d0``, ``d1``, …, and the joins that tags need."""
-    columns, joins = [], []
-    for number, name in enumerate(by):
-        if not name.startswith(TAG_PREFIX):
-            columns.append(f"{name} AS d{number}")
-            continue
-        for owner, its_id in sources.items():
-            relation, values = f"tags_of_{owner}_{number}", tags.holders(owner, name.removeprefix(TAG_PREFIX))
-            table = {"entity": pa.array(values.keys(), pa.string()), "value": pa.array(values.values(), pa.string())}
-            cursor.register(relation, pa.table(table))
-            joins.append(f"LEFT JOIN {relation} ON {relation}.entity = {its_id}")
-        found = ", ".join(f"tags_of_{owner}_{number}.value" for owner in sources)
-        columns.append(f"coalesce({found}, '{UNTAGGED}') AS d{number}")
-    return ", ".join(columns), " ".join(joins)
+def group_keys(
+    cursor: Cursor, by: Sequence[str], dataset: Dataset, tags: TagIndex, clusters: ClusterLookup
+) -> list[GroupKey]:
+    """Return what the rows of a dataset are grouped by, as SQL; small tables that it joins are registered."""
+    return [_group_key(cursor, number, name, dataset, tags, clusters) for number, name in enumerate(by)]
+
+
+def _group_key(
+    cursor: Cursor, number: int, name: str, dataset: Dataset, tags: TagIndex, clusters: ClusterLookup
+) -> GroupKey:
+    if name == CLUSTER_ID:
+        relation = f"clusters_{number}"
+        join = _lookup(cursor, relation, clusters(), dataset.cluster_of)
+        return GroupKey(f"{relation}.value AS d{number}", join)
+    if not name.startswith(TAG_PREFIX):
+        return GroupKey(f"{name} AS d{number}")
+    joins, values = [], []
+    for owner, its_id in dataset.tag_sources.items():
+        relation = f"tags_of_{owner}_{number}"
+        joins.append(_lookup(cursor, relation, tags.holders(owner, name.removeprefix(TAG_PREFIX)), its_id))
+        values.append(f"{relation}.value")
+    return GroupKey(f"coalesce({', '.join(values)}, '{UNTAGGED}') AS d{number}", " ".join(joins))
+
+
+def _lookup(cursor: Cursor, relation: str, values: Mapping[str, str], its_id: str) -> str:
+    """Register the values of some ids as a table, and return the join that finds that of each row."""
+    table = {"entity": pa.array(values.keys(), pa.string()), "value": pa.array(values.values(), pa.string())}
+    cursor.register(relation, pa.table(table))
+    return f"LEFT JOIN {relation} ON {relation}.entity = {its_id}"
+
+
+def columns_of(keys: Iterable[GroupKey]) -> str:
+    """Return the columns of some keys, as a SELECT list."""
+    return ", ".join(key.column for key in keys)
+
+
+def joins_of(keys: Iterable[GroupKey]) -> str:
+    """Return the joins that some keys need."""
+    return " ".join(key.joins for key in keys)
 
 
 def _newest_buckets(cursor: Cursor, when: Bucket) -> str:

@@ -16,10 +16,14 @@ from chargeback.store.queries.sql_format import decimal_text
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
 _ISSUE_ORDER: Final = "resource_id, product_type, identity_id, allocation_detail, ecosystem"
-_ISSUE_AMOUNTS: Final = {"usage_cost": "usage_amount", "shared_cost": "shared_amount", "total_cost": "total_amount"}
-_ISSUE_FIELDS: Final = (*_ISSUE_KEY, "row_count", *_ISSUE_AMOUNTS)
+#: The amounts of an issue, by the names of the aggregate's.
+ISSUE_AMOUNTS: Final = {"usage_cost": "usage_amount", "shared_cost": "shared_amount", "total_cost": "total_amount"}
+#: What an issue has.
+ISSUE_FIELDS: Final = (*_ISSUE_KEY, "row_count", *ISSUE_AMOUNTS)
 # No list is longer, and beyond some 2^63 the database cannot count.
 _MAX_ISSUES: Final = 2**53
+_SUMS: Final = {name: CHARGEBACKS.sums[name] for name in CHARGEBACKS.shown_sums}
+_ALL: Final = Page(0, _MAX_ISSUES)
 
 
 def dimension(reader: TenantReader, dimension_id: int) -> dict[str, Any] | None:
@@ -40,7 +44,9 @@ def dimension(reader: TenantReader, dimension_id: int) -> dict[str, Any] | None:
     return dict(zip(fields, rows[0], strict=True)) if rows else None
 
 
-def allocation_issues(reader: TenantReader, selection: Selection, page: Page) -> tuple[list[dict[str, Any]], int]:
+def allocation_issues(
+    reader: TenantReader, selection: Selection, page: Page = _ALL
+) -> tuple[list[dict[str, Any]], int]:
     """Return one page of what was not allocated as its policy intends, summed over time, by ids; and how many there
     are.
 
@@ -56,10 +62,10 @@ def allocation_issues(reader: TenantReader, selection: Selection, page: Page) ->
         ("allocation_detail IN (SELECT unnest($details::VARCHAR[]))",), {"details": list(ALLOCATION_ISSUES)}
     )
     condition = scan.condition() & details
-    amounts = ", ".join(decimal_text(CHARGEBACKS.amounts[name]) for name in _ISSUE_AMOUNTS.values())
+    amounts = ", ".join(decimal_text(CHARGEBACKS.amounts[name]) for name in ISSUE_AMOUNTS.values())
     sql = f"""
         WITH issues AS MATERIALIZED (
-            SELECT {", ".join(_ISSUE_KEY)}, count(*) AS row_count, {named(CHARGEBACKS.sums)}
+            SELECT {", ".join(_ISSUE_KEY)}, count(*) AS row_count, {named(_SUMS)}
             FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL
         ),
         page AS (SELECT * FROM issues ORDER BY {_ISSUE_ORDER} LIMIT {page.limit} OFFSET {offset})
@@ -68,5 +74,5 @@ def allocation_issues(reader: TenantReader, selection: Selection, page: Page) ->
         ORDER BY {_ISSUE_ORDER}
     """
     rows = reader.cursor.rows(sql, condition.parameters)
-    items = [dict(zip(_ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
+    items = [dict(zip(ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
     return items, rows[0][0]

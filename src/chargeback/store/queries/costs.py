@@ -1,8 +1,4 @@
-"""What a period cost: by several columns at once, over time, and beside another period.
-
-A row's dimension decides everything that it can be filtered and grouped by, but its environment. So each period is
-summed by dimension first, which is a scan of numbers; texts, tags and filters then concern some thousand sums.
-"""
+"""What a period cost: by several columns at once, over time, and beside another period."""
 
 from __future__ import annotations
 
@@ -13,27 +9,22 @@ from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from chargeback.errors import StorageError
-from chargeback.model.chargeback import ALLOCATION_ISSUES, DIMENSION_COLUMNS, USAGE_COST
+from chargeback.model.chargeback import ALLOCATION_ISSUES
 from chargeback.model.days import InstantRange
-from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.money import total
-from chargeback.store.facts.tables import DIMENSIONS_TABLE
-from chargeback.store.queries.aggregate import dimension_columns
+from chargeback.store.queries.aggregate import GroupKey
 from chargeback.store.queries.calendar import bucket
+from chargeback.store.queries.cost_sums import CostSums, sum_where
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE, Scan
-from chargeback.store.queries.selection import Selection
-
-#: What costs can be grouped and filtered by, beside ``tag:<key>``: what a dimension and its environment decide.
-COST_COLUMNS: Final = CHARGEBACKS.groups
+from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.selection import ColumnFilter, Selection
 
 _ZERO: Final = Decimal("0.000000000000")
-_USAGE: Final = f"cost_type = '{USAGE_COST}'"
-_UNALLOCATED: Final = f"identity_id = '{UNALLOCATED}'"
+_ISSUES: Final = ColumnFilter("allocation_detail", frozenset(ALLOCATION_ISSUES))
+_ISSUE_KEYS: Final = ("allocation_detail", "resource_id")
+_NO_KEY: Final = GroupKey("NULL AS nothing")
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,7 @@ class CostQuery:
         top: how many values a breakdown names.
         unit: day, week or month.
         zone: in whose calendar these begin.
+        issues: whether what was not allocated as intended is summed as well.
     """
 
     selection: Selection
@@ -57,6 +49,7 @@ class CostQuery:
     top: int
     unit: str
     zone: ZoneInfo
+    issues: bool = True
 
 
 @dataclass(frozen=True)
@@ -127,18 +120,25 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
         StorageError: the facts cannot be read.
         ValueError: costs cannot be filtered or grouped so.
     """
-    cursor = reader.cursor
     windows = [query.selection.window, *([] if query.previous is None else [query.previous])]
-    scans = sum_selected(reader, query.selection, windows, query.by)
-    breakdowns = tuple(break_down(cursor, number, name, query.top) for number, name in enumerate(query.by))
-    slots = len(breakdowns[query.by.index(query.series)].items) + 1
-    _assign_slots(cursor, query.by.index(query.series), query.top)
+    sums = CostSums(reader, query.selection, windows, (*query.by, *_ISSUE_KEYS))
+    tables: dict[int, str] = {}
+    for group in sums.together():
+        numbers = [number for number in group if number < len(query.by)]
+        if numbers:
+            table = f"sums{numbers[0]}"
+            sums.collect(table, numbers)
+            tables |= dict.fromkeys(numbers, table)
+    breakdowns = tuple(
+        break_down(reader.cursor, tables[number], number, name, query.top) for number, name in enumerate(query.by)
+    )
+    series = query.by.index(query.series)
     return Costs(
-        totals=_totals(cursor),
+        totals=_totals(reader.cursor, tables[0]),
         breakdowns=breakdowns,
-        issues=_issues(cursor),
-        series=_series(cursor, scans[0], query, slots),
-        previous=_previous(cursor, scans[1], query.zone) if len(scans) > 1 else {},
+        issues=_issues(reader.cursor, sums, len(query.by)) if query.issues else (),
+        series=_series(reader, sums.selected(0), query, sums.keys[series], len(breakdowns[series].items)),
+        previous={} if query.previous is None else _previous(reader, sums.selected(1), query.zone),
     )
 
 
@@ -167,99 +167,32 @@ def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) 
     return reader.add_up(dataset, selection, "date", _sum)
 
 
-def sum_selected(
-    reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
-) -> list[Scan]:
-    """Make the table ``selected``: the sums of the selected rows of each window (``period`` 0, 1, …) by dimension and
-    environment (``total``, ``row_count``), with the columns of the dimension, and with what is grouped by as ``d0``,
-    ``d1``, … Returns the scans of the windows.
+def _totals(cursor: Cursor, table: str) -> Totals:
+    def of(name: str, period: int, kind: str = "DECIMAL(38, 12)") -> str:
+        return f"coalesce(sum({name}) FILTER (period = {period}), 0)::{kind}"
 
-    Raises:
-        StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
-    """
-    unknown = [each.column for each in selection.columns if each.column not in COST_COLUMNS]
-    if unknown:
-        raise ValueError(f"costs cannot be filtered by {', '.join(unknown)}")
-    scans = [reader.scan(CHARGEBACKS, Selection(window)) for window in windows]
-    columns = "dimension_id BIGINT, environment_id VARCHAR, total DECIMAL(38, 12), row_count BIGINT"
-    sum_by_period(reader.cursor, "sums", columns, "dimension_id, environment_id, sum(amount), count(*)", scans)
-    _resolve(reader, selection, by)
-    return scans
+    sums = [of("total", 0), of("used", 0), of("row_count", 0, "BIGINT"), of("unowned", 0), of("total", 1)]
+    return Totals(*cursor.rows(f"SELECT {', '.join([*sums, of('unowned', 1)])} FROM {table}")[0])
 
 
-def sum_by_period(cursor: Cursor, table: str, columns: str, select: str, scans: Sequence[Scan]) -> None:
-    """Make the table ``table`` of what ``select`` sums of each scan's rows, by its other expressions; ``columns`` are
-    their names and types. The column ``period`` before them has the number of the scan, from 0."""
-    cursor.run(f"CREATE OR REPLACE TEMP TABLE {table} (period INTEGER, {columns})")
-    for period, scan in enumerate(scans):
-        if not scan.files:
-            continue
-        condition = scan.condition()
-        cursor.run(
-            f"INSERT INTO {table} SELECT {period}, {select} FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL",
-            condition.parameters,
-        )
-
-
-def _resolve(reader: TenantReader, selection: Selection, by: Sequence[str]) -> None:
-    """Make the table ``selected`` of the table ``sums`` and the register of dimensions."""
-    cursor = reader.cursor
-    files = [file.path for file in reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
-    columns = ", ".join(DIMENSION_COLUMNS)
-    if files:
-        cursor.run(
-            f"""CREATE OR REPLACE TEMP TABLE known AS SELECT DISTINCT dimension_id, {columns} FROM read_parquet($files)
-                WHERE dimension_id IN (SELECT dimension_id FROM sums)""",
-            {"files": files},
-        )
-    else:
-        texts = ", ".join(f"{name} VARCHAR" for name in DIMENSION_COLUMNS)
-        cursor.run(f"CREATE OR REPLACE TEMP TABLE known (dimension_id BIGINT, {texts})")
-    ((unknown,),) = cursor.rows("SELECT count(*) FROM sums WHERE dimension_id NOT IN (SELECT dimension_id FROM known)")
-    if unknown:
-        raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-    condition = selection.condition(CHARGEBACKS, reader.tags)
-    values, joins = dimension_columns(cursor, by, reader.tags, CHARGEBACKS.tag_sources)
+def break_down(cursor: Cursor, table: str, number: int, name: str, top: int) -> Breakdown:
+    """Sum a table of sums by one of its columns; the table ``ranked{number}`` keeps the rank of each value."""
+    ranked = f"ranked{number}"
     cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE selected AS SELECT facts.*, {values}
-            FROM (SELECT * FROM sums JOIN known USING (dimension_id)) AS facts {joins} WHERE {condition.sql}""",
-        condition.parameters,
-    )
-
-
-def _totals(cursor: Cursor) -> Totals:
-    sums = ", ".join(
-        [
-            sum_where("period = 0"),
-            sum_where(f"period = 0 AND {_USAGE}"),
-            "coalesce(sum(row_count) FILTER (period = 0), 0)::BIGINT",
-            sum_where(f"period = 0 AND {_UNALLOCATED}"),
-            sum_where("period = 1"),
-            sum_where(f"period = 1 AND {_UNALLOCATED}"),
-        ]
-    )
-    return Totals(*cursor.rows(f"SELECT {sums} FROM selected")[0])
-
-
-def break_down(cursor: Cursor, number: int, name: str, top: int) -> Breakdown:
-    """Sum by one of the columns that are grouped by; the table ``ranked{number}`` keeps the rank of each value."""
-    table = f"ranked{number}"
-    cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE {table} AS
+        f"""CREATE OR REPLACE TEMP TABLE {ranked} AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, value) AS rank FROM (
                 SELECT d{number} AS value, {sum_where("period = 0")} AS amount, {sum_where("period = 1")} AS previous,
-                       {sum_where(f"period = 0 AND {_USAGE}")} AS usage,
+                       coalesce(sum(used) FILTER (period = 0), 0)::DECIMAL(38, 12) AS usage,
                        coalesce(sum(row_count) FILTER (period = 0), 0)::BIGINT AS row_count
-                FROM selected GROUP BY value)"""
+                FROM {table} GROUP BY value)"""
     )
     fields = "value, amount, previous, usage, row_count"
-    items = cursor.rows(f"SELECT {fields} FROM {table} WHERE rank <= {top} ORDER BY rank")
+    items = cursor.rows(f"SELECT {fields} FROM {ranked} WHERE rank <= {top} ORDER BY rank")
     ((count, amount, previous),) = cursor.rows(
-        f"SELECT count(*), sum(amount), sum(previous) FROM {table} WHERE rank > {top}"
+        f"SELECT count(*), sum(amount), sum(previous) FROM {ranked} WHERE rank > {top}"
     )
     movers = cursor.rows(
-        f"""SELECT {fields} FROM {table} WHERE amount <> previous
+        f"""SELECT {fields} FROM {ranked} WHERE amount <> previous
             ORDER BY abs(amount - previous) DESC, value LIMIT {top}"""
     )
     return Breakdown(
@@ -270,69 +203,67 @@ def break_down(cursor: Cursor, number: int, name: str, top: int) -> Breakdown:
     )
 
 
-def _assign_slots(cursor: Cursor, number: int, top: int) -> None:
-    """Make the table ``slots``: the place of each selected dimension among the items of the series; the others share
-    the last one."""
-    cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE slots AS
-            SELECT DISTINCT dimension_id, environment_id,
-                   least(rank - 1, (SELECT count(*) FROM ranked{number} WHERE rank <= {top}))::INTEGER AS slot
-            FROM selected JOIN ranked{number} ON d{number} IS NOT DISTINCT FROM value"""
+def _series(
+    reader: TenantReader, selection: Selection, query: CostQuery, key: GroupKey, items: int
+) -> dict[str, list[Decimal]]:
+    """Sum by time and by the place of a value among the items; the others share the last place."""
+    number = query.by.index(query.series)
+    ranked = f"JOIN ranked{number} ON d{number} IS NOT DISTINCT FROM value"
+    rows = _over_time(
+        reader, selection, query.unit, query.zone, key, f"least(rank - 1, {items})::INTEGER AS slot", ranked
     )
-
-
-def _series(cursor: Cursor, scan: Scan, query: CostQuery, slots: int) -> dict[str, list[Decimal]]:
-    days = scan.days()
-    if days is None:
-        return {}
-    when = bucket(query.unit, query.zone, days)
     series: dict[str, list[Decimal]] = {}
-    for label, slot, amount in _over_time(cursor, scan, when.keys, when.label):
-        if slot is not None:
-            series.setdefault(label, [_ZERO] * slots)[slot] = amount
+    for label, slot, amount in rows:
+        series.setdefault(label, [_ZERO] * (items + 1))[slot] = amount
     return series
 
 
-def _previous(cursor: Cursor, scan: Scan, zone: ZoneInfo) -> dict[date, Decimal]:
-    days = scan.days()
-    if days is None:
-        return {}
-    when = bucket("day", zone, days)
-    amounts: dict[date, list[Decimal]] = {}
-    for label, slot, amount in _over_time(cursor, scan, when.keys, when.label):
-        amounts.setdefault(date.fromisoformat(label), []).append(amount if slot is not None else _ZERO)
-    return {day: total(parts) for day, parts in amounts.items()}
-
-
-def _over_time(cursor: Cursor, scan: Scan, keys: str, label: str) -> list[tuple[str, int | None, Decimal]]:
-    """Sum by time and slot; what is not selected has no slot."""
-    ((is_plain,),) = cursor.rows(
-        "SELECT count(*) = count(DISTINCT dimension_id) FROM (SELECT DISTINCT dimension_id, environment_id FROM sums)"
-    )
-    match = "slots.dimension_id = facts.dimension_id"
-    if not is_plain:  # a dimension that is in several environments, which are told apart
-        match += " AND slots.environment_id IS NOT DISTINCT FROM facts.environment_id"
-    condition = scan.condition()
-    found: list[Any] = cursor.rows(
-        f"""SELECT {label}, slot, amount FROM (
-                SELECT {keys}, slot, sum(amount) AS amount FROM {SOURCE} AS facts LEFT JOIN slots ON {match}
-                WHERE {condition.sql} GROUP BY ALL)""",
-        condition.parameters,
-    )
+def _previous(reader: TenantReader, selection: Selection, zone: ZoneInfo) -> dict[date, Decimal]:
+    """Sum by day; zero on days that have rows, of which none is selected."""
+    found: dict[date, Decimal] = {}
+    everything = Selection(selection.window)
+    for some in [selection] if selection == everything else [everything, selection]:
+        rows = _over_time(reader, some, "day", zone)
+        found |= {date.fromisoformat(day): _ZERO if some != selection else amount for day, _, amount in rows}
     return found
 
 
-def _issues(cursor: Cursor) -> tuple[Issue, ...]:
+def _over_time(
+    reader: TenantReader,
+    selection: Selection,
+    unit: str,
+    zone: ZoneInfo,
+    key: GroupKey = _NO_KEY,
+    place: str = "NULL AS slot",
+    ranked: str = "",
+) -> list[tuple[str, int, Decimal]]:
+    """Sum the selected rows by unit of time, and by ``place`` (SQL over ``key`` and what is joined to it)."""
+    days = reader.scan(CHARGEBACKS, selection).days()
+    if days is None:
+        return []
+    when = bucket(unit, zone, days)
+
+    def _sum(source: Addends) -> list[Any]:
+        return reader.cursor.rows(
+            f"""SELECT {when.label}, {place}, sum(part) FROM (
+                    SELECT {when.keys}, {key.column}, {source.sums["total"]} AS part
+                    FROM {source.relation} AS facts {key.joins} WHERE {source.condition.sql} GROUP BY ALL)
+                {ranked} GROUP BY ALL""",
+            source.condition.parameters,
+        )
+
+    return reader.add_up(CHARGEBACKS, selection, f"{when.keys} {key.column} {key.joins}", _sum)
+
+
+def _issues(cursor: Cursor, sums: CostSums, first: int) -> tuple[Issue, ...]:
+    """Sum by reason and by whether nobody was charged; the keys of issues begin at the place ``first``."""
+    sums.collect("issues", [first, first + 1], also=(_ISSUES,), periods=[0])
+    reason, resource = f"d{first} AS reason", f"d{first + 1} AS resource"
     rows = cursor.rows(
-        f"""SELECT allocation_detail, {_UNALLOCATED} AS unallocated, sum(total) AS amount, sum(row_count)::BIGINT,
-                   count(DISTINCT resource_id)
-            FROM selected WHERE period = 0 AND allocation_detail IN (SELECT unnest($details::VARCHAR[]))
-            GROUP BY ALL ORDER BY amount DESC, allocation_detail, unallocated""",
-        {"details": list(ALLOCATION_ISSUES)},
+        f"""WITH parts AS (
+                SELECT {reason}, {resource}, TRUE AS unallocated, unowned AS part, unowned_rows AS of_part FROM issues
+                UNION ALL SELECT {reason}, {resource}, FALSE, total - unowned, row_count - unowned_rows FROM issues)
+            SELECT reason, unallocated, sum(part) AS amount, sum(of_part)::BIGINT, count(DISTINCT resource)
+            FROM parts WHERE of_part > 0 GROUP BY ALL ORDER BY amount DESC, reason, unallocated"""
     )
     return tuple(Issue(*row) for row in rows)
-
-
-def sum_where(condition: str) -> str:
-    """Return the sum of the totals of some rows of ``selected``, as SQL."""
-    return f"coalesce(sum(total) FILTER ({condition}), 0)::DECIMAL(38, 12)"

@@ -7,6 +7,7 @@ there the database would spend more time on parsing such expressions than on rea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,9 +15,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from chargeback.model.chargeback import USAGE_COST
+from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import TOPIC_RESOURCE_SQL
 from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE
+from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.sql_format import (
     csv_json,
     csv_text,
@@ -95,8 +98,9 @@ class Dataset:
         columns: what a row is made of, in the order of lists and files.
         amount: the column that is summed.
         metadata: columns that are shown together as the row's ``metadata``.
-        filters: stored columns that a selection may filter by, beside ``tag:<key>``.
+        filters: columns that a selection may filter by, beside ``tag:<key>``.
         groups: columns that an aggregate may group by, beside ``tag:<key>``.
+        cluster_of: the column with the id of a resource, whose cluster is the row's ``cluster_id``.
         ids: columns that have more values the larger the organisation is.
         sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
             some rows is that of its values over parts of them.
@@ -114,6 +118,7 @@ class Dataset:
     metadata: tuple[Column, ...] = ()
     filters: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    cluster_of: str = ""
     ids: tuple[str, ...] = ()
     sums: Mapping[str, str] = field(default_factory=dict)
     partials: tuple[tuple[str, ...], ...] = ()
@@ -140,6 +145,12 @@ class Dataset:
                 if value is not None
             }
         return item
+
+    @cached_property
+    def shown_sums(self) -> tuple[str, ...]:
+        """The names of the sums of which :attr:`amounts` are made."""
+        words = set(re.findall(r"\w+", " ".join(self.amounts.values())))
+        return tuple(name for name in self.sums if name in words)
 
     @property
     def tag_columns(self) -> tuple[str, str]:
@@ -234,6 +245,7 @@ CHARGEBACKS: Final = Dataset(
         "allocation_method",
         "allocation_detail",
         "line_id",
+        CLUSTER_ID,
     ),
     groups=(
         "identity_id",
@@ -244,11 +256,15 @@ CHARGEBACKS: Final = Dataset(
         "allocation_method",
         "environment_id",
         "allocation_detail",
+        CLUSTER_ID,
     ),
+    cluster_of="resource_id",
     ids=("identity_id", "resource_id", "environment_id"),
     sums={
         "total": "sum(amount)",
         "used": f"sum(CASE WHEN cost_type = '{USAGE_COST}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+        "unowned": f"sum(CASE WHEN identity_id = '{UNALLOCATED}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+        "unowned_rows": f"count(*) FILTER (WHERE identity_id = '{UNALLOCATED}')",
     },
     # By all columns at once a daily bill has as many sums as rows.
     partials=(
@@ -294,8 +310,9 @@ BILLING_LINES: Final = Dataset(
         Column("tier"),
         Column("unit"),
     ),
-    filters=("product_type", "resource_id", "product_category", "environment_id", "line_id"),
-    groups=("resource_id", "product_type", "product_category", "environment_id"),
+    filters=("product_type", "resource_id", "product_category", "environment_id", "line_id", CLUSTER_ID),
+    groups=("resource_id", "product_type", "product_category", "environment_id", CLUSTER_ID),
+    cluster_of="resource_id",
     ids=("resource_id", "environment_id"),
     sums={"total": "sum(total_cost)"},
     amounts={"total_amount": "total"},

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,10 +12,11 @@ from typing import Final, TypeVar
 from chargeback.model.days import instants
 from chargeback.model.money import from_units, to_units
 from chargeback.store.control.tags import RESOURCE
-from chargeback.store.queries.costs import sum_selected
+from chargeback.store.queries.cost_sums import sum_selected
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.version import DataVersion
 
@@ -42,8 +42,7 @@ class EntityCostCache:
     """The latest costs of the tenants that were asked for last. Safe for use by several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._costs: OrderedDict[str, tuple[str, EntityCosts]] = OrderedDict()
+        self._costs: RevisionCache[EntityCosts] = RevisionCache(_MAX_TENANTS)
 
     def load(self, tenant_name: str, reader: TenantReader, version: DataVersion) -> EntityCosts:
         """Return the costs of a tenant; the same version of its data is summed once.
@@ -52,18 +51,7 @@ class EntityCostCache:
             QueryTimeout: the query was cancelled.
             StorageError: the facts cannot be read.
         """
-        with self._lock:
-            known = self._costs.get(tenant_name)
-            if known is not None and known[0] == version.digest:
-                self._costs.move_to_end(tenant_name)
-                return known[1]
-        costs = entity_costs(reader, version)
-        with self._lock:
-            self._costs[tenant_name] = (version.digest, costs)
-            self._costs.move_to_end(tenant_name)
-            if len(self._costs) > _MAX_TENANTS:
-                self._costs.popitem(last=False)
-        return costs
+        return self._costs.get(tenant_name, version.digest, lambda: entity_costs(reader, version))
 
 
 def entity_costs(reader: TenantReader, version: DataVersion) -> EntityCosts:
@@ -98,16 +86,18 @@ def _pairs(reader: TenantReader, selection: Selection) -> list[tuple[str, str, i
 
 
 def _topics(reader: TenantReader, selection: Selection) -> dict[str, Decimal]:
-    scan = reader.scan(TOPIC_ATTRIBUTIONS, selection)
-    if not scan.files:
+    topic = TOPIC_ATTRIBUTIONS.tag_sources[RESOURCE]
+    if not reader.scan(TOPIC_ATTRIBUTIONS, selection).files:
         return {}
-    condition = scan.condition()
-    rows = reader.cursor.rows(
-        f"""SELECT {TOPIC_ATTRIBUTIONS.tag_sources[RESOURCE]} AS topic, sum(amount)::DECIMAL(38, 12)
-            FROM {SOURCE} WHERE {condition.sql} GROUP BY topic""",
-        condition.parameters,
-    )
-    return dict(rows)
+
+    def _sum(source: Addends) -> dict[str, Decimal]:
+        sql = (
+            f"SELECT {topic} AS topic, {source.sums['total']}::DECIMAL(38, 12) FROM {source.relation} "
+            f"WHERE {source.condition.sql} GROUP BY topic"
+        )
+        return dict(reader.cursor.rows(sql, source.condition.parameters))
+
+    return reader.add_up(TOPIC_ATTRIBUTIONS, selection, topic, _sum)
 
 
 def _summed(parts: Iterable[tuple[K, int]]) -> dict[K, Decimal]:

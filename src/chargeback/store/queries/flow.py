@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from chargeback.model.days import InstantRange
-from chargeback.store.queries.costs import Breakdown, break_down, sum_selected, sum_where
+from chargeback.store.queries.cost_sums import sum_selected, sum_where
+from chargeback.store.queries.costs import Breakdown, break_down
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -46,7 +47,7 @@ def flow(
     windows = [selection.window, *([] if previous is None else [previous])]
     sum_selected(reader, selection, windows, by)
     cursor = reader.cursor
-    columns = tuple(break_down(cursor, number, name, tops[number]) for number, name in enumerate(by))
+    columns = tuple(break_down(cursor, "selected", number, name, tops[number]) for number, name in enumerate(by))
     links = [link for number in range(len(by) - 1) for link in _links(cursor, number, tops)]
     return Flow(columns, tuple(links))
 

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
 
@@ -55,6 +55,10 @@ class Addends:
     are_partial: bool = False
     rows: int = 0
 
+    def only(self, names: Collection[str]) -> Addends:
+        """Return the same with some of the sums, and the number of rows."""
+        return replace(self, sums={name: sql for name, sql in self.sums.items() if name in {*names, ROW_COUNT}})
+
 
 def add_up(
     cursor: Cursor,
@@ -73,8 +77,7 @@ def add_up(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    needed = _columns(dataset, f"{sql} {scan.condition().sql}")
-    columns = next((each for each in dataset.partials if needed <= {*_ALWAYS, *each}), None)
+    columns = covering(dataset, f"{sql} {scan.condition().sql}")
     if partials is not None and columns is not None:
         found = _Partials(cursor, partials, dataset, columns).addends(scan)
         if found is not None:
@@ -82,6 +85,13 @@ def add_up(
             with suppress(StorageError):
                 return query(found)
     return query(Addends(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"}))
+
+
+def covering(dataset: Dataset, sql: str) -> tuple[str, ...] | None:
+    """Return the set of columns whose partial aggregates have every column that a text of SQL names; None if no set
+    has all of them."""
+    needed = _columns(dataset, sql)
+    return next((each for each in dataset.partials if needed <= {*_ALWAYS, *each}), None)
 
 
 def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> None:

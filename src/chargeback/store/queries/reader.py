@@ -11,12 +11,13 @@ from chargeback.store.control.days import DayState
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.clusters import ClusterCache, ClusterLookup
 from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import csv_chunks
 from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.partials import Addends, add_up
-from chargeback.store.queries.scan import Scan
+from chargeback.store.queries.scan import Condition, Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.queries.version import DataVersion, read_version
@@ -41,12 +42,14 @@ class TenantReader:
         tables: FactTables,
         tags: TagIndex,
         snapshots: Mapping[str, Snapshot] | None = None,
+        clusters: ClusterLookup = dict,
         past_states: Mapping[date, DayState] | None = None,
     ) -> None:
         """Read ``tables``; with ``past_states``, ``snapshots`` are those of an earlier instant: kept partial aggregates
         are used for it, but none are made in their place."""
         self.cursor = cursor
         self.tags = tags
+        self.clusters = clusters
         self._tables = tables
         self._snapshots = dict(snapshots or {})
         self.past_states = past_states
@@ -64,7 +67,15 @@ class TenantReader:
         Raises:
             ValueError: the dataset cannot be filtered so.
         """
-        return Scan.of(self.snapshot(dataset.table), selection.window, selection.condition(dataset, self.tags))
+        return Scan.of(self.snapshot(dataset.table), selection.window, self.condition(dataset, selection))
+
+    def condition(self, dataset: Dataset, selection: Selection) -> Condition:
+        """Return the filters of a selection as SQL over the rows of a dataset.
+
+        Raises:
+            ValueError: the dataset cannot be filtered so.
+        """
+        return selection.condition(dataset, self.tags, self.clusters)
 
     def list_rows(
         self, dataset: Dataset, selection: Selection, page: Page, order: Order | None = None
@@ -86,7 +97,7 @@ class TenantReader:
     def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
         """Return the sums of the selected rows by columns, tags and time."""
         scan = self.scan(dataset, selection)
-        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._partials)
+        return aggregate(self.cursor, dataset, scan, grouping, self.tags, self._partials, self.clusters)
 
     def add_up(self, dataset: Dataset, selection: Selection, sql: str, query: Callable[[Addends], T]) -> T:
         """Return what ``query`` makes of the selected rows or, where these answer it, of their partial aggregates, see
@@ -116,6 +127,7 @@ def open_reader(
     token: CancellationToken,
     tags: TagCache,
     slot: AbstractContextManager[None] | None = None,
+    clusters: ClusterCache | None = None,
     as_of: datetime | None = None,
 ) -> Iterator[TenantReader]:
     """Open a reader of a tenant for the length of the ``with``; ``token`` cancels what it runs.
@@ -128,17 +140,24 @@ def open_reader(
         StorageError: the tenant's control database cannot be read.
     """
     token.check()
+    known = clusters or ClusterCache()
+
+    def _clusters() -> Mapping[str, str]:
+        return known.load(store)
+
     if as_of is None:
         with store.control.read() as connection, interruptible(token, connection):
             index = tags.load(store.tenant_name, connection)
         with slot or nullcontext(), engine.cursor(token) as cursor:
-            yield TenantReader(cursor, store.facts, index)
+            yield TenantReader(cursor, store.facts, index, clusters=_clusters)
         return
     version = read_version(store, token, tags, as_of)
     with slot or nullcontext(), engine.cursor(token) as cursor:
-        yield version_reader(cursor, store, version)
+        yield version_reader(cursor, store, version, _clusters)
 
 
-def version_reader(cursor: Cursor, store: TenantStore, version: DataVersion) -> TenantReader:
+def version_reader(
+    cursor: Cursor, store: TenantStore, version: DataVersion, clusters: ClusterLookup = dict
+) -> TenantReader:
     """Return the reader of one version of a tenant's data."""
-    return TenantReader(cursor, store.facts, version.tags, version.snapshots, version.past_states)
+    return TenantReader(cursor, store.facts, version.tags, version.snapshots, clusters, version.past_states)

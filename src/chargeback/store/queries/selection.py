@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.tag_index import TagIndex
@@ -54,7 +55,7 @@ class Selection:
         """Return the selection of all rows of some UTC days."""
         return cls(InstantRange(start_of_day(days.start), start_of_day(days.end)))
 
-    def condition(self, dataset: Dataset, tags: TagIndex) -> Condition:
+    def condition(self, dataset: Dataset, tags: TagIndex, clusters: ClusterLookup = dict) -> Condition:
         """Return the filters as SQL over the rows of ``dataset``; the window is none of them.
 
         Raises:
@@ -67,7 +68,8 @@ class Selection:
         if self.min_amount is not None:
             condition &= Condition((f"{dataset.amount} >= $min_amount",), {"min_amount": self.min_amount})
         for number, column in enumerate(self.columns):
-            condition &= _column_condition(f"column{number}", column)
+            stored = _by_resource(column, dataset.cluster_of, clusters()) if column.column == CLUSTER_ID else column
+            condition &= _column_condition(f"column{number}", stored)
         for number, tag in enumerate(self.tags):
             condition &= _tag_condition(number, tag, dataset.tag_sources, tags)
         return condition
@@ -76,6 +78,14 @@ class Selection:
 def equal(**values: str) -> tuple[ColumnFilter, ...]:
     """Return the filters for rows whose columns have these values."""
     return tuple(ColumnFilter(name, frozenset([value])) for name, value in values.items())
+
+
+def _by_resource(column: ColumnFilter, source: str, clusters: Mapping[str, str]) -> ColumnFilter:
+    """Return a filter by clusters as one by the resources in them, whose ids are in the column ``source``."""
+    within = frozenset(resource for resource, cluster in clusters.items() if cluster in column.values)
+    if "" not in column.values:
+        return ColumnFilter(source, within, column.excludes)
+    return ColumnFilter(source, frozenset(clusters) - within, not column.excludes)
 
 
 def _column_condition(name: str, column: ColumnFilter) -> Condition:

@@ -20,6 +20,8 @@ _AFTER_SEPARATOR = r"""[=+\-@'"]"""
 _AT_START = r"[=+\-@'\t\r\n]"
 _NEEDS_CARE = rf"""^{_AT_START}|[",;\t\r\n]"""
 _INNER = re.compile(rf"({_SEPARATOR})(?={_AFTER_SEPARATOR})")
+_START = re.compile(_AT_START)
+_CARE = re.compile(_NEEDS_CARE)
 
 
 def decimal_text(column: str, places: int = PLACES) -> str:
@@ -81,6 +83,18 @@ def guarded_inside(text: str) -> str:
     "a;'=1+1"
     """
     return _INNER.sub(r"\1'", text)
+
+
+def csv_field(text: str) -> str:
+    """Return a text as :func:`csv_text` writes it.
+
+    >>> print(csv_field("plain"), csv_field("=1+1"))
+    plain "'=1+1"
+    """
+    if not _CARE.search(text):
+        return text
+    first = "'" if _START.match(text) else ""
+    return '"' + first + guarded_inside(text).replace('"', '""') + '"'
 
 
 def _literal(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from chargeback.store.queries.aggregate import dimension_columns
+from chargeback.store.queries.aggregate import columns_of, group_keys, joins_of
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
@@ -39,8 +39,8 @@ def _sums(
 ) -> list[tuple[Any, ...]]:
     if not reader.scan(dataset, selection).files:
         return []
-    columns, joins = dimension_columns(reader.cursor, by, reader.tags, dataset.tag_sources)
-    keys = f"{before}{columns}"
+    grouped = group_keys(reader.cursor, by, dataset, reader.tags, reader.clusters)
+    keys, joins = f"{before}{columns_of(grouped)}", joins_of(grouped)
 
     def _query(source: Addends) -> list[tuple[Any, ...]]:
         return reader.cursor.rows(

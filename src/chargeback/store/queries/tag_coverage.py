@@ -10,7 +10,7 @@ from typing import Final
 from chargeback.model.days import InstantRange
 from chargeback.model.money import to_units
 from chargeback.store.queries.aggregate import TAG_PREFIX
-from chargeback.store.queries.costs import sum_selected, sum_where
+from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import UNTAGGED, Selection
 

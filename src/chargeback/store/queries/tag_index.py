@@ -6,7 +6,6 @@ the tenant's ``tags_revision``, so that an index that is still current is not lo
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from chargeback.store.control import tags as control
+from chargeback.store.queries.revision_cache import RevisionCache
 
 _Tags = Mapping[str, Mapping[str, str]]
 _NONE: Mapping[str, str] = {}
@@ -55,8 +55,7 @@ class TagCache:
     """The latest tag index of each tenant. Safe for use by several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._indexes: dict[str, tuple[int, TagIndex]] = {}
+        self._indexes: RevisionCache[TagIndex] = RevisionCache()
 
     def load(self, tenant_name: str, connection: Connection) -> TagIndex:
         """Return the tenant's tags as its control database has them now.
@@ -64,15 +63,7 @@ class TagCache:
         Raises:
             StorageError: the database cannot be read.
         """
-        revision = control.revision(connection)
-        with self._lock:
-            known = self._indexes.get(tenant_name)
-        if known is not None and known[0] == revision:
-            return known[1]
-        index = _load(connection)
-        with self._lock:
-            self._indexes[tenant_name] = (revision, index)
-        return index
+        return self._indexes.get(tenant_name, control.revision(connection), lambda: _load(connection))
 
 
 def _load(connection: Connection) -> TagIndex:

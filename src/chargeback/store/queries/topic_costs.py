@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
-from chargeback.store.queries.costs import sum_by_period
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE, Scan
+from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
 
 #: The measures of what went through a topic.
@@ -57,9 +56,9 @@ class TopicCosts:
 
 
 def topic_costs(
-    reader: TenantReader, selection: Selection, previous: InstantRange | None, top: int, *, traffic: bool
+    reader: TenantReader, selection: Selection, previous: InstantRange | None, top: int | None, *, traffic: bool
 ) -> TopicCosts:
-    """Return the costs of topics; with ``traffic`` also what went through those that are named.
+    """Return the costs of topics, of which ``top`` are named, or all; with ``traffic`` also what went through these.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -68,19 +67,17 @@ def topic_costs(
     """
     cursor = reader.cursor
     windows = [selection.window, *([] if previous is None else [previous])]
-    scans = [
-        reader.scan(TOPIC_ATTRIBUTIONS, Selection(window, selection.columns, selection.tags)) for window in windows
-    ]
-    _sum(cursor, scans)
-    rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE rank <= {top} ORDER BY rank")
+    _sum(reader, [replace(selection, window=window) for window in windows])
+    is_named = "TRUE" if top is None else f"rank <= {top}"
+    rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE {is_named} ORDER BY rank")
     ((count, amount, gone),) = cursor.rows(
-        f"SELECT count(*), sum(amount), sum(previous) FROM ranked_topics WHERE rank > {top}"
+        f"SELECT count(*), sum(amount), sum(previous) FROM ranked_topics WHERE NOT {is_named}"
     )
     ((whole, whole_before),) = cursor.rows(
         "SELECT coalesce(sum(amount), 0)::DECIMAL(38, 12), coalesce(sum(previous), 0)::DECIMAL(38, 12) "
         "FROM ranked_topics"
     )
-    measured = _traffic(reader, selection.window, top) if traffic else {}
+    measured = _traffic(reader, selection.window, is_named) if traffic else {}
     items = tuple(
         TopicCost(cluster, topic, cost, before, *measured.get((cluster, topic), (None, None)))
         for cluster, topic, cost, before in rows
@@ -88,10 +85,25 @@ def topic_costs(
     return TopicCosts(whole, whole_before, items, (count, amount, gone) if count else None)
 
 
-def _sum(cursor: Cursor, scans: list[Scan]) -> None:
+def _sum(reader: TenantReader, selections: Sequence[Selection]) -> None:
     """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
-    columns = "cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12)"
-    sum_by_period(cursor, "topic_sums", columns, "cluster_resource_id, topic_name, sum(amount)", scans)
+    cursor, columns = reader.cursor, "cluster_resource_id, topic_name"
+    cursor.run(
+        "CREATE OR REPLACE TEMP TABLE topic_sums "
+        "(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12))"
+    )
+    for period, selection in enumerate(selections):
+        if not reader.scan(TOPIC_ATTRIBUTIONS, selection).files:
+            continue
+
+        def _insert(source: Addends, period: int = period) -> None:
+            cursor.run(
+                f"""INSERT INTO topic_sums SELECT {period}, {columns}, {source.sums["total"]}
+                    FROM {source.relation} WHERE {source.condition.sql} GROUP BY ALL""",
+                source.condition.parameters,
+            )
+
+        reader.add_up(TOPIC_ATTRIBUTIONS, selection, columns, _insert)
     cursor.run(
         """CREATE OR REPLACE TEMP TABLE ranked_topics AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
@@ -103,14 +115,14 @@ def _sum(cursor: Cursor, scans: list[Scan]) -> None:
 
 
 def _traffic(
-    reader: TenantReader, window: InstantRange, top: int
+    reader: TenantReader, window: InstantRange, is_named: str
 ) -> Mapping[tuple[str, str], tuple[Decimal | None, Decimal | None]]:
-    """Return the bytes in and out of the topics that are named, of the UTC days that the window touches."""
+    """Return the bytes in and out of the topics that are named (SQL), of the UTC days that the window touches."""
     files = [file.path for file in reader.snapshot(TOPIC_USAGE_TABLE).within(window.days())]
     if not files:
         return {}
     rows = reader.cursor.rows(
-        f"""WITH named AS (SELECT cluster, topic FROM ranked_topics WHERE rank <= {top} AND topic <> $all_topics),
+        f"""WITH named AS (SELECT cluster, topic FROM ranked_topics WHERE {is_named} AND topic <> $all_topics),
                  measured AS (
                      SELECT resource_id, subject, measure, value FROM {SOURCE}
                      WHERE measure IN ($bytes_in, $bytes_out) AND resource_id IN (SELECT cluster FROM named)),

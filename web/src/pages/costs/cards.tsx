@@ -1,13 +1,17 @@
 import type { Breakdown, Costs } from "../../api/shapes";
-import { useHere } from "../../app/router";
+import { type Here, useHere } from "../../app/router";
 import { type Moved, Movers } from "../../charts/movers";
 import { RankedList } from "../../charts/ranked";
 import { count } from "../../format/days";
+import { signed } from "../../format/money";
 import { dimension, label, reason } from "../../format/names";
 import { read } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
+import { type File, sumsFile, topicsFile } from "../../ui/csv";
+import { Table } from "../../ui/table";
+import { isTable } from "../../url/tables";
 import { type readView, toggle } from "../../url/view";
-import { comparison, filterValue, keyOf, maybe, ranked } from "./facts";
+import { comparison, filterValue, keyOf, maybe, ranked, valuesOf } from "./facts";
 
 const MOST = 5;
 
@@ -23,9 +27,18 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
     }),
   );
   return (
-    <Card title="What changed" note={`by ${dimension(found.by).toLowerCase()}`}>
+    <Card
+      title="What changed"
+      note={`by ${dimension(found.by).toLowerCase()}`}
+      chart="changed"
+      file={breakdownFile(here, costs, found)}
+    >
       {comparable && items.length > 0 ? (
-        <Movers items={items} currency={costs.currency} />
+        isTable(here.view, "changed") ? (
+          <ChangesTable found={found} currency={costs.currency} />
+        ) : (
+          <Movers items={items} currency={costs.currency} />
+        )
       ) : (
         <p className="note">
           {comparable ? "Nothing changed." : why ? `Not shown: ${why}.` : "Choose something to compare with."}
@@ -35,12 +48,45 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
   );
 }
 
+function ChangesTable({ found, currency }: { found: Breakdown; currency: string }) {
+  return (
+    <Table
+      label="What changed as a table"
+      heads={[
+        dimension(found.by),
+        { name: "Before", end: true },
+        { name: "Now", end: true },
+        { name: "Change", end: true },
+      ]}
+    >
+      {found.movers.slice(0, 8).map((each) => (
+        <tr key={keyOf(each.value)}>
+          <th scope="row">{label(found.by, each.value, each.name).name}</th>
+          <td className="end">
+            <Amount amount={each.previous ?? "0"} currency={currency} />
+          </td>
+          <td className="end">
+            <Amount amount={each.amount} currency={currency} />
+          </td>
+          <td className="end num">{signed(read(each.amount) - read(each.previous ?? "0"), currency)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** The values of a breakdown over the days of the view, as a file. */
+export function breakdownFile({ tenant, view }: Pick<Here, "tenant" | "view">, costs: Costs, found: Breakdown): File {
+  return sumsFile(tenant ?? "", view, [found.by], { values: valuesOf(found), days: costs.times.length });
+}
+
 export function BreakdownCard({ costs, found }: { costs: Costs; found: Breakdown }) {
   const here = useHere();
   const items = ranked(found, MOST, { ...here, colour: (_, index) => (index < 0 ? "k-others" : "k-bar") });
   return (
     <Card
       title={dimension(found.by)}
+      file={breakdownFile(here, costs, found)}
       action={
         <a className="more" href={here.to({ ...here.view, by: found.by })} data-replace="">
           over time<span className="sr">: {dimension(found.by)}</span>
@@ -82,6 +128,7 @@ export function TopicsCard({ costs }: { costs: Costs }) {
   return (
     <Card
       title="Topics"
+      file={topicsFile(here.tenant ?? "", here.view)}
       action={
         <a className="more" href={here.to({ ...here.view, extra: {} }, "topics")}>
           all<span className="sr"> topics</span>
@@ -103,6 +150,10 @@ export function IssuesCard({ costs }: { costs: Costs }) {
   return (
     <Card
       title="Not as the policy intends"
+      file={sumsFile(here.tenant ?? "", here.view, ["allocation_detail", "resource_id"], {
+        values: issues.reduce((all, each) => all + each.resources, 0),
+        days: costs.times.length,
+      })}
       action={
         <a className="more" href={here.to({ ...here.view, extra: {} }, "unowned")}>
           all<span className="sr"> that have no owner</span>

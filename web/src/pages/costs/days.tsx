@@ -1,11 +1,14 @@
 import { usePipeline } from "../../api/questions";
 import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { Calendar, STATES } from "../../charts/calendar";
-import { count, instant } from "../../format/days";
+import { Calendar, type CalendarDay, STATES } from "../../charts/calendar";
+import { count, instant, spoken } from "../../format/days";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
-import { Card } from "../../ui/card";
+import { Amount, Card } from "../../ui/card";
+import { billingFile } from "../../ui/csv";
+import { Table } from "../../ui/table";
+import { isTable } from "../../url/tables";
 import { during } from "../../url/view";
 import { maybe } from "./facts";
 
@@ -33,22 +36,49 @@ export function DaysCard({ costs }: { costs: Costs }) {
     href: here.to(during(here.view, each.date, each.date)),
   }));
   return (
-    <Card title="Days" note="the stronger the colour, the higher the cost">
+    <Card
+      title="Days"
+      note="the stronger the colour, the higher the cost"
+      chart="days"
+      file={billingFile(here.tenant ?? "", here.view)}
+    >
       <div className="daysgrid">
-        <div>
-          <Calendar days={days} currency={costs.currency} />
-          <p className="legend">
-            {(["equal", "pending", "none", "differs"] as const).map((each) => (
-              <span key={each}>
-                <i className={`key ${LEGEND[each]}`} />
-                {STATES[each]}
-              </span>
-            ))}
-          </p>
-        </div>
+        {isTable(here.view, "days") ? (
+          <DaysTable days={days} currency={costs.currency} />
+        ) : (
+          <div>
+            <Calendar days={days} currency={costs.currency} />
+            <p className="legend">
+              {(["equal", "pending", "none", "differs"] as const).map((each) => (
+                <span key={each}>
+                  <i className={`key ${LEGEND[each]}`} />
+                  {STATES[each]}
+                </span>
+              ))}
+            </p>
+          </div>
+        )}
         <Facts facts={facts} currency={costs.currency} />
       </div>
     </Card>
+  );
+}
+
+function DaysTable({ days, currency }: { days: readonly CalendarDay[]; currency: string }) {
+  return (
+    <Table className="tall" label="Table of days" heads={["Day", "State", { name: "Cost", end: true }]}>
+      {days.map((each) => (
+        <tr key={each.date}>
+          <th scope="row" className="num">
+            <a className="more" href={each.href}>
+              {spoken(each.date)}
+            </a>
+          </th>
+          <td>{STATES[each.state]}</td>
+          <td className="end">{each.amount === null ? "–" : <Amount amount={each.amount} currency={currency} />}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

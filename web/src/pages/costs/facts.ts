@@ -9,7 +9,7 @@ import { has, toggle, type View } from "../../url/view";
 
 const OFTEN = 0.5;
 const MOST_DIMENSIONS = 6;
-const USUAL = ["identity_id", "environment_id", "product_type", "resource_id"];
+export const USUAL = ["identity_id", "environment_id", "product_type", "resource_id"];
 
 /** The tag that most of the cost has, or null. */
 export function leadingTag(tenant: Tenant | undefined): string | null {
@@ -58,6 +58,11 @@ export function keyOf(value: string | null): string {
 }
 
 export const OTHERS = "\u0000others";
+
+/** How many values a breakdown has, named or not. */
+export function valuesOf(found: Breakdown): number {
+  return found.items.length + (found.other?.count ?? 0);
+}
 
 interface Listing {
   view: View;

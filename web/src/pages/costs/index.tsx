@@ -1,9 +1,10 @@
-import { INCLUDE, tenantPath, useCosts, usePipeline, useTenant } from "../../api/questions";
+import { INCLUDE, tenantPath, useCosts, useTenant } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
-import { Answered, Empty } from "../../ui/states";
+import { NothingHere } from "../../ui/nothing";
+import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
@@ -36,7 +37,6 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, tenant.failureCount > 0);
   const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
   const costs = query.data;
-  const shown = costs ? { start: costs.start_date, end: costs.end_date } : null;
   const compared = costs?.compared_with
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
@@ -47,9 +47,8 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   };
   return (
     <>
-      <Toolbar shown={shown} compared={compared} file={file} />
+      <Toolbar compared={compared} file={file} />
       {head}
-      <RunBanner />
       <Answered query={query} skeleton={<Skeleton />}>
         {(found) => <Cards costs={found} series={all?.[0] ?? ""} leave={leave} />}
       </Answered>
@@ -69,7 +68,7 @@ function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: 
     return (
       <>
         <Tiles costs={costs} />
-        <NoCosts costs={costs} />
+        <NothingHere title="No costs in this view" when={range(costs.start_date, costs.end_date)} />
         <DaysCard costs={costs} />
       </>
     );
@@ -102,38 +101,4 @@ function segments(dimensions: readonly string[]): string[] {
     ...dimensions.filter((each) => each.startsWith("tag:")),
     ...usual.filter((each) => dimensions.includes(each)),
   ];
-}
-
-function NoCosts({ costs }: { costs: Costs }) {
-  const here = useHere();
-  const filtered = here.view.filters.length > 0;
-  return (
-    <Empty title="No costs in this view">
-      <p>
-        {range(costs.start_date, costs.end_date)} has no rows{filtered && " that match the filters"}.
-      </p>
-      <a className="button" href={here.to({ ...here.view, period: "30d", start: null, end: null, filters: [] })}>
-        Show the last 30 days{filtered && " without filters"}
-      </a>
-    </Empty>
-  );
-}
-
-function RunBanner() {
-  const { tenant } = useHere();
-  const run = usePipeline(tenant ?? "").data;
-  const info = useTenant(tenant ?? "").data;
-  if (run?.permanent_failure)
-    return (
-      <p className="banner bad" role="status">
-        <b>Suspended.</b> {run.permanent_failure} The figures stay as they are until the service is started again.
-      </p>
-    );
-  if (!run?.is_running) return null;
-  const where = [info?.run?.stage, info?.run?.date].filter(Boolean).join(", ");
-  return (
-    <p className="banner" role="status">
-      <b>A run is on{where && `: ${where}`}.</b> New figures appear by themselves.
-    </p>
-  );
 }

@@ -1,18 +1,21 @@
 import { useMemo, useState } from "react";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
+import type { Band } from "../../charts/areas";
 import { colours } from "../../charts/colours";
 import { RankedList } from "../../charts/ranked";
-import { type Band, Stacked } from "../../charts/stacked";
+import { Stacked } from "../../charts/stacked";
 import { count, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
-import { COLUMNS, dimension, label } from "../../format/names";
+import { label } from "../../format/names";
 import { larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
+import { Dimensions } from "../../ui/dimensions";
 import { Icon } from "../../ui/icons";
-import { Popover } from "../../ui/popover";
 import { Scroller } from "../../ui/scroller";
-import { during, extra } from "../../url/view";
+import { isTable, MAIN, toggleTable } from "../../url/tables";
+import { during } from "../../url/view";
+import { breakdownFile } from "./cards";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
 
 const MOST = 7;
@@ -35,7 +38,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   const before = useMemo(() => (costs.compared_with ? costs.previous_amounts.map(maybe) : null), [costs]);
   const totals = useMemo(() => costs.amounts.map(read), [costs]);
   const { comparable } = comparison(costs);
-  const table = here.view.extra.table !== undefined;
+  const table = isTable(here.view, MAIN);
   const items = ranked(found, MOST, {
     ...here,
     colour: (_, index) => (index < 0 ? "k-others" : (classes[index] ?? "k-others")),
@@ -46,7 +49,21 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     <Card
       title="Over time"
       note={`${count(times.length, "day")}, stacked by`}
-      action={<Segments by={found.by} choices={choices} table={table} />}
+      action={
+        <>
+          <Dimensions label="Stacked by" by={found.by} choices={choices} />
+          <a
+            className="button square"
+            href={here.to(toggleTable(here.view, MAIN))}
+            data-replace=""
+            title={table ? "Show the chart" : "Show as a table"}
+          >
+            <Icon name={table ? "costs" : "table"} />
+            <span className="sr">{table ? "Show the chart" : "Show as a table"}</span>
+          </a>
+        </>
+      }
+      file={breakdownFile(here, costs, found)}
     >
       <div className="overtime">
         {table ? (
@@ -96,59 +113,6 @@ function bandsOf(found: Breakdown, classes: readonly string[]): Band[] {
     bands.push({ key: OTHERS, name, colour: "k-others", amounts: found.other.amounts.map(read) });
   }
   return bands;
-}
-
-function Segments({ by, choices, table }: { by: string; choices: readonly string[]; table: boolean }) {
-  const here = useHere();
-  const more = COLUMNS.filter((each) => !choices.includes(each));
-  return (
-    <>
-      <nav className="segments" aria-label="Stacked by">
-        {choices.map((each) => (
-          <a
-            key={each}
-            href={here.to({ ...here.view, by: each })}
-            data-replace=""
-            aria-current={each === by ? "true" : undefined}
-          >
-            {dimension(each)}
-          </a>
-        ))}
-        {!choices.includes(by) && (
-          <a href={here.to(here.view)} data-replace="" aria-current="true">
-            {dimension(by)}
-          </a>
-        )}
-      </nav>
-      <Popover name="Stacked by something else" plain label="More">
-        {(close) => (
-          <ul>
-            {more.map((each) => (
-              <li key={each}>
-                <a
-                  href={here.to({ ...here.view, by: each })}
-                  data-replace=""
-                  aria-current={each === by ? "true" : undefined}
-                  onClick={close}
-                >
-                  {dimension(each)}
-                </a>
-              </li>
-            ))}
-          </ul>
-        )}
-      </Popover>
-      <a
-        className="button square"
-        href={here.to(extra(here.view, "table", table ? null : "1"))}
-        data-replace=""
-        title={table ? "Show the chart" : "Show as a table"}
-      >
-        <Icon name={table ? "costs" : "table"} />
-        <span className="sr">{table ? "Show the chart" : "Show as a table"}</span>
-      </a>
-    </>
-  );
 }
 
 interface Reading {

@@ -1,22 +1,29 @@
+import type { ReactNode } from "react";
 import type { Row } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
-import { exact, percent, split } from "../../format/money";
-import { code, label, method, reason } from "../../format/names";
+import { exact, split } from "../../format/money";
+import { label } from "../../format/names";
 import { Drawer } from "../../ui/drawer";
 import { readView, toggle } from "../../url/view";
+import { stepsOf } from "./steps";
 
-const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+/** One step from the bill to an amount, in words. */
+export interface Step {
+  title: string;
+  text: ReactNode;
+  note?: string | undefined;
+  /** A share of a whole, from 0 to 1. */
+  share?: number | undefined;
+}
 
-/** Why this amount: what the row itself carries, in five steps. */
+/** Why this amount: from the bill to the share, step by step. */
 export function Why({ row, currency, onClose }: { row: Row; currency: string; onClose: () => void }) {
   const here = useHere();
-  const who = label("identity_id", row.identity_id, row.identity_name);
-  const what = label("resource_id", row.resource_id, row.resource_name);
-  const { line_id, portion, portion_share, policy, chain_position, identity_usage, total_usage } = row.metadata;
   const [amount, more] = split(row.amount);
-  const whole = { ...readView(""), period: here.view.period, start: here.view.start, end: here.view.end };
-  const position = Number(chain_position ?? 1);
+  const { period, start, end } = here.view;
+  const whole = { ...readView(""), period, start, end };
+  const line = row.metadata.line_id;
   return (
     <Drawer title="Why this amount?" onClose={onClose}>
       <p className="whole" title={exact(row.amount, currency)}>
@@ -27,72 +34,32 @@ export function Why({ row, currency, onClose }: { row: Row; currency: string; on
         {currency} on {full(row.timestamp)}
       </p>
       <ol className="steps">
-        <li>
-          <h3>The bill</h3>
-          <p>
-            {code(row.product_type)} of <b>{what.name}</b>
-          </p>
-          <p className="note">
-            {row.product_type} · {row.resource_id}
-            {line_id != null && ` · line ${line_id}`}
-          </p>
-        </li>
-        <li>
-          <h3>The portion</h3>
-          <p>
-            {portion == null
-              ? "the whole line"
-              : `portion ${portion} of the policy takes ${percent(Number(portion_share ?? 1), 0)} of the line`}
-          </p>
-          {policy != null && <p className="note">policy {policy}</p>}
-        </li>
-        <li>
-          <h3>The way</h3>
-          <p>
-            the {ORDINALS[position - 1] ?? `${position}th`} way of its chain applied: {method(row.allocation_method)}
-          </p>
-          {row.allocation_detail && <p className="note">{reason(row.allocation_detail)}</p>}
-        </li>
-        <li>
-          <h3>The share</h3>
-          <Share name={who.name} used={identity_usage} of={total_usage} />
-        </li>
-        <li>
-          <h3>The amount</h3>
-          <p className="num">{exact(row.amount, currency)}</p>
-        </li>
+        {stepsOf(row, currency).map((step) => (
+          <li key={step.title}>
+            <h3>{step.title}</h3>
+            <p>{step.text}</p>
+            {step.share !== undefined && (
+              <span className="gauge" aria-hidden="true">
+                <i style={{ width: `${step.share * 100}%` }} />
+              </span>
+            )}
+            {step.note && <p className="note">{step.note}</p>}
+          </li>
+        ))}
       </ol>
       <p className="tools">
         <a className="button" href={here.to(toggle(whole, "identity_id", row.identity_id), "item")}>
-          All of {who.name}
+          All of {label("identity_id", row.identity_id, row.identity_name).name}
         </a>
         <a className="button" href={here.to(toggle(whole, "resource_id", row.resource_id), "item")}>
-          All of {what.name}
+          All of {label("resource_id", row.resource_id, row.resource_name).name}
         </a>
+        {line != null && (
+          <a className="button" href={here.to({ ...whole, extra: { line_id: String(line) } })}>
+            All shares of this line
+          </a>
+        )}
       </p>
     </Drawer>
   );
-}
-
-type Measured = string | number | null | undefined;
-
-function Share({ name, used, of }: { name: string; used: Measured; of: Measured }) {
-  if (used == null || of == null) return <p>{name} has one of the equal shares, or all of it</p>;
-  const part = Number(of) > 0 ? Number(used) / Number(of) : null;
-  return (
-    <>
-      <p className="num">
-        {name} used {grouped(used)} of {grouped(of)}
-      </p>
-      <span className="gauge" aria-hidden="true">
-        <i style={{ width: `${(part ?? 0) * 100}%` }} />
-      </span>
-      <p className="note">{percent(part, 4)}</p>
-    </>
-  );
-}
-
-function grouped(number: string | number): string {
-  const [whole = "", fraction] = String(number).split(".");
-  return whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",") + (fraction ? `.${fraction}` : "");
 }

@@ -1,20 +1,27 @@
-import { useFlow, useTenant } from "../api/questions";
-import type { Flow, FlowNode } from "../api/shapes";
-import { useHere } from "../app/router";
-import { FlowChart, type Link, type Node, type Tone } from "../charts/flow";
-import { useWidth } from "../charts/width";
-import { change, money } from "../format/money";
-import { dimension, label } from "../format/names";
-import { ratio, read, type Units } from "../money/money";
-import { Amount, Card, Delta } from "../ui/card";
-import { Scroller } from "../ui/scroller";
-import { Answered, Bone, Empty } from "../ui/states";
-import { Table } from "../ui/table";
-import { datesOf, Toolbar } from "../ui/toolbar";
-import { extra, toggle } from "../url/view";
-import { filterValue, leadingTag, maybe } from "./costs/facts";
+import { useFlow, useTenant } from "../../api/questions";
+import type { Flow, FlowNode } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { FlowChart } from "../../charts/flow";
+import type { Link, Node, Tone } from "../../charts/ribbons";
+import { useWidth } from "../../charts/width";
+import { length } from "../../format/days";
+import { change, money } from "../../format/money";
+import { dimension, label } from "../../format/names";
+import { ratio, read, type Units } from "../../money/money";
+import { Amount, Card, Delta } from "../../ui/card";
+import { sumsFile } from "../../ui/csv";
+import { Scroller } from "../../ui/scroller";
+import { Answered, Bone, Empty } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { Toolbar } from "../../ui/toolbar";
+import { resolve } from "../../url/period";
+import { during, extra, toggle } from "../../url/view";
+import { filterValue, leadingTag, maybe } from "../costs/facts";
+import { DaySlider, dayOf } from "./slider";
 
 const NOTABLE = 0.02;
+/** Environment, resource and who: an estimate of how many there are together, for the size of a file. */
+const MOST_PATHS = 1000;
 
 /** Where the money comes from, and to whom it goes: environment, resource, and who. */
 export function MapPage() {
@@ -25,11 +32,17 @@ export function MapPage() {
   const ends = [...(tag ? [tag] : []), "identity_id", "product_type"];
   const end = ends.find((each) => each === here.view.extra.to) ?? ends[0] ?? "identity_id";
   const by = ["environment_id", "resource_id", end];
-  const query = useFlow(name, here.view, by, "6,9,10");
-  const shown = datesOf(here.view, query.data);
+  const last = tenant.data?.last_date;
+  const period = last ? resolve(here.view, last) : null;
+  const day = period && dayOf(here.view.extra.day, period);
+  const view = day ? during(here.view, day, day) : here.view;
+  const query = useFlow(name, view, by, "6,9,10", tenant.data !== undefined || tenant.isError);
+  const days = period && !day ? length(period.start, period.end) : 1;
+  const file = sumsFile(name, view, by, { values: MOST_PATHS, days });
   return (
     <>
-      <Toolbar shown={shown} />
+      <Toolbar file={file} />
+      {period && <DaySlider period={period} day={day} />}
       <Answered query={query} skeleton={<Bone height={38} />}>
         {(flow) =>
           flow.nodes.length === 0 ? (
@@ -37,7 +50,7 @@ export function MapPage() {
           ) : (
             <Card
               title="Where the money comes from, and to whom it goes"
-              note="height is the cost, colour what changed"
+              note={`height is the cost, colour what changed against the ${day ? "day" : "period"} before`}
               action={
                 <nav className="segments" aria-label="Last column">
                   {ends.map((each) => (

@@ -1,20 +1,20 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { tell } from "../api/client";
-import { asProblem } from "../api/problems";
-import { tenantPath, usePipeline, useReconciliation, useRuns, useTenant } from "../api/questions";
-import type { Reconciled } from "../api/shapes";
-import { useHere } from "../app/router";
-import { STATES } from "../charts/calendar";
-import { count, instant, range, spoken } from "../format/days";
-import { exact } from "../format/money";
-import { read, sum, write } from "../money/money";
-import { Amount, Card } from "../ui/card";
-import { Icon } from "../ui/icons";
-import { Answered, Bone, Empty } from "../ui/states";
-import { Table } from "../ui/table";
-import { Toolbar } from "../ui/toolbar";
-import { during } from "../url/view";
-import { isCalculated } from "./costs/days";
+import { useReconciliation } from "../../api/questions";
+import type { Reconciled } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { STATES } from "../../charts/calendar";
+import { count, range, spoken } from "../../format/days";
+import { exact } from "../../format/money";
+import { read, sum, write } from "../../money/money";
+import { Amount, Card } from "../../ui/card";
+import { billingFile } from "../../ui/csv";
+import { Icon } from "../../ui/icons";
+import { Answered, Bone, Empty } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { Toolbar } from "../../ui/toolbar";
+import { during } from "../../url/view";
+import { isCalculated } from "../costs/days";
+import { RunControls } from "./controls";
+import { Runs } from "./runs";
 
 /** Complete? Equal to the bill? Day by day, with the runs that made it. */
 export function DaysPage() {
@@ -23,10 +23,11 @@ export function DaysPage() {
   const query = useReconciliation(name, here.view);
   const days = query.data?.days ?? [];
   const [first, last] = [days[0]?.date, days.at(-1)?.date];
+  const shown = first && last ? { start: first, end: last } : null;
   return (
     <>
-      <Toolbar shown={first && last ? { start: first, end: last } : null} compare={false} filters={false} file={null}>
-        <RunButton />
+      <Toolbar shown={shown} compare={false} filters={false}>
+        <RunControls shown={shown} />
       </Toolbar>
       <Answered query={query} skeleton={<Bone height={30} />}>
         {(found) =>
@@ -57,6 +58,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
             : "Nothing calculated yet"
       }
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
+      file={billingFile(here.tenant ?? "", here.view)}
     >
       <Table
         className="tall"
@@ -124,73 +126,5 @@ function State({ day }: { day: Reconciled }) {
       {STATES[day.state]}
       {day.error && <span className="bad">: {day.error}</span>}
     </span>
-  );
-}
-
-/** Start a run now; what happens then is on every page. */
-function RunButton() {
-  const { tenant } = useHere();
-  const name = tenant ?? "";
-  const info = useTenant(name).data;
-  const pipeline = usePipeline(name);
-  const client = useQueryClient();
-  const start = useMutation({
-    mutationFn: () => tell("POST", tenantPath(name, "pipeline/run")),
-    onSettled: () => client.invalidateQueries({ queryKey: [tenantPath(name, "pipeline/status")] }),
-  });
-  if (!info?.features.can_run) return null;
-  const running = pipeline.data?.is_running ?? false;
-  return (
-    <>
-      <span role="status" className={start.isError ? "bad small" : "small quiet"}>
-        {start.isError ? asProblem(start.error).detail : running ? "A run is on." : ""}
-      </span>
-      <button type="button" className="button" disabled={running || start.isPending} onClick={() => start.mutate()}>
-        Run now
-      </button>
-    </>
-  );
-}
-
-function Runs() {
-  const { tenant } = useHere();
-  const query = useRuns(tenant ?? "");
-  return (
-    <Card title="Runs" note="the latest first">
-      <Answered query={query} skeleton={<Bone height={8} />}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <p className="note">No run has ended yet.</p>
-          ) : (
-            <Table
-              label="Table of runs"
-              heads={[
-                "Ended",
-                "How",
-                { name: "Days fetched", end: true },
-                { name: "Days calculated", end: true },
-                { name: "Rows", end: true },
-                "Errors",
-              ]}
-            >
-              {items.map((each) => (
-                <tr key={each.run_id}>
-                  <th scope="row" className="num">
-                    {each.completed_at ? instant(each.completed_at) : "is on"}
-                  </th>
-                  <td>{each.status}</td>
-                  <td className="end num">{each.dates_gathered}</td>
-                  <td className="end num">{each.dates_calculated}</td>
-                  <td className="end num">{each.chargeback_rows_written.toLocaleString("en-US")}</td>
-                  <td className={each.errors.length ? "bad" : "quiet"}>
-                    {each.errors.length ? each.errors.join("; ") : "none"}
-                  </td>
-                </tr>
-              ))}
-            </Table>
-          )
-        }
-      </Answered>
-    </Card>
   );
 }

@@ -1,0 +1,82 @@
+"""How long the browser page takes to its last chart, beside the time of the API for the same question."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from benchmarks.measure import Figure
+from benchmarks.serving import HOST, Client, Service
+from benchmarks.shapes import Shape
+
+_WEB: Final = Path(__file__).parents[1] / "web"
+_PERIOD: Final = timedelta(days=29)
+_CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+_SECONDS: Final = 300
+
+
+def missing() -> str | None:
+    """Return why the page's times cannot be taken here; None if they can."""
+    if _CHROMIUM is None or not (_WEB / "node_modules" / ".all").exists():
+        return "The page's times are skipped: they need Chromium and the page's test tools; `make test` installs both."
+    return None
+
+
+def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
+    """The costs page over 30 days and the 30 before, each time at another end, so that no answer is a kept one.
+
+    The floor is the API's own time for the question that the page asks, at ends of its own.
+    """
+    # Every second end, beginning with the last, is one of the page; those between them are the API's.
+    ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
+    client = service.client()
+    # Partial aggregates of all days are there from then on, and the processes are as warm as after a while of use.
+    question = _opened(service, shape, ends[:2])[0]["question"]
+    client.answer("GET", _between(question, shape.dates()[0], shape.last_day))
+    opened = _opened(service, shape, ends[2:])
+    floor = median(
+        _asked(client, _between(question, end - _PERIOD, end)) for end in (end - timedelta(days=1) for end in ends[2:])
+    )
+    for cold, name in ((True, "costs to the last chart, first visit"), (False, "costs to the last chart, files kept")):
+        taken = [opening["drawn"] for opening in opened if opening["cold"] is cold]
+        note = f"the slowest of {len(taken)}: {max(taken):,.0f} ms"
+        yield Figure(f"page, {shape.name}", name, median(taken), "ms", floor=floor, note=note)
+
+
+def _opened(service: Service, shape: Shape, ends: Sequence[date]) -> list[dict[str, Any]]:
+    """Open the page at an even number of periods with these ends."""
+    paths = [f"{shape.name}/costs?start_date={end - _PERIOD}&end_date={end}" for end in ends]
+    environment = os.environ | {
+        "BASE": f"http://{HOST}:{service.port}/ui/",
+        "PATHS": json.dumps(paths),
+        "CHROMIUM": str(_CHROMIUM),
+    }
+    command = [str(Path(sys.executable).with_name("node")), "tests/browser/timing.ts"]
+    done = subprocess.run(
+        command, cwd=_WEB, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the page cannot be timed: {done.stderr[-2000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _between(question: str, start: date, end: date) -> str:
+    """Return a question about other days."""
+    question = re.sub(r"(?<=[?&]start_date=)[\d-]+", str(start), question)
+    return re.sub(r"(?<=[?&]end_date=)[\d-]+", str(end), question)
+
+
+def _asked(client: Client, question: str) -> float:
+    start = time.perf_counter()
+    client.answer("GET", question, headers={"Accept-Encoding": "gzip"})
+    return (time.perf_counter() - start) * 1000

@@ -1,0 +1,38 @@
+"""Everything that is asked about a tenant, asked twice: the second answer is 304."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
+from tests.contract.records import Client, Everything
+
+ROWS = {f"{TENANT}/{name}.csv" for name in ("chargebacks", "billing", "topic-attributions")}
+GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith(TENANT)]
+
+
+def _get(
+    client: Client, everything: Everything, endpoint: Endpoint, headers: dict[str, str] | None = None
+) -> httpx.Response:
+    dimension = everything.chargebacks[0]["dimension_id"]
+    known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
+    return client.get(endpoint.of("acme", **known), headers=headers)
+
+
+@pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
+def test_a_repeated_question_is_answered_304(client: Client, everything: Everything, endpoint: Endpoint) -> None:
+    """With the ETag of the first answer, and nothing else; files of rows have none. The document says which do."""
+    operation: dict[str, Any] = client.answer("/openapi.json")["paths"][endpoint.path]["get"]
+    first = _get(client, everything, endpoint)
+    assert first.status_code == 200
+    assert ("304" in operation["responses"]) == ("etag" in first.headers) == (endpoint.path not in ROWS)
+    assert first.headers["cache-control"] == "private, no-cache"
+    if "etag" not in first.headers:
+        return
+    again = _get(client, everything, endpoint, {"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    for encoding in ("gzip", "identity"):
+        assert _get(client, everything, endpoint, {"Accept-Encoding": encoding}).content == first.content

@@ -1,0 +1,75 @@
+"""The page in a real browser, over the real service with the demo's data: figures, keys, changes, and behind nginx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from chargeback.cli.demo_tags import tag_teams
+from chargeback.demo.organisation import DemoSpec
+from chargeback.page.serve import BUILT
+from chargeback.store.control.days import read_days, save_day
+from chargeback.store.control.runs import suspend
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
+from chargeback.store.tenant import TenantStore, open_store
+from tests.contract.deployment import CUTOFF_DAYS, deployed
+from tests.page.test_web import CHROMIUM, node
+from tests.security.test_tls import certificate
+from tests.support.clock import TODAY
+from tests.support.nginx import PASSWORD, example_below_a_path, proxied
+
+__all__ = ["certificate"]
+
+PREFIX = "/apps/chargeback"
+#: Of the tenant whose storage is spoiled, so many days are calculated.
+SPOILED_DAYS = 6
+
+
+def spoil(store: TenantStore) -> None:
+    """Suspend a tenant, let one of its days be charged by the smallest amount too much, and the last be pending."""
+    with store.control.write() as connection:
+        days = [state.tracking_date for state in read_days(connection) if state.chargeback_calculated]
+        suspend(connection, "The bill of this tenant could not be fetched.")
+        save_day(connection, days[-1], chargeback_calculated=False)
+    rows = read_day(store.facts, CHARGEBACKS_TABLE, days[-3])
+    first, *others = rows["amount"].to_pylist()
+    field = rows.schema.field("amount")
+    amounts = pa.array([first + Decimal("0.000000000001"), *others], field.type)
+    changed = rows.set_column(rows.schema.get_field_index("amount"), field, amounts)
+    store.facts.replace_day(CHARGEBACKS_TABLE, days[-3], changed, epoch=10)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Where the browser finds the service, and nginx before it: acme has costs and tags, plain was never run."""
+    assert CHROMIUM is not None, "`make test` installs Debian's chromium"
+    assert (BUILT / "index.html").exists(), "`make page` builds the page"
+    folder = tmp_path_factory.mktemp("service")
+    lookbacks = {"spoiled": CUTOFF_DAYS + SPOILED_DAYS}
+    with deployed(folder, ("acme", "spoiled", "plain"), lookbacks=lookbacks) as deployment:
+        tenants = deployment.configuration.tenants
+        tag_teams(tenants["acme"], DemoSpec(TODAY).seed)
+        with closing(open_store(tenants["spoiled"])) as store:
+            spoil(store)
+        with deployment.served(mode="both", path_prefix=PREFIX) as address:
+            yield {"BASE": f"{deployment.address}/ui/", "UPSTREAM": address, "CHROMIUM": CHROMIUM}
+
+
+@pytest.mark.parametrize("file", ["figures", "keyboard", "changes"])
+def test_the_page_over_the_service(places: dict[str, str], file: str) -> None:
+    """What it shows is what API and files say; keys reach everything; what is changed on it is changed."""
+    node("--test", f"tests/browser/{file}.test.ts", **places)
+
+
+def test_the_page_behind_a_proxy(
+    places: dict[str, str], certificate: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Below a path of nginx, with the users of the example."""
+    with proxied(tmp_path_factory.mktemp("nginx"), places["UPSTREAM"], certificate, example_below_a_path()) as proxy:
+        where = f"https://127.0.0.1:{proxy.port}{PREFIX}/ui/"
+        node("--test", "tests/browser/proxy.test.ts", **places, PROXY=where, PASSWORD=PASSWORD)

@@ -1,0 +1,149 @@
+"""Sums are added up from partial aggregates where these have the columns, and are the same either way."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from chargeback.model.days import instants
+from chargeback.store.facts.partial_files import PARTIALS
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.queries.clusters import CLUSTER_ID
+from chargeback.store.queries.cost_sums import COST_COLUMNS, CostSums
+from chargeback.store.queries.costs import CostQuery, costs
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.flow import flow
+from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Ask
+from tests.support.facts import Share, days_from, new_facts, write_shares
+
+MONDAY = date(2026, 3, 23)
+DAYS = days_from(MONDAY, 12)
+TAGS = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+CLUSTERS: Mapping[str, str] = {"lkc-1": "lkc-1", "lcc-1": "lkc-1"}
+BY = (*COST_COLUMNS, "tag:team")
+
+SHARES = st.lists(
+    st.builds(
+        Share,
+        day=st.sampled_from(DAYS),
+        identity=st.sampled_from(["sa-1", "sa-2", "UNALLOCATED"]),
+        amount=st.decimals(min_value=-(10**20), max_value=10**20, places=12).map(lambda d: f"{d:f}"),
+        resource=st.sampled_from(["lkc-1", "lcc-1", "lkc-2"]),
+        product=st.sampled_from(["KAFKA_NUM_CKUS", "SUPPORT"]),
+        cost_type=st.sampled_from(["usage", "shared"]),
+        hour=st.sampled_from([0, 0, 7, 23]),
+        detail=st.sampled_from(["USAGE_RATIO_ALLOCATION", "NO_OWNER_LOCATED"]),
+        environment=st.sampled_from(["env-1", None]),
+        line=st.uuids().map(str),
+    ),
+    min_size=1,
+    max_size=30,
+)
+COLUMNS: tuple[tuple[ColumnFilter, ...], ...] = (
+    (),
+    equal(identity_id="sa-1"),
+    equal(product_type="SUPPORT"),
+    equal(cluster_id="lkc-1"),
+    (ColumnFilter(CLUSTER_ID, frozenset([""]), excludes=True),),
+    (*equal(product_type="SUPPORT"), *equal(identity_id="UNALLOCATED")),
+)
+QUERIES = st.builds(
+    lambda columns, tags, zone, by, series, unit: CostQuery(
+        Selection(instants(DAYS[6], DAYS[11], zone), columns, tags),
+        instants(DAYS[0], DAYS[5], zone),
+        tuple(by),
+        by[series % len(by)],
+        2,
+        unit,
+        zone,
+    ),
+    st.sampled_from(COLUMNS),
+    st.sampled_from([(), (), (TagFilter("team", frozenset(["operator", "UNTAGGED"])),)]),
+    st.sampled_from([ZoneInfo("UTC"), ZoneInfo("America/Denver")]),
+    st.lists(st.sampled_from(BY), min_size=2, max_size=4, unique=True),
+    st.integers(0, 3),
+    st.sampled_from(["day", "week", "month"]),
+)
+
+
+def _reader(cursor: Cursor, facts: FactTables) -> TenantReader:
+    return TenantReader(cursor, facts, TAGS, clusters=lambda: CLUSTERS)
+
+
+def _answers(cursor: Cursor, facts: FactTables, query: CostQuery) -> Any:
+    reader = _reader(cursor, facts)
+    found = flow(reader, query.selection, query.previous, query.by, [2] * len(query.by))
+    return costs(reader, query), found
+
+
+@seed(9)
+@settings(deadline=None, max_examples=12, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(shares=SHARES, queries=st.lists(QUERIES, min_size=2, max_size=5))
+def test_partials_and_rows_answer_the_same(
+    ask: Ask, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], queries: list[CostQuery]
+) -> None:
+    """Costs and flows of random bills, by anything, filtered by anything, in any zone: to the last digit."""
+    facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
+    write_shares(facts, shares)
+    (facts.root / PARTIALS).write_text("no folder")
+    of_rows = ask(lambda cursor: [_answers(cursor, facts, query) for query in queries])
+    (facts.root / PARTIALS).unlink()
+    assert ask(lambda cursor: [_answers(cursor, facts, query) for query in queries]) == of_rows
+
+
+def test_no_row_is_read_where_partials_answer(ask: Ask, facts: FactTables) -> None:
+    """Costs by identity, product, cluster and tag, with their issues and the period before."""
+    write_shares(facts, [Share(day, name, "1.25") for day in DAYS for name in ("sa-1", "UNALLOCATED")])
+    ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
+    by = ("identity_id", "product_type", CLUSTER_ID, "tag:team")
+    zone = ZoneInfo("UTC")
+    query = CostQuery(Selection(instants(DAYS[6], DAYS[11])), instants(DAYS[0], DAYS[5]), by, by[0], 5, "day", zone)
+    expected = ask(lambda cursor: costs(_reader(cursor, facts), query))
+    for folder in facts.root.joinpath(CHARGEBACKS_TABLE).glob("date=*"):
+        shutil.rmtree(folder)
+    assert ask(lambda cursor: costs(_reader(cursor, facts), query)) == expected
+    assert expected.totals.amount == 15
+
+
+def test_what_is_summed_together(ask: Ask, facts: FactTables) -> None:
+    """Columns that one set of partial aggregates has; a filter may need another set, or the rows."""
+    by = ("product_type", "identity_id", "resource_id", "tag:team")
+    window = instants(DAYS[0], DAYS[1])
+    for columns, groups in (
+        ((), [[0, 2], [1], [3]]),
+        (equal(identity_id="sa-1"), [[0], [1], [2, 3]]),
+        (equal(product_type="SUPPORT"), [[0, 2], [1, 3]]),
+    ):
+
+        def _together(cursor: Cursor, columns: tuple[ColumnFilter, ...] = columns) -> list[list[int]]:
+            return CostSums(_reader(cursor, facts), Selection(window, columns), [window], by).together()
+
+        assert ask(_together) == groups
+
+
+def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
+    """However many tables are made of them."""
+    write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[0], "sa-2", "2")])
+    (facts.root / PARTIALS).write_text("no folder")
+    window = instants(DAYS[0], DAYS[0])
+
+    def _sums(cursor: Cursor) -> list[Any]:
+        sums = CostSums(_reader(cursor, facts), Selection(window), [window], ("identity_id", "product_type"))
+        sums.collect("first", [0])
+        shutil.rmtree(facts.root / CHARGEBACKS_TABLE / f"date={DAYS[0]}")
+        sums.collect("second", [1, 0])
+        return [cursor.rows(f"SELECT sum(total), sum(row_count) FROM {name}") for name in ("first", "second")]
+
+    assert ask(_sums) == [[(3, 2)], [(3, 2)]]

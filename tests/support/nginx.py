@@ -1,0 +1,108 @@
+"""The example of a proxy in a real nginx, with the places of this machine."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import ssl
+import subprocess
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.processes import free_port
+from tests.support.prometheus import installed
+
+CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+PASSWORD = "open-sesame"
+USERS = ("alice", "bob", "finance", "nobody")
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A running nginx; ``plain_port`` is the one without TLS."""
+
+    port: int
+    plain_port: int
+    trust: ssl.SSLContext
+
+    def get(
+        self, path: str, user: str | None = None, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Status and text of an answer; the path is sent as it is written."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
+        connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
+        for name, value in (headers or {}).items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", "0")
+        if user is not None:
+            connection.putheader("Authorization", "Basic " + b64encode(f"{user}:{PASSWORD}".encode()).decode())
+        connection.endheaders()
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+
+def example_below_a_path() -> str:
+    """The example, changed by the command that it names itself for a service below ``/apps/chargeback/``."""
+    text = CONFIG.read_text(encoding="utf-8")
+    (program,) = re.findall(r"^#   sed -E '([^']+)' nginx.conf$", text, re.MULTILINE)
+    done = subprocess.run(["sed", "-E", program], input=text, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def configuration(text: str, folder: Path, upstream: str, certificate: Path, ports: tuple[int, int]) -> str:
+    """The example, or what was made of it, with the places of this machine."""
+    places = {
+        "127.0.0.1:8080": upstream.removeprefix("http://"),
+        "listen 443 ssl": f"listen 127.0.0.1:{ports[0]} ssl",
+        "listen 80": f"listen 127.0.0.1:{ports[1]}",
+        "/etc/nginx/tls/chargeback.pem": str(certificate / "certificate.pem"),
+        "/etc/nginx/tls/chargeback.key": str(certificate / "key.pem"),
+        "/etc/nginx/chargeback.htpasswd": str(folder / "htpasswd"),
+    }
+    for written, here in places.items():
+        assert written in text
+        text = text.replace(written, here)
+    temporary = "".join(
+        f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if folder.owner() == "root" else ""
+    return (
+        f"{user}daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}{text}\n}}\n"
+    )
+
+
+@contextmanager
+def proxied(folder: Path, upstream: str, certificate: Path, text: str | None = None) -> Iterator[Proxy]:
+    """nginx with the example, or with ``text``, before the service at ``upstream``; it needs a folder of its own."""
+    nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
+    folder.mkdir(parents=True, exist_ok=True)
+    ports = (free_port(), free_port())
+    example = CONFIG.read_text(encoding="utf-8") if text is None else text
+    (folder / "htpasswd").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in USERS))
+    (folder / "nginx.conf").write_text(configuration(example, folder, upstream, certificate, ports))
+    command = [nginx, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    proxy = Proxy(*ports, ssl.create_default_context(cafile=str(certificate / "certificate.pem")))
+    try:
+        until = time.monotonic() + 30
+        while True:
+            try:
+                proxy.get("/")
+                break
+            except OSError:
+                assert time.monotonic() < until, (folder / "error.log").read_text()
+                time.sleep(0.05)
+        yield proxy
+    finally:
+        process.terminate()
+        process.wait(30)

@@ -1,0 +1,113 @@
+import { aggregateQuery, tenantPath, useAggregate, useTenant } from "../../api/questions";
+import type { Tenant } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { monthRange, monthsOf } from "../../format/days";
+import { dimension } from "../../format/names";
+import { Card } from "../../ui/card";
+import { Dimensions } from "../../ui/dimensions";
+import { Icon } from "../../ui/icons";
+import { NothingHere } from "../../ui/nothing";
+import { Answered, Bone, Empty } from "../../ui/states";
+import { Toolbar } from "../../ui/toolbar";
+import { resolve, wholeMonths } from "../../url/period";
+import { during, extra } from "../../url/view";
+import { leadingTag, USUAL } from "../costs/facts";
+import { statement } from "./statement";
+import { StatementTable } from "./table";
+import { TieOut } from "./tieout";
+
+const PARTS = "product_type";
+
+/** The statement: what each team, identity or other value costs in each month, to the last digit. */
+export function BillPage() {
+  const { tenant: name } = useHere();
+  const tenant = useTenant(name ?? "");
+  return (
+    <Answered query={tenant} skeleton={<Bone height={30} />}>
+      {(found) => (found.last_date ? <Bill tenant={found} last={found.last_date} /> : <NothingYet />)}
+    </Answered>
+  );
+}
+
+function NothingYet() {
+  return (
+    <Empty title="There is no bill yet">
+      <p>It appears when the first day is calculated.</p>
+    </Empty>
+  );
+}
+
+function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
+  const here = useHere();
+  const dates = wholeMonths(resolve(here.view, last));
+  const months = monthsOf(dates.start, dates.end);
+  const by = here.view.by ?? leadingTag(tenant) ?? "identity_id";
+  const parted = here.view.extra.parts !== undefined && by !== PARTS;
+  const columns = parted ? [by, PARTS] : [by];
+  const asked = aggregateQuery(during(here.view, dates.start, dates.end), columns, "month");
+  const query = useAggregate(tenant.tenant_name, asked, true);
+  const title = `Bill of ${tenant.tenant_name}, ${monthRange(dates.start, dates.end)}`;
+  const file = {
+    path: tenantPath(tenant.tenant_name, "chargebacks/aggregate.csv"),
+    query: asked,
+    name: `${tenant.tenant_name}-bill-${dates.start.slice(0, 7)}-${dates.end.slice(0, 7)}.csv`,
+  };
+  return (
+    <>
+      <Toolbar shown={dates} compare={false} file={file}>
+        <button type="button" className="button" onClick={() => print()}>
+          <Icon name="print" />
+          <span className="narrow-sr">Print</span>
+        </button>
+      </Toolbar>
+      <Answered query={query} skeleton={<Bone height={30} />}>
+        {(answer) =>
+          answer.total_rows === 0 ? (
+            <NothingHere
+              title="No costs in this bill"
+              when={monthRange(dates.start, dates.end)}
+              way="Show the last months"
+            />
+          ) : (
+            <Card
+              className="bill"
+              title={title}
+              note={`by ${dimension(by).toLowerCase()}, in ${tenant.currency}`}
+              action={<Choices tenant={tenant} by={by} parted={parted} />}
+            >
+              <StatementTable
+                found={statement(answer, columns, months)}
+                columns={columns}
+                months={months}
+                tenant={tenant}
+                names={answer.names ?? {}}
+              />
+              {here.view.filters.length === 0 && <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />}
+            </Card>
+          )
+        }
+      </Answered>
+    </>
+  );
+}
+
+function Choices({ tenant, by, parted }: { tenant: Tenant; by: string; parted: boolean }) {
+  const here = useHere();
+  const choices = [...tenant.tag_keys.map((each) => `tag:${each.key}`), ...USUAL].slice(0, 6);
+  const cents = here.view.extra.digits === "cents";
+  return (
+    <>
+      <Dimensions label="Bill by" by={by} choices={choices} />
+      {by !== PARTS && (
+        <a className="button" href={here.to(extra(here.view, "parts", parted ? null : "1"))} data-replace="">
+          {parted && <Icon name="check" />}
+          With products
+        </a>
+      )}
+      <a className="button" href={here.to(extra(here.view, "digits", cents ? null : "cents"))} data-replace="">
+        {cents && <Icon name="check" />}
+        Only cents
+      </a>
+    </>
+  );
+}

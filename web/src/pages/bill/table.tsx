@@ -1,0 +1,149 @@
+import { type ReactNode, useMemo } from "react";
+import type { Tenant } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { brief, lastOfMonth, month } from "../../format/days";
+import { dimension, label } from "../../format/names";
+import type { Units } from "../../money/money";
+import { Amount, Exact, share } from "../../ui/card";
+import { rememberName } from "../../ui/filters";
+import { Warning } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { during, readView } from "../../url/view";
+import { filterValue, keyOf } from "../costs/facts";
+import type { Line, Statement } from "./statement";
+
+interface Props {
+  found: Statement;
+  columns: readonly string[];
+  months: readonly string[];
+  tenant: Tenant;
+  names: Record<string, Record<string, string>>;
+}
+
+/** A line for each value and a column for each month; lines and columns add up exactly. */
+export function StatementTable({ found, columns, months, tenant, names }: Props) {
+  const { view } = useHere();
+  const [by = ""] = columns;
+  const cents = view.extra.digits === "cents";
+  const amount = (units: Units) =>
+    cents ? <Amount amount={units} currency={tenant.currency} /> : <Exact amount={units} currency={tenant.currency} />;
+  useMemo(() => remember(found.lines, by, names), [found, by, names]);
+  const heads = months.map((each) => ({ name: month(each), note: partOf(each, tenant), end: true as const }));
+  const several = months.length > 1;
+  return (
+    <>
+      {!found.isWhole && (
+        <Warning>
+          There are too many sums for one answer: the oldest months are not all here. Choose fewer months, or filters.
+        </Warning>
+      )}
+      <Table
+        label="The bill"
+        heads={[dimension(by), ...heads, several && { name: "Total", end: true }, { name: "Share", end: true }]}
+        foot={
+          <tr>
+            <th scope="row">Total</th>
+            <Amounts of={found} several={several} write={amount} />
+            <td className="end num">{share(found.total, found.total)}</td>
+          </tr>
+        }
+      >
+        {found.lines.map((line) => (
+          <Lines key={keyOf(line.value)} line={line} columns={columns} names={names} months={months}>
+            {(each) => (
+              <>
+                <Amounts of={each} several={several} write={amount} />
+                <td className="end num quiet">{share(each.total, found.total)}</td>
+              </>
+            )}
+          </Lines>
+        ))}
+      </Table>
+      {cents && (
+        <p className="note foot-note">Each amount is rounded by itself; the sums are those of exact amounts.</p>
+      )}
+    </>
+  );
+}
+
+function remember(lines: readonly Line[], by: string, names: Props["names"]): void {
+  for (const { value } of lines) if (value !== null) rememberName(by, value, names[by]?.[value] ?? null);
+}
+
+/** Which days of a month are there, if not all of them. */
+function partOf(first: string, { first_date, last_date }: Tenant): string | undefined {
+  const end = lastOfMonth(first);
+  const late = first_date !== null && first_date > first && first_date <= end;
+  const early = last_date !== null && last_date < end && last_date >= first;
+  if (late && early) return `${brief(first_date)} – ${brief(last_date)}`;
+  return late ? `from ${brief(first_date)}` : early ? `to ${brief(last_date)}` : undefined;
+}
+
+interface Sums {
+  of: { amounts: readonly Units[]; total: Units };
+  several: boolean;
+  write: (units: Units) => ReactNode;
+}
+
+function Amounts({ of, several, write }: Sums) {
+  return (
+    <>
+      {of.amounts.map((each, n) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a month is known by its place
+        <td key={n} className="end">
+          {each === 0n ? <Nothing /> : write(each)}
+        </td>
+      ))}
+      {several && <td className="end sum">{write(of.total)}</td>}
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <span className="decimals quiet">
+      –<span />
+    </span>
+  );
+}
+
+interface LinesProps {
+  line: Line;
+  columns: readonly string[];
+  names: Props["names"];
+  months: readonly string[];
+  children: (line: Line) => ReactNode;
+}
+
+function Lines({ line, columns, names, months, children }: LinesProps) {
+  const here = useHere();
+  const [by = "", part = ""] = columns;
+  const { name, id } = label(by, line.value, line.value === null ? null : names[by]?.[line.value]);
+  const subject = { key: by, value: filterValue(by, line.value), not: false };
+  const others = here.view.filters.filter((each) => each.key !== by);
+  const own = {
+    ...during(readView(""), months[0] ?? "", lastOfMonth(months.at(-1) ?? "")),
+    filters: [subject, ...others],
+  };
+  return (
+    <>
+      <tr className={line.parts.length ? "group" : undefined}>
+        <th scope="row">
+          <a className="more" href={here.to(own, "item")}>
+            {name}
+          </a>
+          {id && <span className="quiet small"> {id}</span>}
+        </th>
+        {children(line)}
+      </tr>
+      {line.parts.map((each) => (
+        <tr key={keyOf(each.value)} className="part">
+          <th scope="row" title={each.value ?? ""}>
+            {label(part, each.value).name}
+          </th>
+          {children(each)}
+        </tr>
+      ))}
+    </>
+  );
+}

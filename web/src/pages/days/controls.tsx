@@ -1,0 +1,52 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { tell } from "../../api/client";
+import { asProblem } from "../../api/problems";
+import { tenantPath, useTenant } from "../../api/questions";
+import { useHere } from "../../app/router";
+import { useRun } from "../../app/run";
+import type { Dates } from "../../url/period";
+import { Recalculate } from "./recalculate";
+
+export interface RunRequest {
+  start_date?: string;
+  end_date?: string;
+  recalculate?: boolean;
+  accept_less?: boolean;
+}
+
+/** Start a run; what it does then is told above every page. */
+export function useStartRun(tenant: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (request: RunRequest) => tell("POST", tenantPath(tenant, "pipeline/run"), request),
+    onSettled: () => void client.invalidateQueries(),
+  });
+}
+
+/** Run now, or recalculate days; told why not, where the service cannot. */
+export function RunControls({ shown }: { shown: Dates | null }) {
+  const { tenant } = useHere();
+  const name = tenant ?? "";
+  const info = useTenant(name).data;
+  const { isOn, suspended } = useRun(name);
+  const start = useStartRun(name);
+  const [asking, setAsking] = useState(false);
+  if (!info) return null;
+  if (!info.features.can_run) return <span className="note">Runs are started by another process, not from here.</span>;
+  const closed = isOn || suspended !== null || start.isPending;
+  return (
+    <>
+      <span role="status" className={start.isError ? "bad small" : "sr"}>
+        {start.isError ? asProblem(start.error).detail : start.isSuccess && isOn ? "The run has started." : ""}
+      </span>
+      <button type="button" className="button" disabled={closed || !shown} onClick={() => setAsking(true)}>
+        Recalculate these days …
+      </button>
+      <button type="button" className="button" disabled={closed} onClick={() => start.mutate({})}>
+        Run now
+      </button>
+      {asking && shown && <Recalculate tenant={name} dates={shown} onClose={() => setAsking(false)} />}
+    </>
+  );
+}

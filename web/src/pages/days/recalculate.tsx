@@ -1,0 +1,109 @@
+import { type FormEvent, useRef, useState } from "react";
+import { asProblem } from "../../api/problems";
+import { usePipeline } from "../../api/questions";
+import { useRun } from "../../app/run";
+import { count, isDay, length } from "../../format/days";
+import { Drawer } from "../../ui/drawer";
+import { texts } from "../../ui/form";
+import type { Dates } from "../../url/period";
+import { useStartRun } from "./controls";
+
+interface Props {
+  tenant: string;
+  dates: Dates;
+  onClose: () => void;
+}
+
+/** Asks before days are calculated again, then tells how it goes. */
+export function Recalculate({ tenant, dates, onClose }: Props) {
+  const start = useStartRun(tenant);
+  const last = usePipeline(tenant).data?.last_run ?? null;
+  const before = useRef(last);
+  const [chosen, setChosen] = useState(dates);
+  const choose = (event: FormEvent<HTMLFormElement>) => {
+    const { from, to } = texts(event.currentTarget, "from", "to");
+    if (isDay(from) && isDay(to)) setChosen({ start: from, end: to });
+  };
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    before.current = last;
+    const accept_less = new FormData(event.currentTarget).get("less") !== null;
+    start.mutate({ start_date: chosen.start, end_date: chosen.end, recalculate: true, accept_less });
+  };
+  const days = length(chosen.start, chosen.end);
+  return (
+    <Drawer title="Recalculate these days" onClose={onClose}>
+      {start.isSuccess ? (
+        <Progress tenant={tenant} before={before.current} />
+      ) : (
+        <form className="stack" onSubmit={submit} onChange={choose}>
+          <p>
+            Bill, inventory and usage of these days are fetched again, and their costs are split again. What was charged
+            may change; it stays equal to the bill.
+          </p>
+          <div className="form">
+            <label>
+              From
+              <input className="field" type="date" name="from" defaultValue={dates.start} required />
+            </label>
+            <label>
+              To
+              <input className="field" type="date" name="to" defaultValue={dates.end} required />
+            </label>
+          </div>
+          <label className="check">
+            <input type="checkbox" name="less" /> accept bills and usage that are smaller than the stored ones
+          </label>
+          <p className="note">
+            Without this, an answer that has less than what is stored is taken for incomplete, and the stored one stays.
+          </p>
+          {start.isError && (
+            <p role="alert" className="bad">
+              {asProblem(start.error).detail}
+            </p>
+          )}
+          <p className="tools">
+            <button type="submit" className="button primary" disabled={start.isPending || days < 1}>
+              Recalculate {count(days, "day")}
+            </button>
+            <button type="button" className="button" onClick={onClose}>
+              Cancel
+            </button>
+          </p>
+        </form>
+      )}
+    </Drawer>
+  );
+}
+
+/** The run that was started: what it does, then what it did. `before` is when the run before it ended. */
+function Progress({ tenant, before }: { tenant: string; before: string | null }) {
+  const status = usePipeline(tenant).data;
+  const { doing } = useRun(tenant);
+  const result = status && !status.is_running && status.last_run !== before ? status.last_result : null;
+  if (!result)
+    return (
+      <div className="stack" role="status">
+        <p>
+          <b>The run is on{doing && `: ${doing}`}.</b>
+        </p>
+        <progress aria-label="The run is on" />
+        <p className="note">It goes on when this is closed.</p>
+      </div>
+    );
+  return (
+    <div className="stack" role="status">
+      <p className={result.errors.length ? "warn" : "good"}>
+        <b>{result.errors.length ? `The run has ended with ${count(result.errors.length, "error")}.` : "Done."}</b>
+      </p>
+      <ul className="errors">
+        {result.errors.map((each) => (
+          <li key={each} className="bad">
+            {each}
+          </li>
+        ))}
+      </ul>
+      <p className="note">The figures behind this are the new ones.</p>
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+import type { Query } from "../../api/client";
+import { rowsPage } from "../../api/questions";
+import type { BillLine } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { full } from "../../format/days";
+import { grouped } from "../../format/money";
+import { code, label } from "../../format/names";
+import { Exact } from "../../ui/card";
+import type { Column } from "../../ui/virtual";
+import { LongList } from "./list";
+import { Thing } from "./thing";
+
+/** The lines of the bill as the provider sent them. */
+export function Lines({ query, currency }: { query: Query; currency: string }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const shares = (line: BillLine) => here.to({ ...here.view, extra: { line_id: String(line.metadata.line_id ?? "") } });
+  return (
+    <LongList<BillLine>
+      one="bill line"
+      note="as the provider billed it; press one to see who shares it"
+      list={["billing", name, query]}
+      fetch={(page, size, signal) => rowsPage<BillLine>(name, "billing", query, page, size, signal)}
+      columns={columnsOf(currency, shares)}
+    />
+  );
+}
+
+function columnsOf(currency: string, shares: (line: BillLine) => string): Column<BillLine>[] {
+  return [
+    { name: "Day", width: "8.5rem", cell: (line) => <span className="num">{full(line.timestamp)}</span> },
+    {
+      name: "For what",
+      width: "26%",
+      cell: (line) => {
+        const resource = line.metadata.resource_name;
+        const { name, id } = label("resource_id", line.resource_id, resource == null ? null : String(resource));
+        return <Thing name={name} id={id} href={shares(line)} />;
+      },
+    },
+    { name: "Product", title: (line) => line.product_type, cell: (line) => code(line.product_type) },
+    {
+      name: "Quantity",
+      width: "16rem",
+      end: true,
+      cell: (line) => <Measure number={line.quantity} unit={String(line.metadata.unit ?? "")} />,
+    },
+    { name: "Unit price", width: "9rem", end: true, cell: (line) => <Measure number={line.unit_price} unit="" /> },
+    {
+      name: `Cost${currency && `, ${currency}`}`,
+      width: "13rem",
+      end: true,
+      cell: (line) => <Exact amount={line.total_cost} currency={line.currency} />,
+    },
+  ];
+}
+
+function Measure({ number, unit }: { number: string | null; unit: string }) {
+  if (number === null) return <span className="quiet">–</span>;
+  return (
+    <span className="num">
+      {grouped(number)} <span className="quiet small">{unit}</span>
+    </span>
+  );
+}

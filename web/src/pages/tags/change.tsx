@@ -1,0 +1,151 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { tell } from "../../api/client";
+import { asProblem } from "../../api/problems";
+import { tenantPath } from "../../api/questions";
+import type { Effect } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { count } from "../../format/days";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+
+export interface TagItem {
+  entity_type: string;
+  entity_id: string;
+  tag_key: string;
+  tag_value: string;
+}
+
+/** What is done with tags: `add` leaves values that are there, `change` replaces them. */
+export type Mode = "add" | "change" | "remove";
+
+export const MODES: Record<Mode, string> = {
+  add: "Add, and leave values that are there",
+  change: "Add, and replace values that are there",
+  remove: "Remove",
+};
+
+export interface Change {
+  mode: Mode;
+  items: readonly TagItem[];
+  author: string;
+}
+
+/** Change tags, or only ask what that would do. */
+function send(tenant: string, { mode, items, author }: Change, dry_run: boolean): Promise<Effect> {
+  if (mode !== "remove") {
+    const body = { items, created_by: author, override_existing: mode === "change", dry_run };
+    return tell("POST", tenantPath(tenant, "tags/bulk"), body);
+  }
+  const places = items.map(({ entity_type, entity_id, tag_key }) => ({ entity_type, entity_id, tag_key }));
+  return tell("POST", tenantPath(tenant, "tags/bulk-delete"), { items: places, dry_run });
+}
+
+/** What a change would do, as the service says, and the button that does it. */
+export function Preview({ change }: { change: Change }) {
+  const { tenant } = useHere();
+  const name = tenant ?? "";
+  const client = useQueryClient();
+  const trial = useQuery({
+    queryKey: ["trial of tags", name, change],
+    queryFn: () => send(name, change, true),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: false,
+  });
+  const write = useMutation({
+    mutationFn: () => send(name, change, false),
+    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "trial of tags" }),
+  });
+  if (write.isSuccess) return <p className="banner good">{inWords(write.data, "did")}</p>;
+  return (
+    <Answered query={trial} skeleton={<Bone height={6} />}>
+      {(effect) => (
+        <>
+          <p className="banner">
+            <b>{inWords(effect, "would")}</b>
+            <span className="fill" />
+            <button
+              type="button"
+              className="button primary"
+              disabled={write.isPending || changes(effect) === 0}
+              onClick={() => write.mutate()}
+            >
+              {change.mode === "remove" ? "Remove" : "Write"}
+            </button>
+          </p>
+          {write.isError && (
+            <p role="alert" className="bad">
+              {asProblem(write.error).detail}
+            </p>
+          )}
+          <Entities effect={effect} change={change} />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function changes({ created_count = 0, updated_count = 0, deleted_count = 0 }: Effect): number {
+  return created_count + updated_count + deleted_count;
+}
+
+/** `2 created, 1 changed, 0 left as they were.` */
+export function inWords(effect: Omit<Effect, "entities">, tense: "did" | "would"): string {
+  const { created_count, updated_count, skipped_count, deleted_count, missing_count } = effect;
+  const will = tense === "would" ? "would be " : "";
+  const parts =
+    deleted_count === undefined
+      ? `${created_count} ${will}created, ${updated_count} changed, ${skipped_count} left as they ${will ? "are" : "were"}`
+      : `${deleted_count} ${will}removed, ${missing_count} not there`;
+  return `${parts}.`;
+}
+
+const MOST = 200;
+
+function Entities({ effect, change }: { effect: Effect; change: Change }) {
+  const entities = effect.entities ?? [];
+  if (entities.length === 0) return null;
+  return (
+    <>
+      <Table className="tall" label="What would change" heads={["What", "Tags", "Effect"]}>
+        {entities.slice(0, MOST).map((each) => (
+          <tr key={`${each.entity_type} ${each.entity_id}`}>
+            <th scope="row">
+              {each.entity_id} <span className="quiet small">{each.entity_type}</span>
+            </th>
+            <td>
+              {change.items
+                .filter((item) => item.entity_id === each.entity_id && item.entity_type === each.entity_type)
+                .map((item) => (
+                  <span className="badge" key={item.tag_key}>
+                    {item.tag_key}
+                    {item.tag_value && `: ${item.tag_value}`}
+                  </span>
+                ))}
+            </td>
+            <td className={changes(each) ? "" : "quiet"}>{effectOf(each)}</td>
+          </tr>
+        ))}
+      </Table>
+      {entities.length > MOST && (
+        <p className="note">
+          The first {MOST} of {count(entities.length, "thing")}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function effectOf(each: Omit<Effect, "entities">): string {
+  const named: [number | undefined, string][] = [
+    [each.created_count, "new"],
+    [each.updated_count, "changed"],
+    [each.skipped_count, "left as it is"],
+    [each.deleted_count, "removed"],
+    [each.missing_count, "not there"],
+  ];
+  const found = named.filter(([number]) => number);
+  const [only] = found;
+  if (found.length === 1 && only?.[0] === 1) return only[1];
+  return found.map(([number, what]) => `${number} ${what}`).join(", ");
+}

@@ -1,0 +1,135 @@
+import { useState } from "react";
+import { tenantPath, useTags } from "../../api/questions";
+import type { Tag } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { count, instant } from "../../format/days";
+import { Card } from "../../ui/card";
+import { matches } from "../../ui/filters";
+import { RemoveButton } from "../../ui/remove";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { toggle } from "../../url/view";
+import { TagForm } from "./form";
+
+/** What carries a key, with its values; several can be changed at once. */
+export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: boolean }) {
+  const here = useHere();
+  const [page, setPage] = useState(1);
+  const [text, setText] = useState(here.view.extra.find ?? "");
+  const query = useTags(here.tenant ?? "", tagKey, page);
+  const [chosen, setChosen] = useState<readonly Tag[]>([]);
+  return (
+    <Card
+      title="What carries it"
+      note={query.data && count(query.data.total, "tag")}
+      action={
+        <input
+          className="field"
+          type="search"
+          aria-label="Find among these"
+          placeholder="Find among these"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      }
+    >
+      <Answered query={query} skeleton={<Bone height={20} />}>
+        {(found) => (
+          <>
+            <TagTable
+              tags={found.items.filter((each) => matches(`${each.entity_id} ${each.tag_value}`, text))}
+              canTag={canTag}
+              chosen={chosen}
+              onChoose={setChosen}
+            />
+            {found.pages > 1 && (
+              <p className="tools">
+                <button type="button" className="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>
+                  Before
+                </button>
+                <span className="note">
+                  page {page} of {found.pages}
+                </span>
+                <button
+                  type="button"
+                  className="button"
+                  disabled={page >= found.pages}
+                  onClick={() => setPage(page + 1)}
+                >
+                  Next
+                </button>
+              </p>
+            )}
+          </>
+        )}
+      </Answered>
+      {canTag && chosen.length > 0 && (
+        <TagForm
+          key={chosen.map((each) => each.tag_id).join()}
+          entities={chosen.map((each) => ({ type: each.entity_type, id: each.entity_id, name: null }))}
+          all
+          {...(tagKey ? { tagKey } : {})}
+        />
+      )}
+    </Card>
+  );
+}
+
+interface TableProps {
+  tags: readonly Tag[];
+  canTag: boolean;
+  chosen: readonly Tag[];
+  onChoose: (tags: readonly Tag[]) => void;
+}
+
+function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
+  const here = useHere();
+  const pick = (tag: Tag, on: boolean) =>
+    onChoose(on ? [...chosen, tag] : chosen.filter((each) => each.tag_id !== tag.tag_id));
+  return (
+    <Table className="tall" label="Table of tags" heads={["What", "Value", "By", "Since", canTag && "Change"]}>
+      {tags.map((tag) => (
+        <tr key={tag.tag_id}>
+          <th scope="row">
+            <span className="check">
+              {canTag && (
+                <input
+                  type="checkbox"
+                  aria-label={`Choose ${tag.entity_id}`}
+                  checked={chosen.some((each) => each.tag_id === tag.tag_id)}
+                  onChange={(event) => pick(tag, event.target.checked)}
+                />
+              )}
+              {tag.entity_id} <span className="quiet small">{tag.entity_type}</span>
+            </span>
+          </th>
+          <td>
+            <a
+              className="more"
+              href={here.to(
+                toggle({ ...here.view, extra: {}, filters: [] }, `tag:${tag.tag_key}`, tag.tag_value),
+                "item",
+              )}
+            >
+              {tag.tag_value}
+            </a>
+          </td>
+          <td className="quiet">{tag.created_by}</td>
+          <td className="quiet num small">{instant(tag.created_at)}</td>
+          {canTag && (
+            <td>
+              <RemoveButton path={pathOf(here.tenant ?? "", tag)} what={`${tag.tag_key} of ${tag.entity_id}`} />
+            </td>
+          )}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function pathOf(tenant: string, { entity_type, entity_id, tag_key }: Tag): string {
+  return tenantPath(
+    tenant,
+    `entities/${entity_type}/${encodeURIComponent(entity_id)}/tags/${encodeURIComponent(tag_key)}`,
+  );
+}

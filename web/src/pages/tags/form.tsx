@@ -1,0 +1,82 @@
+import { type FormEvent, useState } from "react";
+import { remember } from "../../app/memory";
+import { AuthorField } from "../../ui/author";
+import { texts } from "../../ui/form";
+import { type Change, MODES, type Mode, Preview } from "./change";
+
+interface Entity {
+  type: string;
+  id: string;
+  name: string | null;
+}
+
+interface Props {
+  entities: readonly Entity[];
+  /** Whether all of them are meant, unless somebody takes some away. */
+  all?: boolean;
+  tagKey?: string;
+}
+
+/** Tag several things at once; what changes is shown before it is written. */
+export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
+  const [change, setChange] = useState<Change | null>(null);
+  const [mode, setMode] = useState<Mode>("add");
+
+  const preview = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const chosen = new FormData(event.currentTarget).getAll("entity").map(String);
+    const { key, value, author } = texts(event.currentTarget, "key", "value", "author");
+    remember("author", author);
+    const items = entities
+      .filter((each) => chosen.includes(each.id))
+      .map((each) => ({ entity_type: each.type, entity_id: each.id, tag_key: key, tag_value: value }));
+    setChange({ mode, items, author });
+  };
+
+  return (
+    <form className="stack" onSubmit={preview} onChange={() => setChange(null)}>
+      <fieldset>
+        <legend className="sr">What to tag</legend>
+        {entities.map((each) => (
+          <label key={each.id} className="check">
+            <input type="checkbox" name="entity" value={each.id} defaultChecked={all} /> {each.name ?? each.id}
+            {each.name && <span className="quiet small"> {each.id}</span>}
+          </label>
+        ))}
+      </fieldset>
+      <div className="form">
+        <ModeField mode={mode} onMode={setMode} />
+        <label>
+          Key
+          <input className="field" name="key" defaultValue={tagKey} required maxLength={63} />
+        </label>
+        {mode !== "remove" && (
+          <label>
+            Value
+            <input className="field" name="value" required maxLength={255} />
+          </label>
+        )}
+        <AuthorField maxLength={255} />
+        <button type="submit" className="button">
+          Preview
+        </button>
+      </div>
+      {change && (change.items.length ? <Preview change={change} /> : <p className="note">Choose at least one.</p>)}
+    </form>
+  );
+}
+
+export function ModeField({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) => void }) {
+  return (
+    <label>
+      What to do
+      <select className="field" value={mode} onChange={(event) => onMode(event.target.value as Mode)}>
+        {Object.entries(MODES).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

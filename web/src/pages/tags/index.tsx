@@ -1,0 +1,102 @@
+import { useCosts, useTenant } from "../../api/questions";
+import type { Tenant } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { RankedList } from "../../charts/ranked";
+import { percent } from "../../format/money";
+import { read } from "../../money/money";
+import { Card } from "../../ui/card";
+import { Answered, Bone, Empty } from "../../ui/states";
+import { Toolbar } from "../../ui/toolbar";
+import { extra } from "../../url/view";
+import { comparison, ranked } from "../costs/facts";
+import { Entities } from "./entities";
+import { Upload } from "./upload";
+
+/** Who owns what: the keys, how much of the cost has them, their values, and the things that carry them. */
+export function TagsPage() {
+  const here = useHere();
+  const tenant = useTenant(here.tenant ?? "").data;
+  const keys = tenant?.tag_keys ?? [];
+  const key = here.view.extra.key ?? keys[0]?.key ?? null;
+  return (
+    <>
+      <Toolbar />
+      {tenant && keys.length === 0 && (
+        <Empty title="There are no tags yet">
+          <p>
+            Tag an identity or a resource with its team, and its cost is the team’s. The Unowned page is a good place to
+            begin.
+          </p>
+        </Empty>
+      )}
+      {keys.length > 0 && (
+        <div className="split">
+          <div className="main-part">
+            <Keys tenant={tenant} chosen={key} />
+            {key && <Values tagKey={key} />}
+          </div>
+          <Entities tagKey={key} canTag={tenant?.features.can_tag ?? false} />
+        </div>
+      )}
+      {tenant?.features.can_tag && <Upload />}
+    </>
+  );
+}
+
+function Keys({ tenant, chosen }: { tenant: Tenant | undefined; chosen: string | null }) {
+  const here = useHere();
+  return (
+    <Card title="Keys" note="and the part of the cost that has them">
+      <ul className="ranked">
+        {(tenant?.tag_keys ?? []).map(({ key, coverage }) => {
+          const part = coverage === null ? null : Number(coverage);
+          return (
+            <li key={key}>
+              <a
+                className={`row ${key === chosen ? "picked" : ""}`}
+                href={here.to(extra(here.view, "key", key))}
+                data-replace=""
+                aria-current={key === chosen ? "true" : undefined}
+              >
+                <span className="name">{key}</span>
+                <span className="amount num">{percent(part)}</span>
+                <span className="track" aria-hidden="true">
+                  <i className="k-bar" style={{ width: `${(part ?? 0) * 100}%` }} />
+                </span>
+              </a>
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}
+
+function Values({ tagKey }: { tagKey: string }) {
+  const here = useHere();
+  const by = `tag:${tagKey}`;
+  const query = useCosts(here.tenant ?? "", here.view, [by], by, [["top", "50"]]);
+  const listing = {
+    ...here,
+    to: (view: typeof here.view) => here.to(view, "item"),
+    colour: (_: string | null, index: number) => (index < 0 ? "k-others" : "k-bar"),
+  };
+  return (
+    <Card title="Values" note={tagKey}>
+      <Answered query={query} skeleton={<Bone height={16} />}>
+        {(costs) => {
+          const found = costs.breakdowns[0];
+          if (!found || costs.total.rows === 0) return <p className="note">No costs in this view.</p>;
+          return (
+            <RankedList
+              items={ranked(found, 50, { ...listing, view: here.view })}
+              whole={read(costs.total.amount)}
+              currency={costs.currency}
+              comparable={comparison(costs).comparable}
+            />
+          );
+        }}
+      </Answered>
+    </Card>
+  );
+}

@@ -1,0 +1,70 @@
+import { address, type Query } from "../api/client";
+import { aggregateQuery, tenantPath, type Unit } from "../api/questions";
+import { apiQuery, type View } from "../url/view";
+import { Icon } from "./icons";
+
+/** A file that the API makes: a plain address, so that a proxy, `curl` and a colleague can have it, too. */
+export interface File {
+  path: string;
+  query: Query;
+  name: string;
+  /** What it holds, where that is not what the page shows. */
+  what?: string;
+}
+
+interface Props {
+  file: File;
+  className?: string;
+  onClick?: () => void;
+}
+
+export function CsvLink({ file, className, onClick }: Props) {
+  return (
+    <a className={className} href={address(file.path, file.query)} download={file.name} onClick={onClick}>
+      <Icon name="download" />
+      <span className={className && "narrow-sr"}>{file.what ? `CSV of ${file.what}` : "CSV"}</span>
+    </a>
+  );
+}
+
+/** The costs of topics: a row for each topic, product and day. Topics have no filters of their own in an address. */
+export function topicsFile(tenant: string, view: View): File {
+  return {
+    path: tenantPath(tenant, "topic-attributions.csv"),
+    query: apiQuery({ ...view, filters: [] }, { compare: false }),
+    name: `${tenant}-topics.csv`,
+  };
+}
+
+/** The lines of the bill, whatever the filters. */
+export function billingFile(tenant: string, view: View): File {
+  return {
+    path: tenantPath(tenant, "billing.csv"),
+    query: apiQuery({ ...view, filters: [] }, { compare: false }),
+    name: `${tenant}-bill-lines.csv`,
+    what: "bill lines",
+  };
+}
+
+/** The service makes no file of more sums. */
+const MOST_SUMS = 10_000;
+
+/** The sums of a view by some dimensions, in the finest units of time of which there are not too many sums. */
+export function sumsFile(
+  tenant: string,
+  view: View,
+  by: readonly string[],
+  sums: { values: number; days: number },
+): File {
+  const days: [Unit, number][] = [
+    ["day", 1],
+    ["week", 7],
+    ["month", 30],
+  ];
+  const fits = days.find(([, length]) => sums.values * (sums.days / length + 1) <= MOST_SUMS);
+  return {
+    path: tenantPath(tenant, "chargebacks/aggregate.csv"),
+    query: aggregateQuery(view, by, fits?.[0] ?? "month"),
+    name: `${tenant}-${by.map((each) => each.replace(/\W+/g, "-")).join("-")}.csv`,
+  };
+}

@@ -1,0 +1,48 @@
+import { useTenant } from "../api/questions";
+import { useHere } from "../app/router";
+import { dimension } from "../format/names";
+import { dimensionsOf } from "./filters";
+import { Popover } from "./popover";
+
+interface Props {
+  label: string;
+  by: string;
+  /** What is offered at once; all others are in a menu. */
+  choices: readonly string[];
+}
+
+/** Choose by what costs are broken down. */
+export function Dimensions({ label, by, choices }: Props) {
+  const here = useHere();
+  const tenant = useTenant(here.tenant ?? "").data;
+  const shown = choices.includes(by) ? choices : [...choices, by];
+  const choice = (each: string, close?: () => void) => (
+    <a
+      key={each}
+      href={here.to({ ...here.view, by: each })}
+      data-replace=""
+      aria-current={each === by ? "true" : undefined}
+      onClick={close}
+    >
+      {dimension(each)}
+    </a>
+  );
+  return (
+    <>
+      <nav className="segments" aria-label={label}>
+        {shown.map((each) => choice(each))}
+      </nav>
+      <Popover name={`${label} something else`} plain label="More">
+        {(close) => (
+          <ul>
+            {dimensionsOf(tenant)
+              .filter((each) => !choices.includes(each))
+              .map((each) => (
+                <li key={each}>{choice(each, close)}</li>
+              ))}
+          </ul>
+        )}
+      </Popover>
+    </>
+  );
+}

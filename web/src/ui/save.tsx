@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { FormEvent } from "react";
+import { tell } from "../api/client";
+import { asProblem } from "../api/problems";
+import { tenantPath } from "../api/questions";
+import { remember } from "../app/memory";
+import { useHere } from "../app/router";
+import { writeView } from "../url/view";
+import { AuthorField } from "./author";
+import { texts } from "./form";
+import { Popover } from "./popover";
+
+/** Save the page with its period, comparison and filters under a name, for everyone who sees the tenant. */
+export function SaveButton() {
+  return (
+    <Popover name="Save view" icon="save" bare label={<span className="narrow-sr">Save view</span>}>
+      {() => <SaveForm />}
+    </Popover>
+  );
+}
+
+function SaveForm() {
+  const here = useHere();
+  const client = useQueryClient();
+  const save = useMutation({
+    mutationFn: (body: Record<string, string>) => tell("POST", tenantPath(here.tenant ?? "", "views"), body),
+    onSuccess: () => client.invalidateQueries({ queryKey: [tenantPath(here.tenant ?? "", "views")] }),
+  });
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const { name, author } = texts(event.currentTarget, "name", "author");
+    remember("author", author);
+    save.mutate({ name, page: here.page, query: writeView(here.view).slice(1), created_by: author });
+  };
+  return (
+    <form onSubmit={onSubmit}>
+      <label>
+        Name
+        <input className="field" name="name" required maxLength={200} autoComplete="off" />
+      </label>
+      <AuthorField maxLength={200} />
+      <button type="submit" className="button primary" disabled={save.isPending}>
+        Save
+      </button>
+      <p role="status" className={save.isError ? "bad small" : "note"}>
+        {save.isError && asProblem(save.error).detail}
+        {save.isSuccess && (
+          <>
+            Saved.{" "}
+            <a className="more" href={here.to({ ...here.view, extra: {} }, "views")}>
+              All views
+            </a>
+          </>
+        )}
+      </p>
+    </form>
+  );
+}

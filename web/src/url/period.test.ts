@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { resolve, shifted, wholeMonths } from "./period";
+import { readView } from "./view";
+
+const LAST = "2026-11-16";
+const dates = (query: string) => Object.values(resolve(readView(query), LAST));
+
+test("a named period ends with the last calculated day", () => {
+  expect(dates("")).toEqual(["2026-10-18", LAST]);
+  expect(dates("?period=7d")).toEqual(["2026-11-10", LAST]);
+  expect(dates("?period=month")).toEqual(["2026-11-01", LAST]);
+  expect(dates("?period=quarter")).toEqual(["2026-10-01", LAST]);
+  expect(dates("?period=last-month")).toEqual(["2026-10-01", "2026-10-31"]);
+  expect(dates("?period=2024-02")).toEqual(["2024-02-01", "2024-02-29"]);
+  expect(dates("?start_date=2026-01-02&end_date=2026-01-03")).toEqual(["2026-01-02", "2026-01-03"]);
+});
+
+test("last month of January is in the year before", () => {
+  expect(resolve(readView("?period=last-month"), "2026-01-14")).toEqual({ start: "2025-12-01", end: "2025-12-31" });
+});
+
+test("months are whole", () => {
+  expect(wholeMonths({ start: "2026-10-18", end: "2026-11-16" })).toEqual({ start: "2026-10-01", end: "2026-11-30" });
+});
+
+test("whole months move by months, other dates by days", () => {
+  expect(shifted({ start: "2026-12-01", end: "2026-12-31" }, -1)).toEqual({ start: "2026-11-01", end: "2026-11-30" });
+  expect(shifted({ start: "2026-10-01", end: "2026-11-30" }, 1)).toEqual({ start: "2026-12-01", end: "2027-01-31" });
+  expect(shifted({ start: "2026-11-10", end: "2026-11-16" }, -1)).toEqual({ start: "2026-11-03", end: "2026-11-09" });
+});

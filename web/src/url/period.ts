@@ -1,0 +1,35 @@
+import { add, addMonths, type Day, firstOfMonth, lastOfMonth, length, monthsOf } from "../format/days";
+import { DEFAULT_PERIOD, type View } from "./view";
+
+/** Days, both included. */
+export interface Dates {
+  start: Day;
+  end: Day;
+}
+
+/** The dates of a view, as the service finds them: a named period ends with `last`, the last calculated day. */
+export function resolve(view: View, last: Day): Dates {
+  if (view.start && view.end) return { start: view.start, end: view.end };
+  const period = view.period ?? DEFAULT_PERIOD;
+  if (period.endsWith("d")) return { start: add(last, 1 - Number.parseInt(period, 10)), end: last };
+  const first = firstOfMonth(last);
+  if (period === "month") return { start: first, end: last };
+  if (period === "last-month") return { start: addMonths(first, -1), end: add(first, -1) };
+  if (period === "quarter") return { start: addMonths(first, -((Number(last.slice(5, 7)) - 1) % 3)), end: last };
+  return { start: `${period}-01`, end: lastOfMonth(`${period}-01`) };
+}
+
+/** The months that some dates touch, each of them whole. */
+export function wholeMonths({ start, end }: Dates): Dates {
+  return { start: firstOfMonth(start), end: lastOfMonth(end) };
+}
+
+/** The dates before (−1) or after (1): as many whole months where these are whole months, else as many days. */
+export function shifted({ start, end }: Dates, by: -1 | 1): Dates {
+  if (start === firstOfMonth(start) && end === lastOfMonth(end)) {
+    const months = monthsOf(start, end).length * by;
+    return { start: addMonths(start, months), end: lastOfMonth(addMonths(end, months)) };
+  }
+  const days = length(start, end) * by;
+  return { start: add(start, days), end: add(end, days) };
+}

@@ -1,0 +1,126 @@
+/** The states that every page has: loading, failing, failing after it had figures, and not allowed. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { type Answers, BASE, close, findings, problem, RECORDED, settled, type World, world } from "./world.ts";
+
+/** Page → the question that it cannot do without, by the name of its recorded answer, and what it shows of it. */
+const PAGES: Record<string, readonly [string, RegExp]> = {
+  costs: ["costs", /\$15,161\.99/],
+  topics: ["topics", /\d+ topics, \$/],
+  map: ["flow", /Where the money comes from/],
+  rows: ["rows", /\d+ rows/],
+  unowned: ["costs", /without an owner/],
+  days: ["reconciliation", /Equal to the last digit|not equal/],
+  tags: ["tags", /What carries it/],
+  views: ["views", /Saved views/],
+};
+
+after(close);
+
+async function visit(path: string, answers: Answers): Promise<World> {
+  const found = await world({}, answers);
+  await found.page.goto(BASE + path);
+  return found;
+}
+
+async function end({ page, complaints, close: leave }: World): Promise<void> {
+  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(complaints, []);
+  await leave();
+}
+
+for (const [name, [question, shown]] of Object.entries(PAGES)) {
+  const path = `acme/${name}?period=7d`;
+
+  test(`${name} while it loads: a place for what is to come, and no figure`, async () => {
+    const waiting: (() => void)[] = [];
+    const found = await visit(path, {
+      [question]: async (route) => {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return route.fulfill({ json: RECORDED[question] });
+      },
+    });
+    await found.page.locator(".bone").first().waitFor();
+    assert.deepEqual(await findings(found.page), []);
+    while (await found.page.locator(".bone").count()) {
+      for (const answer of waiting.splice(0)) answer();
+      await found.page.waitForTimeout(20);
+    }
+    await settled(found.page);
+    await found.page.getByText(shown).first().waitFor();
+    await end(found);
+  });
+
+  test(`${name} when its question fails: what the service says, and another try`, async () => {
+    let broken = true;
+    const found = await visit(path, {
+      [question]: (route) =>
+        broken ? problem(route, 503, "The storage cannot be used") : route.fulfill({ json: RECORDED[question] }),
+    });
+    const alert = found.page.getByRole("alert").filter({ hasText: "The storage cannot be used" });
+    await alert.first().waitFor();
+    assert.match((await alert.first().textContent()) ?? "", /Because of this test\..*HTTP 503/);
+    assert.deepEqual(await findings(found.page), []);
+    broken = false;
+    await alert.first().getByRole("button", { name: "Try again" }).click();
+    await found.page.getByText(shown).first().waitFor();
+    await end(found);
+  });
+
+  test(`${name} of a tenant that is not the reader's: not allowed, asked once, and nothing of it`, async () => {
+    const refuse: Answers[string] = (route) => route.fulfill({ status: 403, body: "<html>403 Forbidden</html>" });
+    const names = Object.keys(RECORDED).filter((each) => each !== "tenants");
+    const found = await visit(path, Object.fromEntries(names.map((each) => [each, refuse])));
+    await found.page.getByRole("heading", { name: "You may not see this" }).first().waitFor();
+    assert.ok(await found.page.getByText("HTTP 403").first().isVisible());
+    assert.ok(!(await found.page.textContent("body"))?.includes("$"));
+    assert.ok(await found.page.getByRole("button", { name: "acme" }).isVisible());
+    await end(found);
+  });
+}
+
+test("figures stay when asking again fails, and the page says that they are old", async () => {
+  let broken = false;
+  const found = await world(
+    {},
+    {
+      costs: (route) => (broken ? problem(route, 504, "This takes too long") : route.fulfill({ json: RECORDED.costs })),
+    },
+  );
+  await found.page.clock.install();
+  await found.open("acme/costs?period=7d");
+  broken = true;
+  await found.page.clock.runFor(61_000);
+  await found.page.getByText("the figures below are those of before").waitFor();
+  assert.ok(await found.page.getByText("$15,161.99").first().isVisible());
+  broken = false;
+  await found.page.clock.runFor(61_000);
+  await found.page.getByText("the figures below are those of before").waitFor({ state: "detached" });
+  await end(found);
+});
+
+test("what loads takes its place at once: nothing moves", async () => {
+  const found = await world({});
+  await found.page.addInitScript(() => {
+    let moved = 0;
+    new PerformanceObserver((list) => {
+      for (const each of list.getEntries()) moved += (each as PerformanceEntry & { value: number }).value;
+      document.documentElement.dataset.moved = String(moved);
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await found.open("acme/costs?period=7d");
+  await found.page.waitForTimeout(300);
+  const moved = await found.page.evaluate(() => Number(document.documentElement.dataset.moved ?? 0));
+  assert.ok(moved < 0.02, `layout shift of ${moved}`);
+  await end(found);
+});
+
+test("a run that is on is said on every page", async () => {
+  for (const name of Object.keys(PAGES)) {
+    const found = await visit(`acme/${name}?period=7d`, {
+      status: (route) => route.fulfill({ json: { ...RECORDED.status, is_running: true } }),
+    });
+    await found.page.getByText("A run is on").first().waitFor();
+    await found.close();
+  }
+});
