@@ -8,19 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from chargeback.allocation.day import Evidence
 from chargeback.allocation.split import split_exactly
 from chargeback.errors import AllocationError
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_COLUMNS, dimension_id
-from chargeback.model.money import from_units, to_units
-from tests.allocation.bills import CATALOGUE, DAY, POLICIES, bill, calculate, members, rows_of, usage
-
-
-def evidence(billed: str, used: str = "", belong: str = "", *, metrics: bool = True) -> Evidence:
-    """A day's evidence from texts."""
-    return Evidence(DAY, bill(billed), usage(used), members(belong), metrics_available=metrics)
+from chargeback.model.money import to_units
+from tests.allocation.bills import CATALOGUE, DAY, POLICIES, calculate, rows_of
+from tests.allocation.days import evidence, random_days
 
 
 def test_by_usage_with_a_shared_portion() -> None:
@@ -212,46 +207,8 @@ def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
         calculate(evidence(f"r BASE {largest} \n r2 BASE {largest} \n o SUPPORT 1", "", "r active a \n r2 active a"))
 
 
-_costs = st.one_of(
-    st.integers(-(10**6), 10**6),
-    st.integers(-(10**16), 10**16),
-    st.integers(-(10**37), 10**37).filter(lambda units: abs(units) > 10**30),
-    st.just(0),
-).map(lambda units: f"{from_units(units):f}")
-
-
-@st.composite
-def _days(draw: st.DrawFn) -> Evidence:
-    resources = ["lkc-1", "lkc-2"]
-    kinds = [*POLICIES, "NEWS"]
-    lines = draw(
-        st.lists(st.tuples(st.sampled_from(resources), st.sampled_from(kinds), _costs), min_size=1, max_size=6)
-    )
-    # One huge line at most: the sums of several need not fit 38 digits.
-    huge = [line for line in lines if abs(Decimal(line[2])) > 10**15]
-    lines = [line for line in lines if line not in huge] + huge[:1]
-    many = draw(st.sampled_from([0, 1, 2, 3, 7, 100, 1000, 5000]))
-    people = [f"sa-{number:05}" for number in range(many)]
-    scale = draw(st.sampled_from([1, 10**6, 10**12, 10**25]))
-    seed = draw(st.integers(1, 10**9))
-    used = [
-        f"{measure} {resource} {who} {(seed * (number + 1)) % 1009 * scale // 1009}"
-        for measure in draw(st.sets(st.sampled_from(["bytes_in", "bytes_out"])))
-        for resource in draw(st.sets(st.sampled_from(resources)))
-        for number, who in enumerate([*people, "UNALLOCATED"])
-    ]
-    belong = [
-        f"{resource} {relation} {' '.join(people)}"
-        for resource, relation in draw(
-            st.sets(st.sampled_from([("lkc-1", "active"), ("lkc-2", "active"), ("lkc-1", "owner"), ("*", "period")]))
-        )
-        if people
-    ]
-    return evidence("\n".join(" ".join(line) for line in lines), "\n".join(used), "\n".join(belong))
-
-
 @settings(max_examples=60, deadline=None)
-@given(_days())
+@given(random_days())
 def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
     """For every line, whatever its sign, size, decimals or number of identities, no digit is lost or invented."""
     rows = calculate(day).rows

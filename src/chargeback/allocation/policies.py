@@ -88,11 +88,16 @@ class PolicyCatalogue:
 
     def find(self, product_type: str) -> Policy | None:
         """Return the policy of a product type, or None if it is unknown."""
+        matched = self.match(product_type)
+        return None if matched is None else self.policies[matched]
+
+    def match(self, product_type: str) -> str | None:
+        """Return the name or pattern whose policy a product type has, or None if it is unknown."""
         name = self.aliases.get(product_type, product_type)
         if name in self.policies:
-            return self.policies[name]
+            return name
         matching = [pattern for pattern in self.policies if fnmatchcase(name, pattern)]
-        return self.policies[max(matching, key=len)] if matching else None
+        return max(matching, key=len) if matching else None
 
     def override(self, policies: Mapping[str, Policy]) -> PolicyCatalogue:
         """Return the catalogue with some policies replaced or added; an alias overrides the name it stands for."""

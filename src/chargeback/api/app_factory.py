@@ -12,8 +12,10 @@ from chargeback.api.hosts import AllowedHosts, needs_names
 from chargeback.api.services import ApiLimits, Services
 from chargeback.config import Configuration, Tenant
 from chargeback.emitters.prometheus import Exposition, exposition_of
+from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
+from chargeback.recompute.explain import AllocationRules
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
@@ -47,6 +49,7 @@ def create_app_from(
             topic_attribution_error=tenant.topic_error,
             exposition=_exposition(tenant),
             currency=tenant.settings.currency,
+            rules=_rules(tenant),
         )
         for name, tenant in configuration.tenants.items()
     }
@@ -69,6 +72,15 @@ def create_app_from(
 def _interactive(request_timeout: float) -> ServerLimits:
     """Return the limits for interactive work: waiting for a server that hangs ends with the request."""
     return ServerLimits(connect=3, lock=min(10, request_timeout), statement=request_timeout, silence=request_timeout)
+
+
+def _rules(tenant: Tenant) -> AllocationRules:
+    """Return how the days of a tenant are calculated; without a working plugin, only recorded policies are known."""
+    try:
+        return AllocationRules.of(tenant)
+    except PluginError as error:
+        log.error("tenant %s: its policies are not known, so amounts cannot be explained: %s", tenant.name, error)
+        return AllocationRules()
 
 
 def _exposition(tenant: Tenant) -> Exposition | None:

@@ -108,8 +108,9 @@ def _parameters(model: type[CommonParameters]) -> list[dict[str, Any]]:
             continue
         description = field.pop("description", "")
         field.pop("title", None)
+        required = name in schema.get("required", ())
         described.append(
-            {"name": name, "in": "query", "required": False, "description": description, "schema": _not_null(field)}
+            {"name": name, "in": "query", "required": required, "description": description, "schema": _not_null(field)}
         )
     return [*described, _TAG_PARAMETERS, _excluding(schema["$defs"])] if model.takes_filters else described
 

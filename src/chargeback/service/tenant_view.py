@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from chargeback.emitters.prometheus import Exposition
 from chargeback.pipeline.run_messages import RunRequest
+from chargeback.recompute.explain import AllocationRules
 from chargeback.store.tenant import TenantStore
 
 
@@ -28,7 +29,8 @@ class PipelinePort(Protocol):
 @dataclass(frozen=True)
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
-    ``exposition`` is what Prometheus can scrape of it, if anything."""
+    ``exposition`` is what Prometheus can scrape of it, if anything; ``rules`` are those by which its days are
+    calculated."""
 
     tenant_name: str
     tenant_id: str
@@ -40,3 +42,4 @@ class TenantView:
     topic_attribution_error: str | None = None
     exposition: Exposition | None = None
     currency: str = "USD"
+    rules: AllocationRules = field(default_factory=AllocationRules)

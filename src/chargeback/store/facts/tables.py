@@ -8,7 +8,7 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -392,9 +392,19 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
         DamagedFacts: a file of the day is missing, or not what was written.
         StorageError: the table cannot be read.
     """
+    return read_files(name, day, tables.snapshot(name).within(DayRange(day, day + ONE_DAY)))
+
+
+def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:
+    """The rows of some files of one UTC day of a table, in its schema.
+
+    Raises:
+        DamagedFacts: a file is missing, or not what was written.
+        StorageError: a file cannot be read.
+    """
     schema = SCHEMAS[name]
     parts = [schema.empty_table()]
-    for file in tables.snapshot(name).within(DayRange(day, day + ONE_DAY)):
+    for file in files:
         with translate_delta_errors(name):
             stored = read_file(file)
         dates = pa.array([day] * stored.num_rows, pa.date32())

@@ -10,14 +10,14 @@ from functools import cached_property
 
 from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, TOPIC_USAGE_TABLE, Snapshot
+from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE, Snapshot
 from chargeback.store.queries.as_of import KnownRevisions, days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.tenant import TenantStore
 
-_TABLES = (*(dataset.table for dataset in DATASETS), DIMENSIONS_TABLE, TOPIC_USAGE_TABLE)
+# Also the evidence: an amount may get another explanation.
+_TABLES = (*DAY_TABLES, DIMENSIONS_TABLE)
 
 
 @dataclass(frozen=True)

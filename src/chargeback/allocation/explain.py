@@ -1,0 +1,344 @@
+"""The explanation of one amount: a line is calculated once more, and every intermediate result is kept.
+
+It uses the functions that :mod:`~chargeback.allocation.day` uses, for one line instead of a day: the portions, the
+targets of each method, and the exact split. It is a pure function of the day's evidence and policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.allocation.columns import integers_of
+from chargeback.allocation.day import DayCalculator, Evidence
+from chargeback.allocation.methods import PROPORTIONAL, RELATIONS, AllocationMethod, MethodKind
+from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, Portion
+from chargeback.allocation.portions import PortionCost, billable_lines, portion_costs
+from chargeback.allocation.split import split_in_order
+from chargeback.allocation.targets import AllocationTargets, IdentityIndex, TargetGroup
+from chargeback.model import chargeback as chargeback_model
+from chargeback.model import inventory
+from chargeback.model.money import from_units, to_units
+from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
+
+#: How many contenders an explanation lists, beside the identity that was asked for.
+MOST_CONTENDERS: Final = 20
+# An explanation of a line that follows the charges of other lines calculates these with few resources.
+_MEMORY: Final = "256MB"
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMethod:
+    """One method of a portion's chain: its position from 1, how many identities it finds, and why it did not apply."""
+
+    position: int
+    method: AllocationMethod
+    candidates: int
+    why_not: str | None
+
+    @property
+    def applied(self) -> bool:
+        """Return whether the portion was split by this method."""
+        return self.why_not is None
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio."""
+
+    identity_id: str
+    value: Decimal | None
+    ratio: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What decided a portion.
+
+    Attributes:
+        measure: what was measured, such as ``bytes_in + bytes_out``; None for an even split.
+        total: the sum of all values; None for an even split.
+        contenders: those with the largest values, and the identity that was asked for, if it is one.
+        contenders_total: how many there are.
+        members: how many identities were active on the resource of the line.
+        metrics_available: whether the day was calculated with metrics.
+    """
+
+    measure: str | None
+    total: Decimal | None
+    contenders: tuple[Contender, ...]
+    contenders_total: int
+    members: int
+    metrics_available: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How an amount follows from the portion: all in units of 10⁻¹², of the absolute amount.
+
+    Attributes:
+        exact: the exact share.
+        units_floor: the share rounded down.
+        spare_units: how many units remain when all shares are rounded down; each goes to one identity.
+        remainder_rank: the place of the identity among the largest remainders, from 1; equal ones by id.
+        extra_unit: whether the identity got one of the spare units.
+        amount: the amount with its sign.
+    """
+
+    exact: Fraction
+    units_floor: int
+    spare_units: int
+    remainder_rank: int
+    extra_unit: bool
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPortion:
+    """One portion of a line, as it concerns one identity.
+
+    Attributes:
+        number: counts the portions of the policy from 1.
+        share: the portion's share of the cost.
+        amount: its cost, exactly.
+        methods: all methods of the chain, in order; empty if the portion costs nothing.
+        contest: what decided it; None if the portion costs nothing.
+        arithmetic: None if the identity does not share the portion.
+        why_nothing: why the identity gets nothing; None if it gets something.
+    """
+
+    number: int
+    share: Decimal
+    amount: Decimal
+    methods: tuple[TriedMethod, ...] = ()
+    contest: Contest | None = None
+    arithmetic: Arithmetic | None = None
+    why_nothing: str | None = None
+
+    @property
+    def applied(self) -> TriedMethod | None:
+        """Return the method by which the portion was split."""
+        return next((each for each in self.methods if each.applied), None)
+
+
+def explain_line(
+    evidence: Evidence, policies: Mapping[str, Policy], line_id: str, identity_id: str, portion: int | None = None
+) -> ExplainedPortion:
+    """Return how one portion of a line was split, as it concerns one identity.
+
+    ``policies`` maps the product types of the bill to their policies; types without one are unknown. Without a
+    ``portion`` it is the one of which the identity gets something, else the first one.
+
+    Raises:
+        KeyError: the bill has no such line.
+        ValueError: the policy has no such portion, or the identity gets something of several and none is named.
+        AllocationError: the amounts of the day do not fit 38 digits.
+    """
+    line = evidence.billing.filter(pc.equal(evidence.billing["line_id"], pa.scalar(line_id, pa.string())))
+    if line.num_rows == 0:
+        raise KeyError(line_id)
+    policy = policies.get(line["product_type"][0].as_py(), UNKNOWN)
+    if portion is not None and not 1 <= portion <= len(policy.portions):
+        raise ValueError(f"the policy has no portion {portion}")
+    split = _LineSplit(evidence, policies, line, policy)
+    if portion is None:
+        mine = [number for number in sorted(split.costs) if split.gets(number, identity_id)]
+        if len(mine) > 1:
+            raise ValueError(f"the identity has portions {', '.join(map(str, mine))}: name one of them")
+        portion = next(iter(mine or sorted(split.costs)), 1)
+    return split.explain(portion, identity_id)
+
+
+class _LineSplit:
+    """One line, with the targets of all methods of its policy."""
+
+    def __init__(self, evidence: Evidence, policies: Mapping[str, Policy], line: pa.Table, policy: Policy) -> None:
+        self._policy = policy
+        self._resource_id: str = line["resource_id"][0].as_py()
+        self._metrics_available = evidence.metrics_available
+        self._usage = evidence.usage.filter(_is(evidence.usage, self._resource_id))
+        self._members = evidence.members.filter(_is(evidence.members, self._resource_id, EVERYTHING))
+        found = portion_costs(billable_lines(line), {line["product_type"][0].as_py(): policy})
+        self.costs: dict[int, PortionCost] = {cost.number: cost for cost in found}
+        methods = {method for portion in policy.portions for method in portion.methods}
+        if policy.is_proportional:
+            self._targets = AllocationTargets(evidence.usage, evidence.members, methods)
+            self._targets.add_charged(_charged_by_other_lines(evidence, policies, self._targets.identity_ids))
+        else:
+            self._targets = AllocationTargets(self._usage, self._members, methods)
+
+    def gets(self, number: int, identity_id: str) -> bool:
+        """Return whether an identity gets something of a portion."""
+        arithmetic = self._arithmetic(self.costs[number], self._group(number), identity_id)
+        return arithmetic is not None and arithmetic.amount != 0
+
+    def explain(self, number: int, identity_id: str) -> ExplainedPortion:
+        """Return the explanation of one portion."""
+        portion: Portion = self._policy.portions[number - 1]
+        cost = self.costs.get(number)
+        if cost is None:
+            nothing = "the line costs nothing" if not self.costs else f"portion {number} of the line costs nothing"
+            return ExplainedPortion(number, portion.share, from_units(0), why_nothing=nothing)
+        group = self._group(number)
+        arithmetic = self._arithmetic(cost, group, identity_id)
+        methods = self._methods(cost)
+        applied = next(each for each in methods if each.applied)
+        why_nothing = None
+        if arithmetic is None:
+            why_nothing = self._why_no_contender(applied.method, identity_id)
+        elif arithmetic.amount == 0:
+            why_nothing = "its exact share is less than 10⁻¹², and others have larger remainders"
+        return ExplainedPortion(
+            number,
+            portion.share,
+            from_units(cost.units),
+            methods,
+            self._contest(applied.method, group, identity_id),
+            arithmetic,
+            why_nothing,
+        )
+
+    def _group(self, number: int) -> TargetGroup:
+        return self._targets.allocate(self.costs[number], metrics_available=self._metrics_available).group
+
+    def _methods(self, cost: PortionCost) -> tuple[TriedMethod, ...]:
+        """Return all methods of a portion's chain; those after the one that applied were not needed."""
+        position = self._targets.allocate(cost, metrics_available=self._metrics_available).chain_position
+        tried = []
+        for number, method in enumerate(cost.portion.methods, start=1):
+            group = self._targets.find(method, self._resource_id)
+            why_not = None if number == position else f"not needed: method {position} applied"
+            if number < position:
+                why_not = self._why_not(method)
+            tried.append(TriedMethod(number, method, 0 if group is None else len(group.identity_index), why_not))
+        return tuple(tried)
+
+    def _why_not(self, method: AllocationMethod) -> str:
+        """Return why a method found nobody, and so what it would have needed."""
+        if method == PROPORTIONAL:
+            return "no identity was charged for any line that is split by another method"
+        resource, measure = self._resource_id, " + ".join(method.arguments)
+        reason = self._targets.failure_detail(method, resource, metrics_available=self._metrics_available)
+        if method.kind is MethodKind.USAGE and reason == chargeback_model.METRICS_UNAVAILABLE:
+            return f"the metrics source did not answer, so there is no measurement of {measure}"
+        if reason == chargeback_model.NO_USAGE_FOR_ACTIVE_IDENTITIES:
+            return f"{measure} was measured on {resource}, but it was zero for everyone"
+        if reason == chargeback_model.NO_METRICS_LOCATED:
+            return f"there is no measurement of {measure} on {resource} on this day"
+        relation = RELATIONS.get(method)
+        if relation == OWNER:
+            return f"the inventory has no owner of {resource} on this day"
+        if relation == OWNERS:
+            return f"the inventory has no owner of {resource} or of anything in it on this day"
+        if relation == PERIOD:
+            return "no identity was active on any resource on this day"
+        return f"no identity was active on {resource} on this day"
+
+    def _contest(self, method: AllocationMethod, group: TargetGroup, identity_id: str) -> Contest:
+        ids, weights = self._ids(group), _weights(group)
+        values: list[Decimal | None] = [None] * len(ids)
+        total = None
+        if method.kind is MethodKind.USAGE and group.usage is not None:
+            values = group.usage.to_pylist()
+            total = Decimal(group.total).scaleb(-group.usage.type.scale)
+        elif method.kind is MethodKind.PROPORTIONAL:
+            values, total = [from_units(weight) for weight in weights], from_units(group.total)
+        order = sorted(range(len(ids)), key=lambda index: (-weights[index], index))[:MOST_CONTENDERS]
+        if identity_id in ids and (mine := ids.index(identity_id)) not in order:
+            order.append(mine)
+        whole = sum(weights)
+        return Contest(
+            " + ".join(method.arguments) if method.kind is MethodKind.USAGE else None,
+            total,
+            tuple(Contender(ids[index], values[index], Fraction(weights[index], whole)) for index in order),
+            len(ids),
+            len(self._related(ACTIVE)),
+            self._metrics_available,
+        )
+
+    def _arithmetic(self, cost: PortionCost, group: TargetGroup, identity_id: str) -> Arithmetic | None:
+        ids, weights = self._ids(group), _weights(group)
+        if identity_id not in ids:
+            return None
+        index, units, whole = ids.index(identity_id), abs(cost.units), sum(weights)
+        divided = [divmod(units * weight, whole) for weight in weights]
+        floor, remainder = divided[index]
+        larger = sum(other > remainder for _, other in divided)
+        equal_before = sum(other == remainder for _, other in divided[:index])
+        share = split_in_order(cost.units, weights)[index]
+        return Arithmetic(
+            Fraction(units * weights[index], whole),
+            floor,
+            units - sum(quotient for quotient, _ in divided),
+            larger + equal_before + 1,
+            abs(share) > floor,
+            from_units(share),
+        )
+
+    def _ids(self, group: TargetGroup) -> list[str]:
+        return [self._targets.identity_ids[index] for index in group.identity_index.to_pylist()]
+
+    def _related(self, relation: str, resource_id: str | None = None) -> set[str]:
+        """Return the members with a relation to the resource of the line, or to another."""
+        rows = self._members.filter(_is(self._members, resource_id or self._resource_id))
+        found = rows.filter(pc.equal(rows["relation"], pa.scalar(relation, pa.string())))
+        return set(found["identity_id"].to_pylist()) - {inventory.UNALLOCATED}
+
+    def _why_no_contender(self, method: AllocationMethod, identity_id: str) -> str:
+        """Return why an identity does not share a portion that was split by ``method``."""
+        resource = self._resource_id
+        if method.kind is MethodKind.UNALLOCATED:
+            return "no method of the policy found anyone to charge, so the cost is UNALLOCATED"
+        if method.kind is MethodKind.PROPORTIONAL:
+            return "other lines charge it nothing, so there is nothing that this line could follow"
+        if method.kind is MethodKind.USAGE:
+            measure = " + ".join(method.arguments)
+            measured = self._usage.filter(pc.is_in(self._usage["measure"], value_set=pa.array(method.arguments)))
+            if identity_id in measured["subject"].to_pylist():
+                return f"its measured {measure} on {resource} was zero"
+            return f"no {measure} of it was measured on {resource}"
+        if identity_id == inventory.UNALLOCATED:
+            return "there was someone to charge, so nothing is left for UNALLOCATED"
+        relation = RELATIONS[method]
+        if relation == PERIOD:
+            return "it was not active on any resource on this day"
+        return f"it did not own {resource}" if relation in {OWNER, OWNERS} else f"it was not active on {resource}"
+
+
+def _is(table: pa.Table, *resource_ids: str) -> pa.ChunkedArray:
+    return pc.is_in(table["resource_id"], value_set=pa.array(resource_ids, pa.string()))
+
+
+def _weights(group: TargetGroup) -> list[int]:
+    return [1] * len(group.identity_index) if group.weights is None else integers_of(group.weights)
+
+
+def _charged_by_other_lines(
+    evidence: Evidence, policies: Mapping[str, Policy], identity_ids: list[str]
+) -> list[tuple[IdentityIndex, int]]:
+    """Return (identity, units) of what the lines without a proportional policy charge to each identity.
+
+    Raises:
+        AllocationError: the amounts of the day do not fit 38 digits.
+    """
+    proportional = [name for name, policy in policies.items() if policy.is_proportional]
+    types = pa.array(proportional, pa.string())
+    others = evidence.billing.filter(pc.invert(pc.is_in(evidence.billing["product_type"], value_set=types)))
+    calculator = DayCalculator(PolicyCatalogue(policies, {}), threads=1, memory_limit=_MEMORY)
+    try:
+        rows = calculator.calculate(
+            Evidence(evidence.day, others, evidence.usage, evidence.members, evidence.metrics_available)
+        ).rows
+    finally:
+        calculator.close()
+    charged: dict[str, int] = {}
+    for identity_id, amount in zip(rows["identity_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):
+        charged[identity_id] = charged.get(identity_id, 0) + to_units(amount)
+    index = {identity_id: IdentityIndex(position) for position, identity_id in enumerate(identity_ids)}
+    return [(index[identity_id], units) for identity_id, units in charged.items()]

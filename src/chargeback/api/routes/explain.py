@@ -1,0 +1,52 @@
+"""Why an identity has an amount of a billing line."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from chargeback.allocation.policies import policies_hash
+from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep
+from chargeback.api.parameters import query
+from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
+from chargeback.api.responses import json_response
+from chargeback.api.schemas.explain import ExplainAnswer, ExplainQuery
+from chargeback.recompute.explain import ExplainKey, LineNotFound, PortionNeeded, explain
+from chargeback.service.explanation import ExplanationNames, explanation_json
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.version import DataVersion
+
+router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
+
+
+@router.get(
+    "/explain",
+    response_model=ExplainAnswer,
+    **documented(
+        query=ExplainQuery,
+        problems={404: "There is no such tenant, day, line or portion, or the day is not calculated."},
+        facts=True,
+    ),
+)
+async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(ExplainQuery)]) -> Response:
+    """Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
+
+    The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
+    `evidence` is null, and `evidence_missing` says why.
+    """
+    tenant = facts.tenant
+    key = ExplainKey(params.date, params.line_id, params.identity_id, params.portion, params.as_of)
+
+    def _make(_reader: TenantReader, _version: DataVersion) -> Response:
+        try:
+            found = explain(tenant.store, tenant.rules, key)
+        except LineNotFound as error:
+            raise NotFound(str(error)) from None
+        except PortionNeeded as error:
+            raise InvalidRequest([InvalidParameter("portion", str(error))]) from None
+        with tenant.store.control.read() as connection:
+            names = ExplanationNames.read(connection, found)
+        return json_response(explanation_json(found, names, tenant.currency))
+
+    return await facts.versioned_answer(params, _make, also=policies_hash(tenant.rules.catalogue.policies))

@@ -1,0 +1,187 @@
+"""Why an identity has an amount of a billing line."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from chargeback.api.parameters import Day, FactsParameters, Text
+from chargeback.api.schemas.chargebacks import CostType
+from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
+from chargeback.store.control.day_revisions import CAUSES
+
+#: More portions than any policy has.
+MOST_PORTIONS = 1000
+
+
+class ExplainQuery(FactsParameters):
+    """Parameters of an explanation: the key of a chargeback row. The range of dates has no effect."""
+
+    date: Day = Field(description="The UTC day of the line.", examples=["2026-01-31"])
+    line_id: Text = Field(description="The billing line: `line_id` in the metadata of a chargeback row or a line.")
+    identity_id: Text = Field(description="The identity; also one that gets nothing of the line, or `UNALLOCATED`.")
+    portion: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_PORTIONS,
+        description="The portion of the line, `portion` in the metadata of a chargeback row. Default: the one of which "
+        "the identity has a row, or the first. Needed if the identity has rows of several portions.",
+    )
+
+
+class ExplainedRow(ResponseModel):
+    """The stored chargeback row."""
+
+    timestamp: Instant
+    line_id: str
+    portion: int
+    identity_id: str = Field(examples=["sa-123abc"])
+    resource_id: str = Field(examples=["lkc-abc123"])
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    cost_type: CostType
+    allocation_method: str = Field(examples=["usage_ratio"])
+    allocation_detail: str = Field(examples=["USAGE_RATIO_ALLOCATION"])
+    chain_position: int
+    policy_hash: str
+    amount: Decimal
+    portion_share: Decimal
+    identity_usage: Decimal | None
+    total_usage: Decimal | None
+
+
+class ExplainedLine(ResponseModel):
+    """The billing line."""
+
+    timestamp: Instant
+    line_id: str
+    resource_id: str = Field(examples=["lkc-abc123"])
+    resource_name: str | None
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    quantity: Decimal | None
+    unit_price: Decimal | None
+    total_cost: Decimal
+    currency: str = Field(examples=["USD"])
+    granularity: str
+    unit: str | None
+    description: str | None
+
+
+class PolicyPortion(ResponseModel):
+    """A portion of a policy: its share of the cost, and the methods to try."""
+
+    number: int
+    share: Decimal
+    methods: list[str] = Field(examples=[["usage(bytes_in + bytes_out)", "even(active)", "unallocated"]])
+
+
+class ExplainedPolicy(ResponseModel):
+    """The policy by which the line was split."""
+
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    matched: str | None = Field(description="Its name or pattern; null if it is in no catalogue any more.")
+    hash: str
+    source: Literal["shipped", "configured", "recorded"] = Field(
+        description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
+        "in force when the row was calculated, and not any more."
+    )
+    portions: list[PolicyPortion]
+
+
+class ExplainedPortion(ResponseModel):
+    """The portion that is explained: its share of the line, and its exact cost."""
+
+    number: int
+    share: Decimal
+    amount: Decimal
+
+
+class TriedMethod(ResponseModel):
+    """A method of the portion's chain."""
+
+    position: int
+    method: str = Field(examples=["usage(bytes_in + bytes_out)"])
+    applied: bool
+    why_not: str | None = Field(description="Why it did not apply, and so what it would have needed.")
+    candidates: int = Field(description="How many identities it finds.")
+
+
+class Contender(ResponseModel):
+    """An identity that shares the portion."""
+
+    identity_id: str
+    name: str | None
+    value: Decimal | None = Field(description="What was measured or charged; null if all parts are equal.")
+    ratio: str = Field(
+        description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
+    )
+
+
+class ExplainedEvidence(ResponseModel):
+    """What decided how the portion was split."""
+
+    measure: str | None = Field(examples=["bytes_in + bytes_out"])
+    total: Decimal | None = Field(description="The sum of all values; null if all parts are equal.")
+    contenders: list[Contender] = Field(
+        description="The 20 largest, equal ones by id, and the identity that was asked for, if it is one."
+    )
+    contenders_total: int
+    members: int = Field(description="How many identities were active on the resource.")
+    metrics_available: bool
+
+
+class Arithmetic(ResponseModel):
+    """How the amount follows from the portion, in units of 10⁻¹² of the absolute amount."""
+
+    exact: str = Field(description="The exact share as a fraction.", pattern=r"^\d+/\d+$", examples=["10/3"])
+    units_floor: str = Field(description="The share rounded down, as a text.", pattern=r"^\d+$")
+    spare_units: int = Field(
+        description="How many units remain when all shares are rounded down. They go, one each, to the largest "
+        "remainders, equal ones by id."
+    )
+    remainder_rank: int = Field(description="The place of the identity's remainder, from 1.")
+    extra_unit: bool = Field(description="Whether the identity got one of the spare units.")
+    amount: Decimal
+
+
+class Siblings(ResponseModel):
+    """All stored rows of the line."""
+
+    rows: int
+    sum: Decimal
+    equals_line: bool | None = Field(description="Whether they sum to the line; null if the bill is lost.")
+
+
+class RevisionAmount(ResponseModel):
+    """The amount in one revision of the day."""
+
+    revision: int
+    calculated_at: Instant
+    cause: str = Field(examples=["bill_changed"], json_schema_extra={"enum": list(CAUSES)})
+    amount: Decimal | None = Field(description="Zero without a row; null if it is no longer kept.")
+
+
+class ExplainAnswer(ResponseModel):
+    """Why an identity has an amount of a billing line: the line is calculated again from the kept evidence."""
+
+    sentence: str = Field(description="The explanation in plain English, with rounded amounts.")
+    date: date
+    line_id: str
+    identity_id: str
+    identity_name: str | None
+    row: ExplainedRow | None = Field(description="Null if the identity gets nothing.")
+    why_nothing: str | None = Field(description="Why the identity gets nothing; null if it gets something.")
+    line: ExplainedLine | None = Field(description="Null if the bill is lost.")
+    policy: ExplainedPolicy | None = Field(description="Null if it is not recorded.")
+    portion: ExplainedPortion | None = Field(description="Null if the evidence is missing.")
+    methods: list[TriedMethod] = Field(description="All methods of the portion, in order.")
+    evidence: ExplainedEvidence | None = Field(description="Null if it is missing, or the portion costs nothing.")
+    evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
+    arithmetic: Arithmetic | None = Field(description="Null if the identity does not share the portion.")
+    siblings: Siblings
+    revision: int | None = Field(description="The revision of the day that was in force.")
+    revisions: list[RevisionAmount]
+    recomputed: Literal["same", "different"] | None = Field(
+        description="Whether the calculation gives what is stored; null if the evidence is missing."
+    )

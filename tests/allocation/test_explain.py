@@ -1,0 +1,174 @@
+"""Explanations of amounts: how a line was split, method by method, as it concerns one identity."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from chargeback.allocation.day import Evidence
+from chargeback.allocation.explain import MOST_CONTENDERS, ExplainedPortion, explain_line
+from tests.allocation.bills import POLICIES
+from tests.allocation.days import evidence
+
+
+def line_id(day: Evidence, product_type: str) -> str:
+    """The id of the only line of a type."""
+    (found,) = (row["line_id"] for row in day.billing.to_pylist() if row["product_type"] == product_type)
+    return str(found)
+
+
+def explained(day: Evidence, product_type: str, identity_id: str, portion: int | None = None) -> ExplainedPortion:
+    """The explanation of a line of a type."""
+    return explain_line(day, POLICIES, line_id(day, product_type), identity_id, portion)
+
+
+USED = evidence(
+    "lkc-1 CKU 10",
+    "bytes_in lkc-1 sa-1 3 \n bytes_out lkc-1 sa-1 3 \n bytes_out lkc-1 sa-2 1 \n bytes_in lkc-1 sa-4 0",
+    "lkc-1 active sa-1 sa-2 sa-3",
+)
+
+
+def test_a_share_of_usage() -> None:
+    """The measure, everyone's part of it, and the exact share before it is rounded."""
+    found = explained(USED, "CKU", "sa-1", 1)
+    assert (found.number, found.share, found.amount) == (1, Decimal("0.70"), Decimal(7))
+    assert found.contest is not None
+    assert (found.contest.measure, found.contest.total) == ("bytes_in + bytes_out", Decimal(7))
+    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [("sa-1", 6), ("sa-2", 1)]
+    assert (found.contest.contenders_total, found.contest.members) == (2, 3)
+    assert found.arithmetic is not None
+    assert found.arithmetic.exact == Fraction(6 * 10**12)
+    assert (found.arithmetic.amount, found.why_nothing) == (Decimal(6), None)
+
+
+def test_the_methods_that_were_tried() -> None:
+    """Each method says why it did not apply, or that it was not needed, and how many identities it finds."""
+    found = explained(evidence("lkc-1 CKU 1", "", "lkc-1 active a b \n * period a b c"), "CKU", "a", 1)
+    assert [(str(each.method), each.applied, each.candidates) for each in found.methods] == [
+        ("usage(bytes_in + bytes_out)", False, 0),
+        ("even(active)", True, 2),
+        ("even(period)", False, 3),
+        ("unallocated", False, 1),
+    ]
+    assert [each.why_not for each in found.methods] == [
+        "there is no measurement of bytes_in + bytes_out on lkc-1 on this day",
+        None,
+        "not needed: method 2 applied",
+        "not needed: method 2 applied",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("product_type", "used", "metrics", "reasons"),
+    [
+        (
+            "WRITE",
+            "",
+            False,
+            [
+                "the metrics source did not answer, so there is no measurement of bytes_in",
+                "no identity was active on r on this day",
+                "no identity was active on any resource on this day",
+            ],
+        ),
+        ("WRITE", "bytes_in r a 0", True, ["bytes_in was measured on r, but it was zero for everyone"]),
+        ("CONNECT", "", True, ["the inventory has no owner of r on this day"]),
+        (
+            "FLINK",
+            "",
+            True,
+            [
+                "there is no measurement of cfu on r on this day",
+                "the inventory has no owner of r or of anything in it on this day",
+            ],
+        ),
+        ("SUPPORT", "", True, ["no identity was charged for any line that is split by another method"]),
+    ],
+)
+def test_unallocated_says_what_each_method_needed(
+    product_type: str, used: str, metrics: bool, reasons: list[str]
+) -> None:
+    """When nobody can be found, every method before the last names what it lacked."""
+    found = explained(evidence(f"r {product_type} 1", used, metrics=metrics), product_type, "UNALLOCATED")
+    assert [each.why_not for each in found.methods][: len(reasons)] == reasons
+    assert found.applied is not None
+    assert str(found.applied.method) == "unallocated"
+    assert found.arithmetic is not None
+    assert found.arithmetic.amount == 1
+
+
+@pytest.mark.parametrize(
+    ("product_type", "used", "belong", "identity_id", "reason"),
+    [
+        ("WRITE", "bytes_in r b 1", "r active a", "a", "no bytes_in of it was measured on r"),
+        ("WRITE", "bytes_in r b 1 \n bytes_in r a 0", "r active a", "a", "its measured bytes_in on r was zero"),
+        ("BASE", "", "r active b \n * period a b", "a", "it was not active on r"),
+        ("BASE", "", "* period b", "a", "it was not active on any resource on this day"),
+        ("CONNECT", "", "r owner b \n r active a", "a", "it did not own r"),
+        ("BASE", "", "r active b", "UNALLOCATED", "there was someone to charge, so nothing is left for UNALLOCATED"),
+        ("NEWS", "", "r active a", "a", "no method of the policy found anyone to charge, so the cost is UNALLOCATED"),
+        ("SUPPORT", "", "r active b", "a", "other lines charge it nothing, so there is nothing that this line could "
+         "follow"),
+    ],
+)  # fmt: skip
+def test_why_an_identity_gets_nothing(product_type: str, used: str, belong: str, identity_id: str, reason: str) -> None:
+    """Whoever has no part of a line is told why, in terms of the method that applied."""
+    others = "" if product_type == "BASE" else "\n r BASE 1"
+    found = explained(evidence(f"r {product_type} 1 {others}", used, belong), product_type, identity_id)
+    assert (found.why_nothing, found.arithmetic) == (reason, None)
+
+
+def test_a_share_below_the_smallest_unit() -> None:
+    """An identity that gets none of the few units is told so, with its rank."""
+    found = explained(evidence("r BASE 0.000000000001", "", "r active a b"), "BASE", "b")
+    assert found.why_nothing == "its exact share is less than 10⁻¹², and others have larger remainders"
+    assert found.arithmetic is not None
+    assert (found.arithmetic.exact, found.arithmetic.units_floor) == (Fraction(1, 2), 0)
+    assert (found.arithmetic.spare_units, found.arithmetic.remainder_rank) == (1, 2)
+
+
+def test_a_line_that_costs_nothing() -> None:
+    """Neither a method nor evidence is needed for it."""
+    found = explained(evidence("r BASE 0", "", "r active a"), "BASE", "a")
+    assert (found.why_nothing, found.methods, found.contest) == ("the line costs nothing", (), None)
+
+
+def test_proportional_lines_follow_the_others() -> None:
+    """The contenders' values are what the other lines charge them; credited identities do not take part."""
+    day = evidence(
+        "lkc-1 BASE 6 \n lkc-2 BASE 2 \n lkc-3 BASE -5 \n org SUPPORT 8",
+        "",
+        "lkc-1 active a \n lkc-2 active b \n lkc-3 active c",
+    )
+    found = explained(day, "SUPPORT", "a")
+    assert found.contest is not None
+    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [("a", 6), ("b", 2)]
+    assert (found.contest.measure, found.contest.total) == (None, 8)
+    assert found.arithmetic is not None
+    assert found.arithmetic.amount == 6
+    assert explained(day, "SUPPORT", "c").why_nothing is not None
+
+
+def test_the_largest_contenders_and_the_one_asked_for() -> None:
+    """Of many, the largest are listed, and the identity itself, however small."""
+    used = "\n".join(f"bytes_in r sa-{number:03} {number}" for number in range(1, 101))
+    found = explained(evidence("r WRITE 1", used), "WRITE", "sa-001")
+    assert found.contest is not None
+    listed = [each.identity_id for each in found.contest.contenders]
+    assert listed == [f"sa-{number:03}" for number in range(100, 100 - MOST_CONTENDERS, -1)] + ["sa-001"]
+    assert found.contest.contenders_total == 100
+
+
+def test_the_portion_may_be_left_out() -> None:
+    """It is the one of which the identity gets something; if there are several, one must be named."""
+    assert explained(USED, "CKU", "sa-3").number == 2
+    assert explained(USED, "CKU", "sa-9").number == 1
+    with pytest.raises(ValueError, match="portions 1, 2: name one"):
+        explained(USED, "CKU", "sa-1")
+    with pytest.raises(ValueError, match="no portion 3"):
+        explained(USED, "CKU", "sa-1", 3)
+    with pytest.raises(KeyError):
+        explain_line(USED, POLICIES, "no such line", "sa-1")
