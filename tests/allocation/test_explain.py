@@ -37,7 +37,10 @@ def test_a_share_of_usage() -> None:
     assert (found.number, found.share, found.amount) == (1, Decimal("0.70"), Decimal(7))
     assert found.contest is not None
     assert (found.contest.measure, found.contest.total) == ("bytes_in + bytes_out", Decimal(7))
-    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [("sa-1", 6), ("sa-2", 1)]
+    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [
+        ("sa-1", Decimal(6)),
+        ("sa-2", Decimal(1)),
+    ]
     assert (found.contest.contenders_total, found.contest.members) == (2, 3)
     assert found.arithmetic is not None
     assert found.arithmetic.exact == Fraction(6 * 10**12)
@@ -145,8 +148,11 @@ def test_proportional_lines_follow_the_others() -> None:
     )
     found = explained(day, "SUPPORT", "a")
     assert found.contest is not None
-    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [("a", 6), ("b", 2)]
-    assert (found.contest.measure, found.contest.total) == (None, 8)
+    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [
+        ("a", Decimal(6)),
+        ("b", Decimal(2)),
+    ]
+    assert (found.contest.measure, found.contest.total) == (None, Decimal(8))
     assert found.arithmetic is not None
     assert found.arithmetic.amount == 6
     assert explained(day, "SUPPORT", "c").why_nothing is not None

@@ -22,7 +22,7 @@ def test_help_names_every_command(chargeback: Run) -> None:
     """The help lists what there is."""
     said = chargeback("--help")
     assert said.returncode == 0
-    for command in ("init", "check", "run", "serve", "verify", "demo", "version"):
+    for command in ("init", "check", "run", "serve", "verify", "explain", "demo", "version"):
         assert f"  {command} " in said.stdout
 
 

@@ -16,12 +16,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
 from tests.contract.deployment import DAYS, deployed
 from tests.contract.endpoints import COMMON
 from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, Example
+from tests.contract.records import key_of
 from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
@@ -97,8 +99,18 @@ other origin are rejected; programs such as curl need no additional header.
 %(common)s
 """
 
+#: A row that is split by usage.
+_EXPLAINED = {
+    "product_category": "KAFKA",
+    "allocation_method": "usage_ratio",
+    "not.identity_id": "UNALLOCATED",
+    "page_size": "1",
+}
 _PREFACE = {
     "{view_id}": f"VIEW=$(curl -s '{ADDRESS}{PEOPLE}/views' | jq -r '.items[0].id')",
+    "explain": f"KEY=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?{urlencode(_EXPLAINED)}' | jq -r '.items[0] | \"date="
+    "\\(.timestamp[:10])&line_id=\\(.metadata.line_id)&identity_id=\\(.identity_id)"
+    "&portion=\\(.metadata.portion)\"')",
     "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
 }
 
@@ -126,6 +138,9 @@ class Asker:
         if "$VIEW" in text:
             views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
+        if "$KEY" in text:
+            rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params=_EXPLAINED).json()["items"]
+            text = text.replace("$KEY", urlencode(key_of(rows[0])))
         if "$DIMENSION" in text:
             rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params={"page_size": 1}).json()
             text = text.replace("$DIMENSION", str(rows["items"][0]["dimension_id"]))

@@ -36,6 +36,8 @@ class Endpoint:
     success: int = 200
     #: Named by the specification; the others are additions.
     specified: bool = True
+    #: The parameters that must be sent, with values that are valid and name nothing.
+    needed: tuple[tuple[str, str], ...] = ()
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -108,6 +110,13 @@ ENDPOINTS = (
     _get(f"{TENANT}/tags.csv", "entity_type", "tag_key", specified=False),
     _get(f"{TENANT}/chargebacks/{{dimension_id}}"),
     _get(f"{TENANT}/chargebacks/dates"),
+    Endpoint(
+        "GET",
+        f"{TENANT}/chargebacks/explain",
+        frozenset({"date", "line_id", "identity_id", "portion", "as_of"}),
+        specified=False,
+        needed=(("date", "2026-01-01"), ("line_id", "none"), ("identity_id", "nobody")),
+    ),
     _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
     _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", *_CHARGEBACKS),
     _get(f"{TENANT}/chargebacks/aggregate.csv", "group_by", "time_bucket", "names", *_CHARGEBACKS, specified=False),

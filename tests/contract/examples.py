@@ -86,6 +86,7 @@ EXAMPLES = (
         shapes.read_page(shapes.CHARGEBACK),
     ),
     Example(f"GET {TENANT}/chargebacks/{{dimension_id}}", f"{PEOPLE}/chargebacks/$DIMENSION", shapes.DIMENSION),
+    Example(f"GET {TENANT}/chargebacks/explain", f"{PEOPLE}/chargebacks/explain?$KEY", page_shapes.EXPLANATION),
     Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates", shapes.DATES),
     Example(
         f"GET {TENANT}/chargebacks/allocation-issues",

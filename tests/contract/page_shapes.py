@@ -135,6 +135,87 @@ FLOW: dict[str, Shape] = {
     ],
     "links": [{"source": number, "target": number, "amount": decimal, "previous": or_null(decimal)}],
 }
+EXPLANATION: dict[str, Shape] = {
+    "sentence": text,
+    "date": day,
+    "line_id": text,
+    "identity_id": text,
+    "identity_name": or_null(text),
+    "row": or_null(
+        {
+            "timestamp": instant,
+            "line_id": text,
+            "portion": number,
+            "identity_id": text,
+            "resource_id": text,
+            "product_category": text,
+            "product_type": text,
+            "cost_type": one_of("usage", "shared"),
+            "allocation_method": text,
+            "allocation_detail": text,
+            "chain_position": number,
+            "policy_hash": text,
+            "amount": decimal,
+            "portion_share": decimal,
+            "identity_usage": or_null(decimal),
+            "total_usage": or_null(decimal),
+        }
+    ),
+    "why_nothing": or_null(text),
+    "line": or_null(
+        {
+            "timestamp": instant,
+            "line_id": text,
+            "resource_id": text,
+            "resource_name": or_null(text),
+            "product_category": text,
+            "product_type": text,
+            "quantity": or_null(decimal),
+            "unit_price": or_null(decimal),
+            "total_cost": decimal,
+            "currency": text,
+            "granularity": one_of("daily", "hourly"),
+            "unit": or_null(text),
+            "description": or_null(text),
+        }
+    ),
+    "policy": or_null(
+        {
+            "product_type": text,
+            "matched": or_null(text),
+            "hash": text,
+            "source": one_of("shipped", "configured", "recorded"),
+            "portions": [{"number": number, "share": decimal, "methods": [text]}],
+        }
+    ),
+    "portion": or_null({"number": number, "share": decimal, "amount": decimal}),
+    "methods": [{"position": number, "method": text, "applied": flag, "why_not": or_null(text), "candidates": number}],
+    "evidence": or_null(
+        {
+            "measure": or_null(text),
+            "total": or_null(decimal),
+            "contenders": [{"identity_id": text, "name": or_null(text), "value": or_null(decimal), "ratio": decimal}],
+            "contenders_total": number,
+            "members": number,
+            "metrics_available": flag,
+        }
+    ),
+    "evidence_missing": or_null(text),
+    "arithmetic": or_null(
+        {
+            "exact": text,
+            "units_floor": text,
+            "spare_units": number,
+            "remainder_rank": number,
+            "extra_unit": flag,
+            "amount": decimal,
+        }
+    ),
+    "siblings": {"rows": number, "sum": decimal, "equals_line": or_null(flag)},
+    "revision": or_null(number),
+    "revisions": [{"revision": number, "calculated_at": instant, "cause": text, "amount": or_null(decimal)}],
+    "recomputed": one_of("same", "different", None),
+}
 FOUND: dict[str, Shape] = {
     "items": [
         {

@@ -112,6 +112,17 @@ def shown(amount: Decimal) -> str:
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
 
 
+def key_of(row: Record) -> Record:
+    """The parameters that explain a chargeback row."""
+    metadata = row["metadata"]
+    return {
+        "date": row["timestamp"][:10],
+        "line_id": metadata["line_id"],
+        "identity_id": row["identity_id"],
+        "portion": metadata["portion"],
+    }
+
+
 def those(records: Iterable[Record], **fields: Any) -> list[Record]:
     """The records that have these values."""
     return [record for record in records if all(record[name] == value for name, value in fields.items())]

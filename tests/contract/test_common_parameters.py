@@ -10,7 +10,7 @@ import pytest
 from tests.contract.deployment import DAYS
 from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
 from tests.contract.problems import complaints
-from tests.contract.records import Client, Everything
+from tests.contract.records import Client, Everything, key_of
 from tests.support.clock import TODAY
 
 GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith("/api/")]
@@ -65,6 +65,8 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
     }
     known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
     path = endpoint.of("acme", **known)
+    if endpoint.needed:
+        common |= key_of(everything.chargebacks[0])
     assert client.get(path, params=common).status_code == 200
 
 
@@ -72,7 +74,7 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
 def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: Endpoint) -> None:
     """Wrong values, unknown and repeated parameters are answered 400, and all of them are named."""
     for parameters, named in BAD:
-        response = client.get(endpoint.of("acme"), params=parameters)
+        response = client.get(endpoint.of("acme"), params=dict(endpoint.needed) | parameters)
         assert complaints(response) == named, parameters
 
 

@@ -48,7 +48,9 @@ def body_of(endpoint: Endpoint) -> dict[str, Any]:
 def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
     """A valid request."""
     body = body_of(endpoint)
-    return client.request(endpoint.method, path, json=body) if body else client.request(endpoint.method, path)
+    if body:
+        return client.request(endpoint.method, path, json=body)
+    return client.request(endpoint.method, path, params=endpoint.needed)
 
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)

@@ -15,7 +15,7 @@ import time
 import typer
 
 from chargeback import __version__
-from chargeback.cli import backup, check, db, demo, init, run, serve, verify
+from chargeback.cli import backup, check, db, demo, explain, init, run, serve, verify
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
@@ -36,6 +36,7 @@ for _command in (
     run.run,
     serve.serve,
     verify.verify,
+    explain.explain,
     backup.backup,
     backup.restore,
     demo.demo,

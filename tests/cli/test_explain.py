@@ -1,0 +1,52 @@
+"""``chargeback explain``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from chargeback.cli.explain import WIDTH
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables, read_day
+from tests.cli.conftest import TODAY, Demo, Run
+
+DAY = TODAY - timedelta(days=6)
+
+
+def a_row(demo: Demo) -> dict[str, Any]:
+    """A row of the day that an identity is charged."""
+    rows = read_day(FactTables(demo.file.parent / "acme.facts"), CHARGEBACKS_TABLE, DAY).to_pylist()
+    return next(row for row in rows if row["identity_id"] != UNALLOCATED)
+
+
+def test_a_readable_page(chargeback: Run, calculated: Demo) -> None:
+    """A sentence, then each step, in lines of at most 80 characters; and a calculation with the stored result."""
+    row = a_row(calculated)
+    place = ["--config", str(calculated.file), "--portion", str(row["portion"])]
+    said = chargeback("explain", *place, "acme", str(DAY), row["line_id"], row["identity_id"])
+    assert said.returncode == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert [each for each in lines if each and not each.startswith(" ")][-6:] == [
+        *("Line", "Policy", "Methods", "Evidence", "Arithmetic", "Revisions"),
+    ]
+    assert max(map(len, lines)) <= WIDTH
+    assert "the same as stored" in said.stdout
+    assert "rows sum to" in said.stdout
+
+
+def test_an_identity_that_is_charged_nothing(chargeback: Run, calculated: Demo) -> None:
+    """The reason is told, and the exit code is 0."""
+    row = a_row(calculated)
+    place = ["--config", str(calculated.file)]
+    said = chargeback("explain", *place, "acme", str(DAY), row["line_id"], "sa-nobody")
+    assert (said.returncode, "sa-nobody is charged nothing" in said.stdout) == (0, True), said.stderr
+    missing = chargeback("explain", *place, "acme", str(DAY), "none", "sa-nobody")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "has no line 'none'" in missing.stderr
+
+
+def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
+    """A tenant that was never run says so; nothing is created."""
+    said = chargeback("explain", "--config", str(demo.file), "acme", str(DAY), "line", "sa")
+    assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
+    assert not (demo.file.parent / "acme.db").exists()

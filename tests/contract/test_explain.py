@@ -1,0 +1,106 @@
+"""Explanations of chargeback rows over HTTP: each amount can be derived from the answer alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from tests.contract import page_shapes, shapes
+from tests.contract.deployment import Deployment
+from tests.contract.problems import complaints
+from tests.contract.records import Client, Everything, Record, key_of, those
+from tests.support.clock import TODAY
+from tests.support.explained import check_explanation
+
+#: How many rows of each way of splitting are explained.
+SAMPLED = 6
+
+
+def explained(client: Client, everything: Everything, row: Record, **more: object) -> Record:
+    """The explanation of a row."""
+    found: Record = client.answer(f"{everything.base}/chargebacks/explain", **(key_of(row) | more))
+    shapes.check(page_shapes.EXPLANATION, found)
+    return found
+
+
+def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
+    """The calculation gives the stored amount, the line's rows sum to it, and the checker derives the same."""
+    kinds: dict[tuple[str, ...], list[Record]] = {}
+    for row in everything.chargebacks:
+        kinds.setdefault((row["product_type"], row["allocation_detail"]), []).append(row)
+    for rows in kinds.values():
+        for row in rows[:: max(1, len(rows) // SAMPLED)][:SAMPLED]:
+            found = explained(client, everything, row)
+            assert found["recomputed"] == "same"
+            assert check_explanation(found) == Decimal(row["amount"])
+            assert found["siblings"]["equals_line"]
+            assert found["row"]["amount"] == row["amount"] == found["revisions"][-1]["amount"]
+            assert found["row"]["policy_hash"] == found["policy"]["hash"]
+            assert found["sentence"].endswith(".")
+
+
+def test_all_contenders_of_a_line(client: Client, everything: Everything) -> None:
+    """What is told of the contenders is what each of them is charged."""
+    row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
+    found = explained(client, everything, row)
+    line = [each for each in everything.chargebacks if each["metadata"]["line_id"] == found["line_id"]]
+    same = {each["identity_id"] for each in line if each["metadata"]["portion"] == found["portion"]["number"]}
+    assert {each["identity_id"] for each in found["evidence"]["contenders"]} == same
+    assert found["evidence"]["contenders_total"] == len(same)
+    assert len(line) == found["siblings"]["rows"]
+
+
+def test_an_identity_that_gets_nothing(client: Client, everything: Everything) -> None:
+    """No row, no arithmetic, and the reason; unknown identities are no error."""
+    row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
+    found = explained(client, everything, row, identity_id="sa-nobody")
+    assert (found["row"], found["arithmetic"], found["recomputed"]) == (None, None, "same")
+    assert found["why_nothing"] in found["sentence"]
+    assert check_explanation(found) == 0
+
+
+def test_an_etag_and_an_earlier_instant(client: Client, everything: Everything) -> None:
+    """The answer is not made again while nothing has changed; before the first calculation there is none."""
+    path = f"{everything.base}/chargebacks/explain"
+    key = key_of(everything.chargebacks[0])
+    first = client.get(path, params=key)
+    again = client.get(path, params=key, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    calculated = first.json()["revisions"][-1]["calculated_at"]
+    assert client.answer(path, **key, as_of=calculated)["row"] == first.json()["row"]
+    assert client.get(path, params=key | {"as_of": "2020-01-01T00:00:00Z"}).status_code == 404
+
+
+def test_what_is_not_there(client: Client, everything: Everything) -> None:
+    """Unknown lines, days and portions are 404."""
+    key = key_of(everything.chargebacks[0])
+    others: list[Record] = [{"line_id": "none"}, {"date": str(TODAY + timedelta(days=1))}, {"portion": 1000}]
+    for wrong in others:
+        assert client.get(f"{everything.base}/chargebacks/explain", params=key | wrong).status_code == 404
+
+
+def test_what_is_refused(client: Client, everything: Everything) -> None:
+    """All mistakes are named together; an identity with several rows of a line needs the portion."""
+    path = f"{everything.base}/chargebacks/explain"
+    assert complaints(client.get(path)) == ["date", "identity_id", "line_id"]
+    wrong: Record = {"date": "2026-02-30", "line_id": "", "identity_id": "x" * 256, "portion": 0, "as_of": "soon"}
+    assert complaints(client.get(path, params=wrong)) == sorted(wrong)
+    second = next((row for row in everything.chargebacks if row["metadata"]["portion"] == 2), None)
+    assert second is not None
+    key = key_of(second)
+    del key["portion"]
+    pairs = [key_of(row) | {"portion": None} for row in everything.chargebacks]
+    if pairs.count(key | {"portion": None}) > 1:
+        assert complaints(client.get(path, params=key)) == ["portion"]
+    else:
+        assert client.get(path, params=key).json()["portion"]["number"] == 2
+
+
+@pytest.mark.parametrize("page_size", [1, 1000])
+def test_in_mode_api(deployment: Deployment, everything: Everything, page_size: int) -> None:
+    """Explanations need no worker; the common parameters have no effect."""
+    with deployment.served(mode="api") as address, Client(base_url=address, timeout=60) as client:
+        found = explained(client, everything, everything.chargebacks[-1], page_size=page_size)
+        assert found["recomputed"] == "same"

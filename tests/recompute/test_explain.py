@@ -1,0 +1,188 @@
+"""Explanations of stored amounts, from the evidence of the revision that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from chargeback.allocation.policies import parse_policies
+from chargeback.errors import HistoryGone, SourceUnavailable
+from chargeback.recompute.explain import (
+    CONFIGURED,
+    RECORDED,
+    SHIPPED,
+    AllocationRules,
+    ExplainKey,
+    Explanation,
+    LineNotFound,
+    PortionNeeded,
+    explain,
+)
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    HISTORY_TABLES,
+    MEMBERS_TABLE,
+    USAGE_TABLE,
+)
+from tests.support.clock import NOW, FixedClock
+from tests.support.damage import file_of, remove
+from tests.support.sources import DAY, RECALCULATE, Laboratory, line
+
+NINE_TO_ONE = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
+HALF = {"bytes_in": {("lkc-1", "sa-a"): 50, ("lkc-1", "sa-b"): 50}}
+LATER = NOW + timedelta(hours=1)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """A tenant with a cluster that two identities use, after its first run."""
+    with Laboratory(tmp_path) as opened:
+        opened.sources.lines[DAY] = [line("100"), line("30", product="SUPPORT", resource="org")]
+        opened.sources.totals = NINE_TO_ONE
+        opened.run()
+        yield opened
+
+
+def explained(
+    laboratory: Laboratory, identity_id: str = "sa-a", *, product: str = "KAFKA_NETWORK_WRITE", **more: object
+) -> Explanation:
+    """The explanation of the line of a type."""
+    rows = laboratory.stored(BILLING_TABLE).to_pylist()
+    (line_id,) = (row["line_id"] for row in rows if row["product_type"] == product)
+    key = ExplainKey(DAY, line_id, identity_id, **more)  # type: ignore[arg-type]
+    return explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
+
+
+def recalculated(laboratory: Laboratory) -> None:
+    """Let another revision be made an hour later."""
+    laboratory.sources.totals = HALF
+    laboratory.clock = FixedClock(LATER)
+    laboratory.run(RECALCULATE.__class__(recalculate=True, accept_less=True))
+
+
+def test_a_stored_amount(laboratory: Laboratory) -> None:
+    """The row, its line, the policy that is shipped, and a calculation with the same result."""
+    found = explained(laboratory)
+    assert found.row is not None
+    assert found.line is not None
+    assert found.policy is not None
+    assert (found.row["amount"], found.line["total_cost"], found.is_same) == (Decimal(90), Decimal(100), True)
+    assert (found.policy.source, found.policy.matched) == (SHIPPED, "KAFKA_NETWORK_WRITE")
+    assert (found.siblings.rows, found.siblings.sum, found.siblings.equals_line) == (2, Decimal(100), True)
+    assert [(each.revision.cause, each.amount) for each in found.revisions] == [("first", Decimal(90))]
+
+
+def test_every_row_of_a_day(laboratory: Laboratory) -> None:
+    """Lines that follow others, and those of nobody, are calculated again with the same result."""
+    for row in laboratory.stored(CHARGEBACKS_TABLE).to_pylist():
+        key = ExplainKey(DAY, row["line_id"], row["identity_id"], row["portion"])
+        found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
+        assert (found.row, found.is_same) == (row, True)
+
+
+def test_an_identity_that_gets_nothing(laboratory: Laboratory) -> None:
+    """There is no row, the reason is told, and the calculation agrees."""
+    found = explained(laboratory, "sa-c")
+    assert found.portion is not None
+    assert (found.row, found.is_same) == (None, True)
+    assert found.portion.why_nothing == "no bytes_in of it was measured on lkc-1"
+
+
+def test_a_row_that_differs(laboratory: Laboratory) -> None:
+    """A stored amount that the evidence does not give is told apart."""
+    rows = laboratory.stored(CHARGEBACKS_TABLE)
+    position = rows.schema.get_field_index("amount")
+    shifted = rows.set_column(
+        position, rows.schema.field("amount"), rows["amount"].take(list(range(rows.num_rows))[::-1])
+    )
+    laboratory.store.facts.replace_day(CHARGEBACKS_TABLE, DAY, shifted, epoch=10**6)
+    assert explained(laboratory).is_same is False
+
+
+def test_the_evidence_is_that_of_the_revision(laboratory: Laboratory) -> None:
+    """As of an earlier instant, the measurements of then explain the amount of then; all revisions are listed."""
+    recalculated(laboratory)
+    now, before = explained(laboratory), explained(laboratory, as_of=NOW + timedelta(minutes=1))
+    for found, amount, revision in ((now, 50, 2), (before, 90, 1)):
+        assert found.row is not None
+        assert (found.row["amount"], found.revision, found.is_same) == (Decimal(amount), revision, True)
+        assert [each.amount for each in found.revisions] == [Decimal(90), Decimal(50)]
+    with pytest.raises(LineNotFound, match="was not calculated then"):
+        explained(laboratory, as_of=NOW - timedelta(days=1))
+
+
+def test_a_bill_that_changed_since_the_calculation(laboratory: Laboratory) -> None:
+    """The rows are explained by the bill that they were calculated from."""
+    laboratory.sources.lines[DAY] = [line("200"), line("30", product="SUPPORT", resource="org")]
+    laboratory.sources.fault = SourceUnavailable("HTTP 503", source="metrics")
+    laboratory.clock = FixedClock(LATER)
+    laboratory.run()
+    found = explained(laboratory)
+    assert found.row is not None
+    assert found.line is not None
+    assert found.is_same
+
+
+def test_policies_that_were_changed(laboratory: Laboratory) -> None:
+    """A row keeps the policy by which it was calculated, when the configured one is another."""
+    rules = AllocationRules.of(laboratory.tenant)
+    evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": 1, "try": ["even(active)"]}]}}
+    changed = AllocationRules(rules.catalogue.override(parse_policies(evenly, "x")), rules.shipped, rules.resolve)
+    key = explained(laboratory).key
+    found = explain(laboratory.store, changed, key)
+    assert found.policy is not None
+    assert (found.policy.source, found.policy.matched, found.is_same) == (RECORDED, None, True)
+    configured = AllocationRules(rules.catalogue, changed.catalogue, rules.resolve)
+    assert (explain(laboratory.store, configured, key).policy or found.policy).source == CONFIGURED
+
+
+@pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
+def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
+    """Without a file of the evidence nothing is calculated; the row and the reason are told."""
+    key = explained(laboratory).key
+    remove(Path(file_of(laboratory.store.facts, name, DAY).path))
+    found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
+    assert (found.portion, found.is_same) == (None, None)
+    assert found.row is not None
+    assert found.missing is not None
+    assert f"{name}/date=" in found.missing
+    assert (found.line is None) == (name == BILLING_TABLE)
+
+
+def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
+    """Superseded evidence that is no longer kept is told; without the rows of then, what is known of them is."""
+    recalculated(laboratory)
+    facts, then = laboratory.store.facts, NOW + timedelta(minutes=1)
+    facts.delete_before(HISTORY_TABLES[USAGE_TABLE], DAY + timedelta(days=1), epoch=10**6)
+    found = explained(laboratory, as_of=then)
+    assert found.missing == "the table usage as it was when the day was calculated is no longer kept"
+    facts.delete_before(HISTORY_TABLES[CHARGEBACKS_TABLE], DAY + timedelta(days=1), epoch=10**6)
+    assert [each.amount for each in explained(laboratory).revisions] == [None, Decimal(50)]
+    with pytest.raises(HistoryGone):
+        explained(laboratory, as_of=then)
+
+
+def test_what_is_not_there(laboratory: Laboratory) -> None:
+    """Days, lines and portions that do not exist are named."""
+    key, rules = explained(laboratory).key, AllocationRules.of(laboratory.tenant)
+    for wrong, why in (
+        (ExplainKey(DAY, "none", "sa-a"), "has no line 'none'"),
+        (ExplainKey(DAY - timedelta(days=30), key.line_id, "sa-a"), "is not calculated"),
+        (ExplainKey(DAY, key.line_id, "sa-a", 2), "no portion 2"),
+    ):
+        with pytest.raises(LineNotFound, match=why):
+            explain(laboratory.store, rules, wrong)
+
+
+def test_rows_of_several_portions(laboratory: Laboratory) -> None:
+    """One of them must be named."""
+    laboratory.sources.lines[DAY] = [line("100", product="KAFKA_NUM_CKUS")]
+    laboratory.run(RECALCULATE)
+    with pytest.raises(PortionNeeded, match="portions 1, 2"):
+        explained(laboratory, product="KAFKA_NUM_CKUS")
+    assert explained(laboratory, product="KAFKA_NUM_CKUS", portion=2).is_same
