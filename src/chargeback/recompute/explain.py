@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -184,6 +185,7 @@ class _Explainer:
             raise LineNotFound(f"The day {day} was not calculated then.")
         self._revision: Revision | None = in_force[-1] if in_force else None
         self._rows = self._stored_rows()
+        self._used_by_type = _used_by_type(self._rows)
         if not recorded and self._rows.num_rows == 0:
             raise LineNotFound(f"The day {day} is not calculated.")
 
@@ -204,8 +206,10 @@ class _Explainer:
         elif policy is None and missing is None:
             missing = "the policy that was in force is not recorded"
         if policy is not None and billing is not None and usage is not None and members is not None and line:
-            evidence = Evidence(key.day, billing, self._resolved(usage), members, self._metrics_available())
-            portion = self._calculate(evidence, key)
+            is_used = policy.policy.is_proportional or _first(usage, resource_id=line["resource_id"]) is not None
+            resolved = self._resolved(usage) if is_used else usage
+            evidence = Evidence(key.day, billing, resolved, members, self._metrics_available())
+            portion = self._calculate(evidence, policy, key)
         return Explanation(
             replace(key, portion=portion.number if portion else key.portion),
             row,
@@ -219,8 +223,10 @@ class _Explainer:
             None if portion is None else _is_same(row, portion, key.identity_id),
         )
 
-    def _calculate(self, evidence: Evidence, key: ExplainKey) -> ExplainedPortion:
-        types = set(evidence.billing["product_type"].unique().to_pylist())
+    def _calculate(self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey) -> ExplainedPortion:
+        types = {policy.product_type}
+        if policy.policy.is_proportional:
+            types = set(evidence.billing["product_type"].unique().to_pylist())
         applied = {name: found.policy for name in types if (found := self._policy(name)) is not None}
         policies = {name: policy for name, policy in applied.items() if not self._is_unknown(name)}
         try:
@@ -281,7 +287,7 @@ class _Explainer:
         return billing, usage, members, missing
 
     def _resolved(self, usage: pa.Table) -> pa.Table:
-        if self._rules.resolve is None or usage.num_rows == 0:
+        if self._rules.resolve is None:
             return usage
         with self._store.control.read() as connection:
             inventory = read_inventory(connection)
@@ -296,26 +302,24 @@ class _Explainer:
 
     def _policy(self, product_type: str) -> AppliedPolicy | None:
         """Return the policy by which the lines of a type were split, or None if it is not recorded."""
-        used = _first(self._rows, product_type=product_type)
+        used_hash, _ = self._used_by_type.get(product_type, (None, False))
         matched = self._rules.catalogue.match(product_type)
         configured = UNKNOWN if matched is None else self._rules.catalogue.policies[matched]
-        if used is None or used["policy_hash"] == configured.hash:
+        if used_hash in {None, configured.hash}:
             shipped = self._rules.shipped.find(product_type) or UNKNOWN
             source = SHIPPED if shipped.hash == configured.hash else CONFIGURED
             return AppliedPolicy(product_type, configured, source, matched)
-        if used["policy_hash"] == UNKNOWN.hash:
+        if used_hash == UNKNOWN.hash:
             return AppliedPolicy(product_type, UNKNOWN, RECORDED, None)
-        text = next((each.text for each in self._used if each.hash == used["policy_hash"]), None)
+        text = next((each.text for each in self._used if each.hash == used_hash), None)
         if text is None:
             return None
         return AppliedPolicy(product_type, _parsed(product_type, text), RECORDED, None)
 
     def _is_unknown(self, product_type: str) -> bool:
         """Return whether the rows of a type say that it had no policy."""
-        used = _first(self._rows, product_type=product_type)
-        if used is None:
-            return self._rules.catalogue.match(product_type) is None
-        return bool(used["allocation_detail"] == UNKNOWN_PRODUCT_TYPE)
+        used = self._used_by_type.get(product_type)
+        return self._rules.catalogue.match(product_type) is None if used is None else used[1]
 
     def _amounts(self, key: ExplainKey) -> list[RevisionAmount]:
         """Return the amount in every revision of the day."""
@@ -349,11 +353,19 @@ def _parsed(product_type: str, text: str) -> Policy:
     return parse_policies({product_type: json.loads(text)}, "policies")[product_type]
 
 
+def _used_by_type(rows: pa.Table) -> dict[str, tuple[str, bool]]:
+    """Return the hash of the policy of each product type of some rows, and whether the type was unknown."""
+    columns = ["product_type", "policy_hash", "allocation_detail"]
+    used = rows.select(columns).group_by(columns).aggregate([])
+    return {
+        each["product_type"]: (each["policy_hash"], each["allocation_detail"] == UNKNOWN_PRODUCT_TYPE)
+        for each in used.to_pylist()
+    }
+
+
 def _where(table: pa.Table, **values: str) -> Any:
-    condition = pa.scalar(True)
-    for name, value in values.items():
-        condition = pc.and_(condition, pc.equal(table[name], pa.scalar(value, pa.string())))
-    return condition
+    conditions = [pc.equal(table[name], pa.scalar(value, pa.string())) for name, value in values.items()]
+    return reduce(pc.and_, conditions)
 
 
 def _first(table: pa.Table, **values: str) -> dict[str, Any] | None:
