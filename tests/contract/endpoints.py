@@ -8,7 +8,7 @@ TENANT = "/api/v1/tenants/{tenant_name}"
 ENTITY = f"{TENANT}/entities/{{entity_type}}/{{entity_id}}/tags"
 _DATES = frozenset({"start_date", "end_date", "timezone"})
 COMMON = _DATES | {"page", "page_size"}
-_FILTERS = {"period", "tag:<key>", "not.<filter>", "product_type", "product_category", "line_id"}
+_FILTERS = {"period", "as_of", "tag:<key>", "not.<filter>", "product_type", "product_category", "line_id"}
 _COSTS = (_FILTERS - {"line_id"}) | {
     "identity_id",
     "resource_id",
@@ -56,6 +56,7 @@ class Endpoint:
             "entity_id": "lkc-none",
             "tag_key": "team",
             "dimension_id": "1",
+            "date": "2026-01-01",
             "view_id": "1",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
@@ -74,7 +75,8 @@ ENDPOINTS = (
     _get(f"{TENANT}/billing", *_FILTERS, "resource_id", "environment_id", "cluster_id"),
     _get(f"{TENANT}/costs", *_COSTS, "by", "series", "top", "compare", "time_bucket", "include", specified=False),
     _get(f"{TENANT}", specified=False),
-    _get(f"{TENANT}/reconciliation", "period", specified=False),
+    _get(f"{TENANT}/reconciliation", "period", "as_of", specified=False),
+    _get(f"{TENANT}/days/{{date}}/revisions", specified=False),
     _get(f"{TENANT}/runs", "limit", specified=False),
     _get(f"{TENANT}/flow", *_COSTS, "by", "top", "compare", specified=False),
     _get(f"{TENANT}/search", "q", "limit", specified=False),
@@ -108,14 +110,21 @@ ENDPOINTS = (
     _get(f"{TENANT}/resources.csv", "resource_type", "status", *_TIME, *_LIST, specified=False),
     _get(f"{TENANT}/identities.csv", "identity_type", *_TIME, *_LIST, specified=False),
     _get(f"{TENANT}/tags.csv", "entity_type", "tag_key", specified=False),
-    _get(f"{TENANT}/chargebacks/{{dimension_id}}"),
-    _get(f"{TENANT}/chargebacks/dates"),
+    _get(f"{TENANT}/chargebacks/{{dimension_id}}", "as_of"),
+    _get(f"{TENANT}/chargebacks/dates", "as_of"),
     Endpoint(
         "GET",
         f"{TENANT}/chargebacks/explain",
         frozenset({"date", "line_id", "identity_id", "portion", "as_of"}),
         specified=False,
         needed=(("date", "2026-01-01"), ("line_id", "none"), ("identity_id", "nobody")),
+    ),
+    Endpoint(
+        "GET",
+        f"{TENANT}/chargebacks/diff",
+        frozenset({"group_by", "from_as_of", "limit"} | _CHARGEBACKS),
+        specified=False,
+        needed=(("from_as_of", "2026-01-01T00:00:00Z"),),
     ),
     _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
     _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", *_CHARGEBACKS),
@@ -145,10 +154,10 @@ ENDPOINTS = (
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),
-    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"columns", "filters"}),
+    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"columns", "filters", "as_of"}),
     _get(f"{TENANT}/topic-attributions", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", *_TOPICS),
-    _get(f"{TENANT}/topic-attributions/dates"),
+    _get(f"{TENANT}/topic-attributions/dates", "as_of"),
     Endpoint("POST", f"{TENANT}/topic-attributions/export", body=_DATES),
 )
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}

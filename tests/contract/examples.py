@@ -87,6 +87,16 @@ EXAMPLES = (
     ),
     Example(f"GET {TENANT}/chargebacks/{{dimension_id}}", f"{PEOPLE}/chargebacks/$DIMENSION", shapes.DIMENSION),
     Example(f"GET {TENANT}/chargebacks/explain", f"{PEOPLE}/chargebacks/explain?$KEY", page_shapes.EXPLANATION),
+    Example(
+        f"GET {TENANT}/chargebacks/diff",
+        f"{PEOPLE}/chargebacks/diff?from_as_of=$(date -u -d '7 days ago' +%F)T00:00:00Z&period=7d&group_by=tag:team&limit=2",
+        page_shapes.DIFFERENCE,
+    ),
+    Example(
+        f"GET {TENANT}/days/{{date}}/revisions",
+        f"{PEOPLE}/days/$(date -u -d '8 days ago' +%F)/revisions",
+        page_shapes.REVISIONS,
+    ),
     Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates", shapes.DATES),
     Example(
         f"GET {TENANT}/chargebacks/allocation-issues",

@@ -262,3 +262,32 @@ REMOVAL_PREVIEW: dict[str, Shape] = {
     **_REMOVED,
     "entities": [{"entity_type": one_of("resource", "identity"), "entity_id": text, **_REMOVED}],
 }
+
+_CHANGED: dict[str, Shape] = {"before": decimal, "after": decimal, "delta": decimal}
+DIFFERENCE: dict[str, Shape] = {
+    "currency": text,
+    "total_before": decimal,
+    "total_after": decimal,
+    "delta": decimal,
+    "moved": decimal,
+    "items": [{"dimensions": lambda value: isinstance(value, dict), "causes": [text]} | _CHANGED],
+    "other": or_null({"count": number} | _CHANGED),
+}
+REVISIONS: dict[str, Shape] = {
+    "date": day,
+    "items": [
+        {
+            "dataset": one_of("chargebacks", "topics"),
+            "revision": number,
+            "calculated_at": instant,
+            "cause": text,
+            "run_id": or_null(text),
+            "rows": number,
+            "total": or_null(decimal),
+            "moved": or_null(decimal),
+            "billing_fingerprint": or_null(text),
+            "policies_hash": or_null(text),
+            "is_kept": flag,
+        }
+    ],
+}

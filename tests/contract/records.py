@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.contract import shapes
+from tests.contract.endpoints import Endpoint
 
 Record = dict[str, Any]
 
@@ -121,6 +122,11 @@ def key_of(row: Record) -> Record:
         "identity_id": row["identity_id"],
         "portion": metadata["portion"],
     }
+
+
+def needed_of(endpoint: Endpoint, row: Record) -> Record:
+    """The parameters that an endpoint needs, with values that name a chargeback row where they name anything."""
+    return {name: key_of(row).get(name, value) for name, value in endpoint.needed}
 
 
 def those(records: Iterable[Record], **fields: Any) -> list[Record]:

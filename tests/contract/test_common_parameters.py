@@ -10,7 +10,7 @@ import pytest
 from tests.contract.deployment import DAYS
 from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
 from tests.contract.problems import complaints
-from tests.contract.records import Client, Everything, key_of
+from tests.contract.records import Client, Everything, needed_of
 from tests.support.clock import TODAY
 
 GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith("/api/")]
@@ -65,8 +65,7 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
     }
     known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
     path = endpoint.of("acme", **known)
-    if endpoint.needed:
-        common |= key_of(everything.chargebacks[0])
+    common |= needed_of(endpoint, everything.chargebacks[0])
     assert client.get(path, params=common).status_code == 200
 
 

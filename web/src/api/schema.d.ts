@@ -230,6 +230,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/days/{date}/revisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Revisions
+         * @description List everything that a day has contained: from when on, why, and how much moved; the oldest first.
+         */
+        get: operations["list_revisions_api_v1_tenants__tenant_name__days__date__revisions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/chargebacks/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Moments
+         * @description Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
+         *     first, each with its causes. Page parameters are ignored.
+         */
+        get: operations["compare_moments_api_v1_tenants__tenant_name__chargebacks_diff_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/chargebacks/aggregate": {
         parameters: {
             query?: never;
@@ -467,6 +508,29 @@ export interface paths {
          * @description Download all matching tags as CSV; `page` is ignored.
          */
         get: operations["download_tags_api_v1_tenants__tenant_name__tags_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/chargebacks/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Amount
+         * @description Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
+         *
+         *     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
+         *     `evidence` is null, and `evidence_missing` says why.
+         */
+        get: operations["explain_amount_api_v1_tenants__tenant_name__chargebacks_explain_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1195,6 +1259,43 @@ export interface components {
             total_cost: string;
         };
         /**
+         * Arithmetic
+         * @description How the amount follows from the portion, in units of 10⁻¹² of the absolute amount.
+         */
+        Arithmetic: {
+            /**
+             * Exact
+             * @description The exact share as a fraction.
+             * @example 10/3
+             */
+            exact: string;
+            /**
+             * Units Floor
+             * @description The share rounded down, as a text.
+             */
+            units_floor: string;
+            /**
+             * Spare Units
+             * @description How many units remain when all shares are rounded down. They go, one each, to the largest remainders, equal ones by id.
+             */
+            spare_units: number;
+            /**
+             * Remainder Rank
+             * @description The place of the identity's remainder, from 1.
+             */
+            remainder_rank: number;
+            /**
+             * Extra Unit
+             * @description Whether the identity got one of the spare units.
+             */
+            extra_unit: boolean;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
          * BillingLineItem
          * @description One line of the provider's bill.
          */
@@ -1416,6 +1517,27 @@ export interface components {
              * @description UTC days of it that have costs.
              */
             days_with_costs: number;
+        };
+        /**
+         * Contender
+         * @description An identity that shares the portion.
+         */
+        Contender: {
+            /** Identity Id */
+            identity_id: string;
+            /** Name */
+            name: string | null;
+            /**
+             * Value
+             * @description What was measured or charged; null if all parts are equal.
+             */
+            value: string | null;
+            /**
+             * Ratio
+             * @description Its part of the total, rounded to six places.
+             * @example 0.27
+             */
+            ratio: string;
         };
         /**
          * CostBreakdown
@@ -1780,6 +1902,55 @@ export interface components {
             topic_attribution_calculated: boolean;
         };
         /**
+         * DayRevisions
+         * @description The revisions of one day, the oldest first.
+         */
+        DayRevisions: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Items */
+            items: components["schemas"]["RevisionItem"][];
+        };
+        /**
+         * Difference
+         * @description What changed between two moments, by the size of the change.
+         */
+        Difference: {
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Total Before
+             * @example 1234.56
+             */
+            total_before: string;
+            /**
+             * Total After
+             * @example 1234.56
+             */
+            total_after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Moved
+             * @description Half of the sum of all changes, each without its sign.
+             * @example 1234.56
+             */
+            moved: string;
+            /** Items */
+            items: components["schemas"]["RestatedItem"][];
+            /** @description The changes beyond `limit`, together. */
+            other: components["schemas"]["RestatedRest"] | null;
+        };
+        /**
          * Dimension
          * @description What a chargeback row is about, without its time and its amount.
          */
@@ -1881,6 +2052,262 @@ export interface components {
              * @example lkc-abc123
              */
             entity_id: string;
+        };
+        /**
+         * ExplainAnswer
+         * @description Why an identity has an amount of a billing line: the line is calculated again from the kept evidence.
+         */
+        ExplainAnswer: {
+            /**
+             * Sentence
+             * @description The explanation in plain English, with rounded amounts.
+             */
+            sentence: string;
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Line Id */
+            line_id: string;
+            /** Identity Id */
+            identity_id: string;
+            /** Identity Name */
+            identity_name: string | null;
+            /** @description Null if the identity gets nothing. */
+            row: components["schemas"]["ExplainedRow"] | null;
+            /**
+             * Why Nothing
+             * @description Why the identity gets nothing; null if it gets something.
+             */
+            why_nothing: string | null;
+            /** @description Null if the bill is lost. */
+            line: components["schemas"]["ExplainedLine"] | null;
+            /** @description Null if it is not recorded. */
+            policy: components["schemas"]["ExplainedPolicy"] | null;
+            /** @description Null if the evidence is missing. */
+            portion: components["schemas"]["ExplainedPortion"] | null;
+            /**
+             * Methods
+             * @description All methods of the portion, in order.
+             */
+            methods: components["schemas"]["TriedMethod"][];
+            /** @description Null if it is missing, or the portion costs nothing. */
+            evidence: components["schemas"]["ExplainedEvidence"] | null;
+            /**
+             * Evidence Missing
+             * @description Why the evidence is missing; null if it is there.
+             */
+            evidence_missing: string | null;
+            /** @description Null if the identity does not share the portion. */
+            arithmetic: components["schemas"]["Arithmetic"] | null;
+            siblings: components["schemas"]["Siblings"];
+            /**
+             * Revision
+             * @description The revision of the day that was in force.
+             */
+            revision: number | null;
+            /** Revisions */
+            revisions: components["schemas"]["RevisionAmount"][];
+            /**
+             * Recomputed
+             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             */
+            recomputed: ("same" | "different") | null;
+        };
+        /**
+         * ExplainedEvidence
+         * @description What decided how the portion was split.
+         */
+        ExplainedEvidence: {
+            /**
+             * Measure
+             * @example bytes_in + bytes_out
+             */
+            measure: string | null;
+            /**
+             * Total
+             * @description The sum of all values; null if all parts are equal.
+             */
+            total: string | null;
+            /**
+             * Contenders
+             * @description The 20 largest, equal ones by id, and the identity that was asked for, if it is one.
+             */
+            contenders: components["schemas"]["Contender"][];
+            /** Contenders Total */
+            contenders_total: number;
+            /**
+             * Members
+             * @description How many identities were active on the resource.
+             */
+            members: number;
+            /** Metrics Available */
+            metrics_available: boolean;
+        };
+        /**
+         * ExplainedLine
+         * @description The billing line.
+         */
+        ExplainedLine: {
+            /**
+             * Timestamp
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            timestamp: string;
+            /** Line Id */
+            line_id: string;
+            /**
+             * Resource Id
+             * @example lkc-abc123
+             */
+            resource_id: string;
+            /** Resource Name */
+            resource_name: string | null;
+            /**
+             * Product Category
+             * @example KAFKA
+             */
+            product_category: string;
+            /**
+             * Product Type
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string;
+            /** Quantity */
+            quantity: string | null;
+            /** Unit Price */
+            unit_price: string | null;
+            /**
+             * Total Cost
+             * @example 1234.56
+             */
+            total_cost: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** Granularity */
+            granularity: string;
+            /** Unit */
+            unit: string | null;
+            /** Description */
+            description: string | null;
+        };
+        /**
+         * ExplainedPolicy
+         * @description The policy by which the line was split.
+         */
+        ExplainedPolicy: {
+            /**
+             * Product Type
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string;
+            /**
+             * Matched
+             * @description Its name or pattern; null if it is in no catalogue any more.
+             */
+            matched: string | null;
+            /** Hash */
+            hash: string;
+            /**
+             * Source
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: in force when the row was calculated, and not any more.
+             * @enum {string}
+             */
+            source: "shipped" | "configured" | "recorded";
+            /** Portions */
+            portions: components["schemas"]["PolicyPortion"][];
+        };
+        /**
+         * ExplainedPortion
+         * @description The portion that is explained: its share of the line, and its exact cost.
+         */
+        ExplainedPortion: {
+            /** Number */
+            number: number;
+            /**
+             * Share
+             * @example 1234.56
+             */
+            share: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * ExplainedRow
+         * @description The stored chargeback row.
+         */
+        ExplainedRow: {
+            /**
+             * Timestamp
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            timestamp: string;
+            /** Line Id */
+            line_id: string;
+            /** Portion */
+            portion: number;
+            /**
+             * Identity Id
+             * @example sa-123abc
+             */
+            identity_id: string;
+            /**
+             * Resource Id
+             * @example lkc-abc123
+             */
+            resource_id: string;
+            /**
+             * Product Category
+             * @example KAFKA
+             */
+            product_category: string;
+            /**
+             * Product Type
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string;
+            /**
+             * Cost Type
+             * @enum {string}
+             */
+            cost_type: "usage" | "shared";
+            /**
+             * Allocation Method
+             * @example usage_ratio
+             */
+            allocation_method: string;
+            /**
+             * Allocation Detail
+             * @example USAGE_RATIO_ALLOCATION
+             */
+            allocation_detail: string;
+            /** Chain Position */
+            chain_position: number;
+            /** Policy Hash */
+            policy_hash: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Portion Share
+             * @example 1234.56
+             */
+            portion_share: string;
+            /** Identity Usage */
+            identity_usage: string | null;
+            /** Total Usage */
+            total_usage: string | null;
         };
         /**
          * Features
@@ -2381,6 +2808,28 @@ export interface components {
             last_result: components["schemas"]["RunResult"] | null;
         };
         /**
+         * PolicyPortion
+         * @description A portion of a policy: its share of the cost, and the methods to try.
+         */
+        PolicyPortion: {
+            /** Number */
+            number: number;
+            /**
+             * Share
+             * @example 1234.56
+             */
+            share: string;
+            /**
+             * Methods
+             * @example [
+             *       "usage(bytes_in + bytes_out)",
+             *       "even(active)",
+             *       "unallocated"
+             *     ]
+             */
+            methods: string[];
+        };
+        /**
          * Readiness
          * @description What can be asked of the service now. It describes; to probe the process, ask `/health`.
          */
@@ -2565,6 +3014,156 @@ export interface components {
             status: "active" | "deleted";
         };
         /**
+         * RestatedItem
+         * @description What one combination of values was charged before and after.
+         */
+        RestatedItem: {
+            /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Causes
+             * @description Why its days changed.
+             * @example [
+             *       "bill_changed"
+             *     ]
+             */
+            causes: string[];
+        };
+        /**
+         * RestatedRest
+         * @description The changes that are not listed, together.
+         */
+        RestatedRest: {
+            /** Count */
+            count: number;
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+        };
+        /**
+         * RevisionAmount
+         * @description The amount in one revision of the day.
+         */
+        RevisionAmount: {
+            /** Revision */
+            revision: number;
+            /**
+             * Calculated At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            calculated_at: string;
+            /**
+             * Cause
+             * @example bill_changed
+             * @enum {string}
+             */
+            cause: "first" | "bill_changed" | "policy_changed" | "metrics_returned" | "members_changed" | "manual" | "repair" | "retention";
+            /**
+             * Amount
+             * @description Zero without a row; null if it is no longer kept.
+             */
+            amount: string | null;
+        };
+        /**
+         * RevisionItem
+         * @description One content that a day has had.
+         */
+        RevisionItem: {
+            /**
+             * Dataset
+             * @description Whether it is about charges or about the attribution to topics.
+             * @enum {string}
+             */
+            dataset: "chargebacks" | "topics";
+            /**
+             * Revision
+             * @description 1 for the first content.
+             * @example 1
+             */
+            revision: number;
+            /**
+             * Calculated At
+             * Format: date-time
+             * @description From when on the day has this content.
+             * @example 2026-01-31T00:00:00Z
+             */
+            calculated_at: string;
+            /**
+             * Cause
+             * @description Why: `first`, `bill_changed`, `policy_changed`, `metrics_returned`, `members_changed`, `manual`, `repair`, `retention`.
+             * @example bill_changed
+             */
+            cause: string;
+            /**
+             * Run Id
+             * @description The run that calculated it; null if it is not known.
+             * @example 17
+             */
+            run_id: string | null;
+            /** Rows */
+            rows: number;
+            /**
+             * Total
+             * @description The sum of the amounts; null if it is not known.
+             */
+            total: string | null;
+            /**
+             * Moved
+             * @description Half of the sum of what changed for each identity (or topic) since the revision before.
+             */
+            moved: string | null;
+            /**
+             * Billing Fingerprint
+             * @description Fingerprint of the bill that it was calculated from.
+             */
+            billing_fingerprint: string | null;
+            /**
+             * Policies Hash
+             * @description One hash for the policies of all product types of the bill.
+             */
+            policies_hash: string | null;
+            /**
+             * Is Kept
+             * @description Whether its rows can still be shown with `as_of`.
+             */
+            is_kept: boolean;
+        };
+        /**
          * RunAccepted
          * @description A run has begun.
          */
@@ -2655,6 +3254,24 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             completed_at: string;
+        };
+        /**
+         * Siblings
+         * @description All stored rows of the line.
+         */
+        Siblings: {
+            /** Rows */
+            rows: number;
+            /**
+             * Sum
+             * @example 1234.56
+             */
+            sum: string;
+            /**
+             * Equals Line
+             * @description Whether they sum to the line; null if the bill is lost.
+             */
+            equals_line: boolean | null;
         };
         /**
          * TagItem
@@ -3160,6 +3777,31 @@ export interface components {
             ignored_filters: string[];
         };
         /**
+         * TriedMethod
+         * @description A method of the portion's chain.
+         */
+        TriedMethod: {
+            /** Position */
+            position: number;
+            /**
+             * Method
+             * @example usage(bytes_in + bytes_out)
+             */
+            method: string;
+            /** Applied */
+            applied: boolean;
+            /**
+             * Why Not
+             * @description Why it did not apply, and so what it would have needed.
+             */
+            why_not: string | null;
+            /**
+             * Candidates
+             * @description How many identities it finds.
+             */
+            candidates: number;
+        };
+        /**
          * ViewItem
          * @description A saved view.
          */
@@ -3499,6 +4141,13 @@ export interface components {
              * @example Europe/Berlin
              */
             timezone: string;
+            /**
+             * As Of
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows.
+             * @default null
+             * @example 2026-01-31T12:00:00Z
+             */
+            as_of: string | null;
             /**
              * Columns
              * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`.
@@ -4041,6 +4690,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only lines of this product type, as billed. */
@@ -4256,6 +4907,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
             };
@@ -4436,6 +5089,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
@@ -4585,6 +5240,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
@@ -4715,6 +5372,244 @@ export interface operations {
             };
         };
     };
+    list_revisions_api_v1_tenants__tenant_name__days__date__revisions_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A UTC day. */
+                date: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DayRevisions"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compare_moments_api_v1_tenants__tenant_name__chargebacks_diff_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description Only the shares of this billing line. */
+                line_id?: string[];
+                /** @description The earlier moment. */
+                from_as_of: string;
+                /** @description How many changes, the largest first. */
+                limit?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                    "not.line_id"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Difference"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     aggregate_chargebacks_api_v1_tenants__tenant_name__chargebacks_aggregate_get: {
         parameters: {
             query?: {
@@ -4728,6 +5623,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
@@ -4876,6 +5773,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
@@ -5013,6 +5912,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only lines of this product type, as billed. */
@@ -5133,6 +6034,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only topics of this cluster. */
@@ -5257,6 +6160,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
@@ -5408,6 +6313,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
@@ -5551,6 +6458,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
@@ -5699,6 +6608,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, or `tag:<key>`; at most 20. */
@@ -5836,6 +6747,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
@@ -6281,6 +7194,104 @@ export interface operations {
             };
         };
     };
+    explain_amount_api_v1_tenants__tenant_name__chargebacks_explain_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The UTC day of the line. */
+                date: string;
+                /** @description The billing line: `line_id` in the metadata of a chargeback row or a line. */
+                line_id: string;
+                /** @description The identity; also one that gets nothing of the line, or `UNALLOCATED`. */
+                identity_id: string;
+                /** @description The portion of the line, `portion` in the metadata of a chargeback row. Default: the one of which the identity has a row, or the first. Needed if the identity has rows of several portions. */
+                portion?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, day, line or portion, or the day is not calculated. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_chargebacks_api_v1_tenants__tenant_name__chargebacks_get: {
         parameters: {
             query?: {
@@ -6294,6 +7305,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
@@ -6446,6 +7459,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
             };
             header?: never;
             path: {
@@ -6534,6 +7549,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
@@ -6678,6 +7695,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
             };
             header?: never;
             path: {
@@ -8365,6 +9384,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Only topics of this cluster. */
@@ -8496,6 +9517,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, or `tag:<key>`; at most 20. */
@@ -8633,6 +9656,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
             };
             header?: never;
             path: {
@@ -8814,6 +9839,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */

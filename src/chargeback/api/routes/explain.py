@@ -26,7 +26,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
     **documented(
         query=ExplainQuery,
         problems={404: "There is no such tenant, day, line or portion, or the day is not calculated."},
-        facts=True,
+        etag=True,
     ),
 )
 async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(ExplainQuery)]) -> Response:

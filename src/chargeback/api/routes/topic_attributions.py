@@ -8,12 +8,11 @@ from starlette.responses import Response
 from chargeback.api.dependencies import ContextDep, TenantDep
 from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import FactsDep, FactsRequest
-from chargeback.api.parameters import body, query
+from chargeback.api.parameters import FactsParameters, body, query
 from chargeback.api.problems import ApiError
 from chargeback.api.responses import ByteStream, json_response, page_response
 from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
 from chargeback.api.schemas.common import DatesAnswer, PageOf
-from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.schemas.topic_attributions import (
     TopicAggregateAnswer,
     TopicAggregateQuery,
@@ -100,8 +99,12 @@ async def aggregate_topic_attributions(
     return await aggregate_response(facts, params)
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=TenantsQuery, problems=TOPIC_PROBLEMS, etag=True))
-async def list_topic_dates(facts: TopicFactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+@router.get(
+    "/dates", response_model=DatesAnswer, **documented(query=FactsParameters, problems=TOPIC_PROBLEMS, etag=True)
+)
+async def list_topic_dates(
+    facts: TopicFactsDep, params: Annotated[FactsParameters, query(FactsParameters)]
+) -> Response:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(TOPIC_ATTRIBUTIONS)}))
 
