@@ -89,7 +89,7 @@ EXAMPLES = (
     Example(f"GET {TENANT}/chargebacks/explain", f"{PEOPLE}/chargebacks/explain?$KEY", page_shapes.EXPLANATION),
     Example(
         f"GET {TENANT}/chargebacks/diff",
-        f"{PEOPLE}/chargebacks/diff?from_as_of=$(date -u -d '7 days ago' +%F)T00:00:00Z&period=7d&group_by=tag:team&limit=2",
+        f"{PEOPLE}/chargebacks/diff?from_as_of=$(date -u -d '7 days ago' +%F)T00:00:00Z&group_by=tag:team&limit=2",
         page_shapes.DIFFERENCE,
     ),
     Example(
