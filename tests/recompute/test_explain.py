@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from chargeback.allocation.policies import parse_policies
-from chargeback.errors import HistoryGone, SourceUnavailable
+from chargeback.errors import HistoryGone, PluginError, SourceUnavailable
+from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.explain import (
     CONFIGURED,
     RECORDED,
@@ -62,7 +65,7 @@ def recalculated(laboratory: Laboratory) -> None:
     """Let another revision be made an hour later."""
     laboratory.sources.totals = HALF
     laboratory.clock = FixedClock(LATER)
-    laboratory.run(RECALCULATE.__class__(recalculate=True, accept_less=True))
+    laboratory.run(RunRequest(recalculate=True, accept_less=True))
 
 
 def test_a_stored_amount(laboratory: Laboratory) -> None:
@@ -139,6 +142,31 @@ def test_policies_that_were_changed(laboratory: Laboratory) -> None:
     assert (found.policy.source, found.policy.matched, found.is_same) == (RECORDED, None, True)
     configured = AllocationRules(rules.catalogue, changed.catalogue, rules.resolve)
     assert (explain(laboratory.store, configured, key).policy or found.policy).source == CONFIGURED
+
+
+def test_policies_that_are_not_recorded(laboratory: Laboratory) -> None:
+    """A line is not calculated by another policy than its own, nor one that follows it."""
+    rules = AllocationRules.of(laboratory.tenant)
+    evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": 1, "try": ["even(active)"]}]}}
+    changed = AllocationRules(rules.catalogue.override(parse_policies(evenly, "x")), rules.shipped, rules.resolve)
+    keys = [explained(laboratory, product=name).key for name in ("KAFKA_NETWORK_WRITE", "SUPPORT")]
+    with laboratory.store.control.write() as connection:
+        connection.exec_driver_sql("DELETE FROM policies")
+    for key in keys:
+        found = explain(laboratory.store, changed, key)
+        assert (found.portion, found.missing) == (None, "a policy that was in force is not recorded")
+        assert found.row is not None
+
+
+def test_a_plugin_that_fails(laboratory: Laboratory) -> None:
+    """Usage whose owners cannot be found explains nothing; the reason is told."""
+
+    def fail(*_: object) -> pa.Table:
+        raise PluginError("the plugin has failed")
+
+    rules = AllocationRules.of(laboratory.tenant)
+    found = explain(laboratory.store, replace(rules, resolve=fail), explained(laboratory).key)
+    assert (found.portion, found.missing) == (None, "the plugin has failed")
 
 
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])

@@ -22,7 +22,7 @@ from chargeback.allocation.explain import ExplainedPortion, explain_line
 from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, parse_policies
 from chargeback.config import Tenant
 from chargeback.ecosystems.contract import UsageResolver
-from chargeback.errors import DamagedFacts, ForgottenDay, HistoryGone
+from chargeback.errors import DamagedFacts, ForgottenDay, HistoryGone, PluginError
 from chargeback.model.chargeback import METRICS_UNAVAILABLE, UNKNOWN_PRODUCT_TYPE
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import Inventory
@@ -203,13 +203,16 @@ class _Explainer:
         portion = None
         if line is None and missing is None:
             missing = "the line is not on the bill that is kept"
-        elif policy is None and missing is None:
-            missing = "the policy that was in force is not recorded"
         if policy is not None and billing is not None and usage is not None and members is not None and line:
             is_used = policy.policy.is_proportional or _first(usage, resource_id=line["resource_id"]) is not None
-            resolved = self._resolved(usage) if is_used else usage
-            evidence = Evidence(key.day, billing, resolved, members, self._metrics_available())
-            portion = self._calculate(evidence, policy, key)
+            try:
+                resolved = self._resolved(usage) if is_used else usage
+                evidence = Evidence(key.day, billing, resolved, members, self._metrics_available())
+                portion = self._calculate(evidence, policy, key)
+            except PluginError as error:
+                missing = error.message
+        if portion is None and missing is None:
+            missing = "a policy that was in force is not recorded"
         return Explanation(
             replace(key, portion=portion.number if portion else key.portion),
             row,
@@ -223,15 +226,20 @@ class _Explainer:
             None if portion is None else _is_same(row, portion, key.identity_id),
         )
 
-    def _calculate(self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey) -> ExplainedPortion:
+    def _calculate(self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey) -> ExplainedPortion | None:
+        """Return the calculation; None if the policy of a line that it follows is not recorded."""
         types = {policy.product_type}
         if policy.policy.is_proportional:
             types = set(evidence.billing["product_type"].unique().to_pylist())
         applied = {name: found.policy for name in types if (found := self._policy(name)) is not None}
+        if applied.keys() != types:
+            return None
         policies = {name: policy for name, policy in applied.items() if not self._is_unknown(name)}
         try:
             return explain_line(evidence, policies, key.line_id, key.identity_id, key.portion)
         except ValueError as error:
+            if key.portion is None:
+                raise PortionNeeded(f"is needed: {error}") from None
             raise LineNotFound(f"Line {key.line_id!r} of {key.day}: {error}.") from None
 
     def _chosen_portion(self) -> ExplainKey:
