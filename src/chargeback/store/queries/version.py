@@ -33,7 +33,7 @@ class DataVersion:
     @cached_property
     def digest(self) -> str:
         """One text for all that the answers are made of."""
-        versions = {name: snapshot.version for name, snapshot in self.snapshots.items()}
+        versions = {name: (snapshot.version, snapshot.gone) for name, snapshot in self.snapshots.items()}
         return hashlib.blake2b(f"{self.control}{versions}".encode(), digest_size=16).hexdigest()
 
 
