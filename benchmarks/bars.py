@@ -116,7 +116,7 @@ _RULES: Final = (
     _at_reference(r"sums, usual / by .*", 1, margin=5),
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
     # What a client still has, and what was asked before, costs no query.
-    _at_reference(r"dashboard, .*, (304|from memory)", 0.1, margin=8),
+    _at_reference(r"dashboard, .*, (304|from memory)", 0.1, margin=12),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")

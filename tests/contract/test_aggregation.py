@@ -122,7 +122,7 @@ def test_sums_as_a_file(client: Client, everything: Everything, path: str, names
     asked = {"group_by": ["environment_id", "tag:team"], "time_bucket": "month", "names": str(names).lower()}
     answer, file = client.answer(path, **asked), client.get(f"{path}.csv", params=asked)
     assert file.headers["content-type"].startswith("text/csv")
-    assert file.headers["content-disposition"] == "attachment; filename=aggregate.csv"
+    assert file.headers["content-disposition"] == "attachment; filename=chargebacks_aggregate.csv"
     assert client.get(f"{path}.csv", params=asked, headers={"If-None-Match": file.headers["etag"]}).status_code == 304
     lines = [
         {"time_bucket": bucket["time_bucket"]}

@@ -61,5 +61,5 @@ def test_two_dates_are_a_period() -> None:
         "2026-01-01..9999-12-31",
     ):
         assert re.fullmatch(COMPARISON, wrong)
-        with pytest.raises(ValueError, match=r"should|day|month"):
+        with pytest.raises(ValueError, match="should"):
             compared_period(wrong, period)

@@ -86,7 +86,10 @@ def compared_period(comparison: str, period: Period) -> Period | None:
         case "year":
             return period.year_before
     first, _, last = comparison.partition("..")
-    chosen = Period(date.fromisoformat(first), date.fromisoformat(last))
+    try:
+        chosen = Period(date.fromisoformat(first), date.fromisoformat(last))
+    except ValueError:
+        raise ValueError("should name dates of the calendar, such as 2026-09-01..2026-09-30") from None
     if chosen.days < 1:
         raise ValueError("should not end before it begins")
     if chosen.start.year < _FIRST_YEAR or chosen.end.year > _LAST_YEAR:
