@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
-from tests.contract.records import Client, Everything
+from tests.contract.records import Client, Everything, needed_of
 
 ROWS = {f"{TENANT}/{name}.csv" for name in ("chargebacks", "billing", "topic-attributions")}
 GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith(TENANT)]
@@ -19,7 +19,8 @@ def _get(
 ) -> httpx.Response:
     dimension = everything.chargebacks[0]["dimension_id"]
     known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
-    return client.get(endpoint.of("acme", **known), headers=headers)
+    needed = needed_of(endpoint, everything.chargebacks[0])
+    return client.get(endpoint.of("acme", **known), params=needed, headers=headers)
 
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)

@@ -127,7 +127,9 @@ _TAG_PARAMETERS: dict[str, Any] = {
     "explode": True,
     "schema": {
         "type": "object",
-        "patternProperties": {TAG_PARAMETER: {"type": "string", "minLength": 1, "maxLength": 255}},
+        "patternProperties": {
+            TAG_PARAMETER: {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\u0000]*$"}
+        },
         "additionalProperties": False,
     },
     "example": {"tag:team": "platform,UNTAGGED"},

@@ -1,7 +1,6 @@
 """Revisions of days, and what changed between two moments."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -9,7 +8,7 @@ from starlette.responses import Response
 
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
+from chargeback.api.parameters import Day, query
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.revisions import DayRevisions, Difference, DifferenceQuery
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -28,7 +27,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Revisions"])
 @router.get("/days/{date}/revisions", response_model=DayRevisions, **documented(query=TenantsQuery, etag=True))
 async def list_revisions(
     facts: FactsDep,
-    day: Annotated[date, Path(alias="date", description="A UTC day.")],
+    day: Annotated[Day, Path(alias="date", description="A UTC day.")],
     params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
     """List everything that a day has contained: from when on, why, and how much moved; the oldest first."""

@@ -1,0 +1,63 @@
+"""Revisions of days, and answers as of an earlier instant."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tests.contract.records import Client, Everything, shown, total
+
+LONG_AGO = "2000-01-01T00:00:00Z"
+FAR_AHEAD = "2100-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("name", ["chargebacks", "billing", "topic-attributions"])
+def test_lists_as_of_an_instant(client: Client, everything: Everything, name: str) -> None:
+    """After the last calculation everything is as it is; before the first one there is nothing."""
+    path = f"{everything.base}/{name}"
+    assert client.all_items(path, as_of=FAR_AHEAD) == client.all_items(path)
+    assert client.all_items(path, as_of=LONG_AGO) == []
+
+
+def test_sums_files_and_dates_as_of_an_instant(client: Client, everything: Everything) -> None:
+    """Aggregates, dates, exports and the reconciliation follow the instant, too."""
+    base = everything.base
+    for path in ("chargebacks/aggregate", "chargebacks/dates", "topic-attributions/dates"):
+        assert client.answer(f"{base}/{path}", as_of=FAR_AHEAD) == client.answer(f"{base}/{path}")
+    assert client.answer(f"{base}/chargebacks/aggregate", as_of=LONG_AGO)["total_amount"] == "0.00"
+    assert client.answer(f"{base}/chargebacks/dates", as_of=LONG_AGO) == {"dates": []}
+    whole = client.post(f"{base}/export", json={})
+    assert client.post(f"{base}/export", json={"as_of": FAR_AHEAD}).content == whole.content
+    assert client.post(f"{base}/export", json={"as_of": LONG_AGO}).text.count("\n") == 1
+    assert client.get(f"{base}/chargebacks.csv", params={"as_of": LONG_AGO}).text.count("\n") == 1
+    then = client.answer(f"{base}/reconciliation", period="7d", as_of=FAR_AHEAD)
+    assert {day["state"] for day in then["days"]} == {"equal"}
+    none = client.answer(f"{base}/reconciliation", as_of=LONG_AGO)
+    assert none["total"] == {"billed": "0.00", "charged": "0.00", "difference": "0.00"}
+
+
+def test_revisions_of_a_day(client: Client, everything: Everything) -> None:
+    """A day that was calculated once has its first revision, with the rows and the sum of the day."""
+    day = everything.days[-1]
+    rows = [row for row in everything.chargebacks if row["timestamp"][:10] == day]
+    answer = client.answer(f"{everything.base}/days/{day}/revisions")
+    (first,) = [item for item in answer["items"] if item["dataset"] == "chargebacks"]
+    assert (first["revision"], first["cause"], first["moved"]) == (1, "first", None)
+    assert (first["rows"], first["total"], first["is_kept"]) == (len(rows), shown(total(rows)), True)
+    assert client.answer(f"{everything.base}/days/2000-01-01/revisions") == {"date": "2000-01-01", "items": []}
+    assert client.get(f"{everything.base}/days/0/revisions").status_code == 404
+
+
+def test_what_changed_between_two_instants(client: Client, everything: Everything) -> None:
+    """Since before the first calculation, everything; since after the last one, nothing."""
+    path = f"{everything.base}/chargebacks/diff"
+    answer = client.answer(path, from_as_of=LONG_AGO, group_by="product_type", limit=2)
+    assert (answer["total_before"], answer["total_after"]) == ("0.00", shown(total(everything.chargebacks)))
+    listed = [*answer["items"], answer["other"]]
+    assert sum(Decimal(item["delta"]) for item in listed) == Decimal(answer["delta"])
+    assert [item["causes"] for item in answer["items"]] == [["first"]] * 2
+    assert client.answer(path, from_as_of=FAR_AHEAD)["items"] == []
+    late = client.get(path, params={"from_as_of": FAR_AHEAD, "as_of": LONG_AGO})
+    assert [each["parameter"] for each in late.json()["errors"]] == ["from_as_of"]
+    assert client.get(path).status_code == 400
