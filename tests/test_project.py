@@ -64,6 +64,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert heading in {re.sub(r"[^a-z0-9_ -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
+def test_every_picture_is_shown() -> None:
+    """The page about the browser page shows or names every picture, and none is too large to load."""
+    shown = set(re.findall(r"\(images/([^)]+)\)", (ROOT / "docs" / "page.md").read_text(encoding="utf-8")))
+    kept = {file.name: file.stat().st_size for file in (ROOT / "docs" / "images").iterdir()}
+    assert kept.keys() == shown
+    assert max(kept.values()) < 300_000
+
+
 def test_yaml_in_the_pages_is_yaml() -> None:
     """Every YAML example of the documentation can be read."""
     for page in PAGES:

@@ -47,11 +47,11 @@ def test_the_page_works_in_a_browser(file: str) -> None:
     assert CHROMIUM is not None, "`make test` installs Debian's chromium"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     with served(create_app(services_for())) as address:
-        pictures = os.environ.get("CHARGEBACK_ARTIFACTS", "")
+        pictures = os.environ.get("CHARGEBACK_ARTIFACTS")
         node(
             "--test",
             f"tests/browser/{file}.test.ts",
             BASE=f"{address}/ui/",
             CHROMIUM=CHROMIUM,
-            ARTIFACTS=pictures,
+            ARTIFACTS="" if pictures is None else str(Path(pictures).absolute()),
         )
