@@ -76,6 +76,22 @@ def test_most_identities_are_tagged(chargeback: Run, tmp_path: Path) -> None:
         assert removed not in {row[0] for row in database.execute("SELECT entity_id FROM tags")}
 
 
+def test_a_longer_demo_has_a_pending_day(chargeback: Run, tmp_path: Path) -> None:
+    """Its newest day waits for metrics that come late; the next run calculates it, and says no more of it."""
+    words = ("demo", "--size", "small", "--days", "13", "--no-serve")
+    first = chargeback(*words)
+    assert first.returncode == 0, first.stderr
+    (late,) = re.findall(r"^The metrics of (\S+) come two minutes late", first.stdout, re.MULTILINE)
+    file = tmp_path / "demo-data" / "small-13-days-seed-7" / "acme.db"
+    pending = "SELECT tracking_date FROM days WHERE NOT chargeback_calculated"
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute(pending).fetchall() == [(late,)]
+        second = chargeback(*words)
+        assert second.returncode == 0
+        assert "two minutes late" not in second.stdout
+        assert database.execute(pending).fetchall() == []
+
+
 def test_a_port_that_is_taken(chargeback: Run) -> None:
     """A taken port is found before any work is done, with advice."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

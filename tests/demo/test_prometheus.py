@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -223,3 +223,21 @@ def test_times_and_steps_are_read_like_prometheus() -> None:
         parse_time("time", "NaN")
     with pytest.raises(SourceRejected, match='"step"'):
         parse_step("soon")
+
+
+def test_metrics_of_a_day_can_come_late(organisation: Organisation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries of that day alone are incomplete, and say so; after some time they are not."""
+    today = organisation.spec.today
+    midnights = [datetime.combine(today - timedelta(days=number), time(), UTC).timestamp() for number in (5, 6)]
+    options = ServerOptions(late_day=today - timedelta(days=6))
+    with DemoServer(organisation, options=options) as server:
+
+        def answers() -> list[bool]:
+            """Whether a query up to each midnight is complete."""
+            url = server.prometheus_url + "/api/v1/query"
+            found = [httpx.get(url, params={"query": "up", "time": each}).json() for each in midnights]
+            return ["warnings" not in each for each in found]
+
+        assert answers() == [False, True]
+        monkeypatch.setattr("chargeback.demo.app._LATE_SECONDS", 0)
+        assert answers() == [True, True]

@@ -14,7 +14,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock_time
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -37,6 +38,8 @@ TRANSPORT = "chargeback.demo.transport"
 _PAGING_FAULTS: dict[str, PagingFault] = {"endless_paging": "endless", "duplicated_page": "duplicate"}
 _PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
 _DRIP_BYTES = 256
+#: How long the metrics of the late day are incomplete, from the first query of them on.
+_LATE_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class ServerOptions:
         largest_page: the maximum number of entries in a page of a list.
         latency: seconds before every response, for drills and benchmarks.
         metrics_retention_days: metrics of older days are deleted; None keeps all.
+        late_day: for some minutes, queries of this UTC day's metrics return a part of them, and say so.
         prometheus_max_samples: the query endpoint's limit, as ``--query.max-samples``.
         prometheus_basic: user and password that the query endpoint requires.
         prometheus_bearer: token that the query endpoint requires.
@@ -63,6 +67,7 @@ class ServerOptions:
     largest_page: int | None = None
     latency: float = 0
     metrics_retention_days: int | None = None
+    late_day: date | None = None
     prometheus_max_samples: int = 50_000_000
     prometheus_basic: tuple[str, str] | None = None
     prometheus_bearer: str | None = None
@@ -90,6 +95,7 @@ class DemoApp:
         self._credentials = credentials
         self._options = options
         self._limiter = RateLimiter(options.rate_burst, options.rate_per_second)
+        self._late_since: float | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
@@ -185,13 +191,29 @@ class DemoApp:
             word = "Ready" if path.endswith("ready") else "Healthy"
             return Response(200, f"Prometheus Server is {word}.\n".encode(), media_type="text/plain; charset=utf-8")
         try:
-            data = self._metrics_data(path, await _parameters(request))
+            params = await _parameters(request)
+            data = self._metrics_data(path, params)
         except SourceRejected as refusal:
             status = refusal.status or 400
             kind = {422: "execution", 404: "not_found"}.get(status, "bad_data")
             body = {"status": "error", "errorType": kind, "error": refusal.message}
             return Response(status, dumps(body).encode())
-        return Response(200, dumps({"status": "success", "data": data}).encode())
+        body: dict[str, Any] = {"status": "success", "data": data}
+        if self._is_late(params):
+            body["warnings"] = ["a store with the newest samples did not respond yet"]
+        return Response(200, dumps(body).encode())
+
+    def _is_late(self, params: dict[str, str]) -> bool:
+        """Return whether a query is about the day whose metrics come late, and they have not come yet."""
+        day = self._options.late_day
+        moment = params.get("time") or params.get("end")
+        if day is None or moment is None:
+            return False
+        end = datetime.fromtimestamp(parse_time("time", moment) / 1000, UTC)
+        if not timedelta(0) < end - datetime.combine(day, clock_time(), UTC) <= timedelta(days=1):
+            return False
+        self._late_since = self._late_since or time.monotonic()
+        return time.monotonic() - self._late_since < _LATE_SECONDS
 
     def _may_query(self, headers: Headers) -> bool:
         options = self._options

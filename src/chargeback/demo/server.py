@@ -178,6 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--size", choices=("small", "usual", "large"), default="usual")
     parser.add_argument("--days", type=int, default=60)
     parser.add_argument("--today", type=date.fromisoformat, default=datetime.now(UTC).date())
+    parser.add_argument("--late", type=date.fromisoformat, help="the day whose metrics come some minutes late")
     parser.add_argument("--burst", type=date.fromisoformat, help="from when on a consumer reads far more, for six days")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
@@ -186,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    options = ServerOptions(latency=parsed.latency)
+    options = ServerOptions(latency=parsed.latency, late_day=parsed.late)
     with DemoServer(Organisation.generate(spec), port=parsed.port, options=options) as server:
         sys.stdout.write(server.info.to_json() + "\n")
         sys.stdout.flush()
