@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from chargeback.store.tenant import TenantStore, open_store
 from tests.contract.deployment import CUTOFF_DAYS, deployed
 from tests.page.test_web import CHROMIUM, node
 from tests.security.test_tls import certificate
-from tests.support.clock import TODAY
 from tests.support.nginx import PASSWORD, example_below_a_path, proxied
 
 __all__ = ["certificate"]
 
 PREFIX = "/apps/chargeback"
+#: The calculated days are of two months, and so are the last five of them.
+TODAY = date(2026, 2, 10)
 #: Of the tenant whose storage is spoiled, so many days are calculated.
 SPOILED_DAYS = 6
 
@@ -51,7 +53,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     folder = tmp_path_factory.mktemp("service")
     lookbacks = {"spoiled": CUTOFF_DAYS + SPOILED_DAYS}
-    with deployed(folder, ("acme", "spoiled", "plain"), lookbacks=lookbacks) as deployment:
+    with deployed(folder, ("acme", "spoiled", "plain"), today=TODAY, lookbacks=lookbacks) as deployment:
         tenants = deployment.configuration.tenants
         tag_teams(tenants["acme"], DemoSpec(TODAY).seed)
         with closing(open_store(tenants["spoiled"])) as store:

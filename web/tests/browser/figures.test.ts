@@ -2,13 +2,15 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page as Tab } from "playwright-core";
-import type { Costs, Flow, Issue, Page, Reconciliation, Row, Topics } from "../../src/api/shapes";
+import type { Aggregate, Costs, Flow, Issue, Page, Reconciliation, Row, Topics } from "../../src/api/shapes";
 import { read, sum, type Units } from "../../src/money/money.ts";
 import { ask, costsOf, exact, lines, total } from "./service.ts";
 import { close, real, settled, type World } from "./world.ts";
 
 const PERIOD = "period=5d";
 const TENANT = "tenants/acme";
+/** The whole months that the period is in. */
+const MONTHS = "start_date=2026-01-01&end_date=2026-02-28";
 /** How a row of the file names its value of a dimension; the file has no environments. */
 const COLUMNS: Record<string, (row: Record<string, string>) => string | null> = {
   "tag:team": (row) => /(?:^|;)team=([^;]*)/.exec(row.tags ?? "")?.[1] ?? "UNTAGGED",
@@ -124,7 +126,7 @@ test("rows are the file's lines in its order, the first and the last", async () 
   assert.equal(await table.getAttribute("aria-rowcount"), String(rows.length + 1));
   const shown = page.locator("tbody tr[aria-rowindex]:has(button)");
   await shown.first().waitFor();
-  const first = await titles(shown.locator("td:last-child"));
+  const first = await titles(shown.locator("td:last-child [title]"));
   assert.ok(first.length > 20);
   assert.deepEqual(
     first,
@@ -132,7 +134,7 @@ test("rows are the file's lines in its order, the first and the last", async () 
   );
   await page.getByRole("region", { name: "Table of rows" }).evaluate((box) => box.scrollTo(0, box.scrollHeight));
   await page.locator(`tr[aria-rowindex="${rows.length + 1}"]:has(button)`).waitFor();
-  const last = await titles(page.locator(`tr[aria-rowindex="${rows.length + 1}"] td:last-child`));
+  const last = await titles(page.locator(`tr[aria-rowindex="${rows.length + 1}"] td:last-child [title]`));
   assert.deepEqual(last, [exact(rows.at(-1)?.amount ?? "")]);
   await leave(found);
 });
@@ -142,14 +144,78 @@ test("rows by amount begin with the most", async () => {
   const found = await visit(`acme/rows?${PERIOD}`);
   await found.page.getByRole("link", { name: "Most first" }).click();
   const top = rows.items[0]?.amount ?? "";
-  await found.page.locator(`tr[aria-rowindex="2"] td[title="${exact(top)}"]`).waitFor();
-  const shown = await titles(found.page.locator("tbody tr[aria-rowindex]:has(button) td:last-child"));
+  await found.page.locator(`tr[aria-rowindex="2"] td:last-child [title="${exact(top)}"]`).waitFor();
+  const shown = await titles(found.page.locator("tbody tr[aria-rowindex]:has(button) td:last-child [title]"));
   assert.deepEqual(
     shown.slice(0, 20),
     rows.items.map(({ amount }) => exact(amount)),
   );
   await leave(found);
 });
+
+for (const by of ["tag:team", "identity_id", "product_type"])
+  test(`the bill by ${by} is the API's and the files', month by month, to the last digit`, async () => {
+    const column = COLUMNS[by];
+    assert.ok(column);
+    const answer = await ask<Aggregate>(`${TENANT}/chargebacks/aggregate?${MONTHS}&group_by=${by}&time_bucket=month`);
+    const rows = await lines(`${TENANT}/chargebacks.csv?${MONTHS}`);
+    const billed = total(await lines(`${TENANT}/billing.csv?${MONTHS}`), "total_cost");
+    const months = [...new Set(answer.buckets.map((each) => each.time_bucket))].sort();
+    assert.equal(months.length, 2);
+    const sums = (of: typeof rows) => [
+      ...months.map((month) => total(of.filter((row) => row.timestamp?.startsWith(month.slice(0, 7))))),
+      total(of),
+    ];
+    const groups = Map.groupBy(rows, (row) => column(row) ?? "");
+    const wanted = [...groups].map(([value, of]) => [value, ...sums(of)] as const);
+    for (const [value, ...amounts] of wanted) {
+      const of = answer.buckets.filter((each) => (each.dimensions[by] ?? "UNTAGGED") === value);
+      const sent = months.map((month) => read(of.find((each) => each.time_bucket === month)?.total_amount ?? "0"));
+      assert.deepEqual([...sent, sum(sent)], amounts, value);
+    }
+    assert.equal(read(answer.total_amount), total(rows));
+    assert.equal(billed, total(rows));
+
+    const found = await visit(`acme/bill?${PERIOD}&by=${by}`);
+    const { page } = found;
+    const table = page.getByRole("region", { name: "The bill" });
+    const heads = await table.getByRole("columnheader").allTextContents();
+    assert.deepEqual(
+      heads.slice(1).map((each) => each.slice(0, 3)),
+      ["Jan", "Feb", "Tot", "Sha"],
+    );
+    const shown = await table
+      .locator("tbody tr")
+      .evaluateAll(
+        (all, key) =>
+          all.map((row) => [
+            new URL(row.querySelector("a")?.href ?? "").searchParams.get(key),
+            ...[...row.querySelectorAll("td .decimals")].map((each) => each.getAttribute("title")),
+          ]),
+        by,
+      );
+    const nothing = (amount: Units) => (amount === 0n ? null : exact(amount));
+    const named = (all: typeof shown) => Object.fromEntries(all.map(([value, ...amounts]) => [value, amounts]));
+    assert.equal(shown.length, wanted.length);
+    assert.deepEqual(named(shown), named(wanted.map(([value, ...amounts]) => [value, ...amounts.map(nothing)])));
+    assert.deepEqual(await titles(table.locator("tfoot td .decimals")), sums(rows).map(exact_));
+    const against = page.getByRole("region", { name: "Against the provider’s bill" });
+    await against.getByText("Equal to the provider’s bill, to the last digit").waitFor();
+    assert.deepEqual(await titles(against.locator("dd [title]")), [billed, total(rows), 0n].map(exact_));
+
+    const link = await page.getByRole("link", { name: "CSV", exact: true }).getAttribute("href");
+    const file = await lines(new URL(link ?? "", page.url()).href);
+    assert.equal(file.length, answer.buckets.length);
+    for (const [n, month] of months.entries())
+      assert.equal(
+        total(
+          file.filter((each) => each.time_bucket === month),
+          "total_amount",
+        ),
+        sums(rows)[n],
+      );
+    await leave(found);
+  });
 
 test("the file that the page offers has the rows that it shows", async () => {
   const found = await visit(`acme/rows?${PERIOD}&product_type=KAFKA_STORAGE`);

@@ -6,7 +6,7 @@ import { close, real, settled, type World } from "./world.ts";
 
 const PERIOD = "period=5d";
 const MOST_STOPS = 600;
-const PAGES = ["costs", "topics", "map", "rows", "unowned", "days", "tags", "views"];
+const PAGES = ["costs", "bill", "topics", "map", "rows", "unowned", "days", "tags", "views"];
 
 after(close);
 
@@ -77,7 +77,7 @@ for (const name of PAGES)
     await leave(found);
   });
 
-test("a reader goes through all pages, narrows, looks, finds, saves and comes back", async () => {
+test("a reader goes through all pages, narrows, looks, finds and comes back", async () => {
   const found = await visit(`acme/costs?${PERIOD}`);
   const { page } = found;
   const press = async (...keys: string[]) => {
@@ -89,11 +89,14 @@ test("a reader goes through all pages, narrows, looks, finds, saves and comes ba
     page.waitForFunction((text) => document.activeElement?.getAttribute("aria-label") === text, label);
 
   for (const [key, title] of Object.entries({
+    b: "Bill",
     t: "Topics",
     m: "Map",
     r: "Rows",
     u: "Unowned",
     d: "Days",
+    a: "Tags",
+    v: "Views",
     c: "Costs",
   })) {
     await press("g", key);
@@ -154,7 +157,7 @@ test("a reader goes through all pages, narrows, looks, finds, saves and comes ba
   await page.keyboard.type("prod");
   await page.getByRole("option").nth(1).waitFor();
   await press("ArrowDown", "Enter");
-  await heading("Bill of acme");
+  await heading("Detail of acme");
   await settled(page);
 
   await press("?");
@@ -164,15 +167,21 @@ test("a reader goes through all pages, narrows, looks, finds, saves and comes ba
 });
 
 test("a view is saved, opened and removed by keys", async () => {
-  const found = await visit(`acme/views?period=5d&product_type=KAFKA_STORAGE`);
+  const found = await visit(`acme/costs?period=5d&product_type=KAFKA_STORAGE`);
   const { page } = found;
-  await tabTo(page, (name) => name === "INPUT Name");
+  await tabTo(page, (name) => name === "BUTTON Save view");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.matches("[role=dialog] input[name=name]"));
   await page.keyboard.type("By keys");
-  await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.type("alice");
   await page.keyboard.press("Enter");
   await page.getByText("Saved.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.equal((await stop(page))?.name, "BUTTON Save view");
+  await page.keyboard.press("g");
+  await page.keyboard.press("v");
   await page.getByRole("link", { name: "By keys" }).waitFor();
   await tabTo(page, (name) => name === "A By keys");
   await page.keyboard.press("Enter");
@@ -181,6 +190,8 @@ test("a view is saved, opened and removed by keys", async () => {
   await page.goBack();
   await page.getByRole("link", { name: "By keys" }).waitFor();
   await tabTo(page, (name) => name.endsWith("the view By keys"));
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Really remove? the view By keys" }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "By keys" }).waitFor({ state: "detached" });
   await leave(found);
