@@ -198,10 +198,10 @@ class DemoApp:
             kind = {422: "execution", 404: "not_found"}.get(status, "bad_data")
             body = {"status": "error", "errorType": kind, "error": refusal.message}
             return Response(status, dumps(body).encode())
-        body: dict[str, Any] = {"status": "success", "data": data}
+        answer: dict[str, Any] = {"status": "success", "data": data}
         if self._is_late(params):
-            body["warnings"] = ["a store with the newest samples did not respond yet"]
-        return Response(200, dumps(body).encode())
+            answer["warnings"] = ["a store with the newest samples did not respond yet"]
+        return Response(200, dumps(answer).encode())
 
     def _is_late(self, params: dict[str, str]) -> bool:
         """Return whether a query is about the day whose metrics come late, and they have not come yet."""
