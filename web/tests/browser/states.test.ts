@@ -74,8 +74,8 @@ test("error: what the service says, at once, and another try", async () => {
   await found.page.getByText("The storage cannot be used").waitFor();
   assert.ok(await found.page.getByText("HTTP 503").isVisible());
   assert.deepEqual(await findings(found.page), []);
-  broken = false;
   await found.page.getByRole("button", { name: "Try again" }).click();
+  broken = false;
   await found.page.getByText("$15,161.99").first().waitFor();
   await end(found);
 });
