@@ -86,6 +86,11 @@ class ConfigurationError(ChargebackError):
         self.problems = tuple(problems)
 
 
+def in_one_line(error: ConfigurationError) -> str:
+    """Return every problem of a configuration in one line."""
+    return "; ".join(map(str, error.problems))
+
+
 class SourceError(ChargebackError):
     """Something outside the service did not give what was requested."""
 

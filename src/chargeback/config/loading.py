@@ -33,7 +33,7 @@ from chargeback.disk import explain_denial
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.discovery import Discovered
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.errors import ConfigProblem, ConfigurationError, PluginError
+from chargeback.errors import ConfigProblem, ConfigurationError, PluginError, in_one_line
 from chargeback.paths import locate as locate_path
 from chargeback.plugins import calling
 from chargeback.settings import FOLDER
@@ -181,9 +181,7 @@ class _Reader:
         settings = self._validated(TenantSettings, values, key_path)
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
-        topics = self._topics(
-            (*key_path, "plugin_settings", _TOPICS), topic_error or _topic_settings(ecosystem, plugin)
-        )
+        topics = self._topics((*key_path, "plugin_settings", _TOPICS), ecosystem, plugin, topic_error)
         return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
 
     def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
@@ -194,12 +192,23 @@ class _Reader:
         for problem in reader.problems:
             self._add(problem)
 
-    def _topics(self, key_path: KeyPath, read: Any) -> tuple[TopicStatus, str | None]:
-        """Return the status of the topic overlay, and the error if ``read`` is one: a text that says why its settings
-        are not valid."""
-        if isinstance(read, str):
-            return TopicStatus.CONFIG_ERROR, hide_values(read, key_path, self.document)
-        enabled = read is not None and bool(getattr(read, "enabled", True))
+    def _topics(
+        self, key_path: KeyPath, ecosystem: Ecosystem, plugin: PluginSettings, error: str | None
+    ) -> tuple[TopicStatus, str | None]:
+        """Return the status of the topic overlay, and why it cannot work if that is so; ``error`` is the reason if it
+        is known already. An ecosystem without topics has no function ``topic_settings``."""
+        read = getattr(ecosystem, "topic_settings", None)
+        settings = None
+        if error is None and read is not None:
+            try:
+                settings = read(plugin)
+            except ConfigurationError as mistake:
+                error = in_one_line(mistake)
+            except PluginError as failure:
+                error = failure.message
+        if error is not None:
+            return TopicStatus.CONFIG_ERROR, hide_values(error, key_path, self.document)
+        enabled = settings is not None and bool(getattr(settings, "enabled", True))
         return (TopicStatus.ENABLED if enabled else TopicStatus.DISABLED), None
 
     def _check_lookback_exceeds_cutoff(self, key_path: KeyPath, written: Mapping[str, Any]) -> None:
@@ -296,13 +305,3 @@ def _leave_out_topics(values: dict[str, Any], ecosystem: Ecosystem | None) -> st
     if isinstance(topics, Mapping) and str(topics.get("enabled", "false")).lower() == "false":
         return None
     return f"the ecosystem {ecosystem.name} has no topic attribution"
-
-
-def _topic_settings(ecosystem: Ecosystem, plugin: PluginSettings) -> Any:
-    """Return the overlay's settings from the ecosystem's ``topic_settings(plugin_settings)``, or the reason why they
-    are not valid. An ecosystem without topics has no such function."""
-    read = getattr(ecosystem, "topic_settings", None)
-    try:
-        return read(plugin) if read else None
-    except PluginError as error:
-        return error.message

@@ -184,7 +184,11 @@ class TopicEcosystem(Ecosystem, Protocol):
     """An ecosystem whose :attr:`Capabilities.topic_overlay` is true."""
 
     def topic_settings(self, settings: PluginSettings) -> Any:
-        """Return the settings of the overlay (with ``enabled``), or a text that says why they cannot be used."""
+        """Return the settings of the overlay (with ``enabled``).
+
+        Raises:
+            ConfigurationError: they cannot be used; the tenant works without the overlay.
+        """
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
         """Return the overlay's plan for this tenant, or None if it is disabled or its settings are not valid."""

@@ -110,7 +110,11 @@ class GuardedTopicEcosystem(GuardedEcosystem):
     """A guarded ecosystem with topics. Implements :class:`.contract.TopicEcosystem`."""
 
     def topic_settings(self, settings: PluginSettings) -> Any:
-        """Return the settings of the overlay, or why they cannot be used."""
+        """Return the settings of the overlay.
+
+        Raises:
+            ConfigurationError: they cannot be used.
+        """
         with self._calling("topic_settings", settings):
             return self._plugin.topic_settings(settings)
 

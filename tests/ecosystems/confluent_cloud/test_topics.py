@@ -11,6 +11,7 @@ from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TOPIC_METHODS, TopicSettings, topic_settings
 from chargeback.ecosystems.contract import TopicEcosystem
+from chargeback.errors import ConfigurationError, in_one_line
 from chargeback.model.topics import TopicMethod
 
 ALIASES = catalogue().aliases
@@ -21,7 +22,10 @@ def judged(topics: object, *, metrics: bool = True) -> TopicSettings | str:
     fields: dict[str, Any] = {"ccloud_api": {"key": "A", "secret": "B"}, "topic_attribution": topics}
     if metrics:
         fields["metrics"] = {"url": "http://metrics:9090"}
-    return topic_settings(ConfluentCloudSettings.model_validate(fields))
+    try:
+        return topic_settings(ConfluentCloudSettings.model_validate(fields))
+    except ConfigurationError as error:
+        return in_one_line(error)
 
 
 def valid(topics: object) -> TopicSettings:

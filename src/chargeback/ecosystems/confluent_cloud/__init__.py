@@ -14,7 +14,7 @@ from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGathere
 from chargeback.ecosystems.confluent_cloud.objects import IDENTITY_POOL, PRINCIPAL, SERVICE_ACCOUNT, USER
 from chargeback.ecosystems.confluent_cloud.policies import catalogue, tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
-from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
+from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings, usable_topic_settings
 from chargeback.ecosystems.confluent_cloud.usage import with_owners
 from chargeback.ecosystems.contract import Capabilities, TenantContext
 from chargeback.ecosystems.settings import PluginSettings
@@ -42,16 +42,18 @@ class ConfluentCloud:
         """Return the policies with the changes of ``allocator_params`` and ``allocation_policies``."""
         return tenant_catalogue(_typed_settings(settings))
 
-    def topic_settings(self, settings: PluginSettings) -> TopicSettings | str:
-        """Return the settings of the topic overlay, or why they cannot be used."""
+    def topic_settings(self, settings: PluginSettings) -> TopicSettings:
+        """Return the settings of the topic overlay.
+
+        Raises:
+            ConfigurationError: they cannot be used.
+        """
         return topic_settings(_typed_settings(settings))
 
     def topic_plan(self, settings: PluginSettings) -> TopicPlan | None:
         """Return the topic overlay's plan for this tenant, or None if it is disabled or its settings are not valid."""
-        topics = topic_settings(_typed_settings(settings))
-        if not isinstance(topics, TopicSettings) or not topics.enabled:
-            return None
-        return topics.plan(self.catalogue.aliases)
+        topics = usable_topic_settings(_typed_settings(settings))
+        return None if topics is None else topics.plan(self.catalogue.aliases)
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
         """Return usage with the owners of Flink statements as subjects; it is stored with the names of statements."""

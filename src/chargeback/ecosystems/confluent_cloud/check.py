@@ -10,10 +10,10 @@ from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest,
 from chargeback.ecosystems.confluent_cloud.costs import COSTS
 from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, FlinkRegion
-from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
+from chargeback.ecosystems.confluent_cloud.topics import topic_settings, usable_topic_settings
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.findings import Check, CheckWarning, attempt_all
-from chargeback.errors import SourceDataError, SourceError, SourceRejected
+from chargeback.errors import ConfigurationError, SourceDataError, SourceError, SourceRejected, in_one_line
 from chargeback.model.days import ONE_DAY
 from chargeback.sources.prometheus import PrometheusClient
 
@@ -53,9 +53,10 @@ class Checks:
         checks |= {f"Flink region {key.region_id}": partial(self._flink, key) for key in self._settings.flink}
         yield from attempt_all(checks, lambda: self._control_plane.client.given_up is not None)
         yield from self._metric_findings()
-        topics = topic_settings(self._settings)
-        if isinstance(topics, str):
-            yield Finding("topic attribution", ok=True, detail=f"does not work: {topics}", warning=True)
+        try:
+            topic_settings(self._settings)
+        except ConfigurationError as error:
+            yield Finding("topic attribution", ok=True, detail=f"does not work: {in_one_line(error)}", warning=True)
 
     def _organization(self) -> str | CheckWarning:
         return self._control_plane.organization_id() or CheckWarning(
@@ -106,8 +107,8 @@ class Checks:
             yield Finding("metrics", ok=True, detail="no source: everything is split without usage", warning=True)
             return
         names = dict(self._settings.metric_names.model_dump())
-        topics = topic_settings(self._settings)
-        if isinstance(topics, TopicSettings) and topics.enabled:
+        topics = usable_topic_settings(self._settings)
+        if topics is not None:
             names |= topics.metric_name_overrides.model_dump()
         metrics = self._metrics
         series = {f"metric {measure}": partial(self._series, metrics, metric) for measure, metric in names.items()}

@@ -15,7 +15,7 @@ from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.inventory import InventoryListing
 from chargeback.ecosystems.confluent_cloud.policies import tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import MEASURES, ConfluentCloudSettings
-from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings
+from chargeback.ecosystems.confluent_cloud.topics import usable_topic_settings
 from chargeback.ecosystems.confluent_cloud.usage import UsageQueries, usage_table
 from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
 from chargeback.model.days import DayRange
@@ -69,8 +69,8 @@ class ConfluentCloudGatherer:
 
     def topics(self, day: date) -> MeasuredUsage:
         """Return topic measures; an empty table if topic attribution is disabled or cannot be used."""
-        settings = topic_settings(self._settings)
-        if self._queries is None or not isinstance(settings, TopicSettings) or not settings.enabled:
+        settings = usable_topic_settings(self._settings)
+        if self._queries is None or settings is None:
             return MeasuredUsage(usage_table(day, {}))
         return self._queries.topics(day, settings)
 

@@ -1,6 +1,7 @@
 """Settings of the topic overlay: which line types are attributed to topics, and how."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, Literal
 
@@ -8,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings, MetricName
+from chargeback.errors import ConfigProblem, ConfigurationError
 from chargeback.model.topics import BYTES_RATIO, EVEN_SPLIT, RETAINED_BYTES_RATIO, TopicMethod, TopicPlan
 from chargeback.settings import Settings
 
@@ -86,28 +88,38 @@ class TopicSettings(Settings):
         )
 
 
-def topic_settings(settings: ConfluentCloudSettings) -> TopicSettings | str:
-    """Return the validated topic settings, or the message of the tenant's ``config_error``."""
+def topic_settings(settings: ConfluentCloudSettings) -> TopicSettings:
+    """Return the validated topic settings.
+
+    Raises:
+        ConfigurationError: they are not valid, or there is no metrics source.
+    """
     raw = settings.topic_attribution
     if raw is None or (isinstance(raw, dict) and raw.get("enabled", False) is False):
         # If the overlay is disabled, mistakes in its other settings do no harm.
-        return _validated(raw or {}, switched_off=True)
+        with suppress(ValidationError):
+            return TopicSettings.model_validate(raw or {})
+        return TopicSettings()
     if not isinstance(raw, dict):
-        return "topic_attribution: write a mapping such as {enabled: true}"
-    validated = _validated(raw)
-    if isinstance(validated, TopicSettings) and validated.enabled and settings.metrics is None:
-        return "topic_attribution needs a metrics source: configure `metrics`"
+        raise ConfigurationError([ConfigProblem("topic_attribution", "write a mapping such as {enabled: true}")])
+    try:
+        validated = TopicSettings.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigurationError(
+            [
+                ConfigProblem(".".join(("topic_attribution", *map(str, problem["loc"]))), problem["msg"])
+                for problem in error.errors(include_url=False, include_input=False, include_context=False)
+            ]
+        ) from None
+    if validated.enabled and settings.metrics is None:
+        raise ConfigurationError([ConfigProblem("", "topic_attribution needs a metrics source: configure `metrics`")])
     return validated
 
 
-def _validated(raw: object, *, switched_off: bool = False) -> TopicSettings | str:
-    try:
-        return TopicSettings.model_validate(raw)
-    except ValidationError as error:
-        if switched_off:
-            return TopicSettings()
-        problems = (
-            ".".join(("topic_attribution", *map(str, problem["loc"]))) + f": {problem['msg']}"
-            for problem in error.errors(include_url=False, include_input=False, include_context=False)
-        )
-        return "; ".join(problems)
+def usable_topic_settings(settings: ConfluentCloudSettings) -> TopicSettings | None:
+    """Return the topic settings if the overlay is enabled and can work."""
+    with suppress(ConfigurationError):
+        topics = topic_settings(settings)
+        if topics.enabled:
+            return topics
+    return None
