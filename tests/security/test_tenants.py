@@ -131,6 +131,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{tag_key}": KEY,
                 "{dimension_id}": str(acmes_dimension()),
                 "{view_id}": "1",
+                "{date}": str(LAST),
             }
             concrete = path
             for name, value in given.items():
