@@ -1,24 +1,27 @@
 """Tags of resources and identities, in the control database.
 
+A key of an entity may have several values, in periods (UTC days) that do not overlap; without dates one holds for ever.
+
 Every write first raises the tenant's ``tags_revision``: readers see that their caches are outdated, and on PostgreSQL
-the row's lock serialises writers, so that the counts they return are exact.
+the row's lock serialises writers, so that the counts they return are exact. Every change is recorded in the audit log,
+as made by ``who``.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Date,
+    Integer,
     RowMapping,
     Select,
-    Subquery,
     and_,
-    cast,
     delete,
     exists,
     func,
@@ -30,16 +33,23 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy import Text as TextType
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
 
+from chargeback.model.dated import FOREVER, DatedValue, Period
 from chargeback.model.days import utc_now
+from chargeback.store.control.audit import API, TAG_CHANGED, TAG_CREATED, TAG_REMOVED, AuditEntry, record
+from chargeback.store.control.given import EntityIds, among, relation
 from chargeback.store.control.inventory_lists import bytewise, contains
 from chargeback.store.control.schema import Instant, identities, resources, tags, tenant
+from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, first_day, place_value
 
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
 
 _PLACE: Final = ("entity_type", "entity_id", "tag_key")
+_VALUE_NAMES: Final = ("tag_value", "valid_from", "valid_to")
+_TYPES: Final[Mapping[str, TypeEngine[Any]]] = {"tag_id": Integer(), "valid_from": Date(), "valid_to": Date()}
+_VALUE: Final = tuple(tags.c[name] for name in _VALUE_NAMES)
 _AT_ONCE: Final = 1000
 _Place = tuple[str, str, str]
 
@@ -52,11 +62,38 @@ class TagWrite:
     entity_id: str
     tag_key: str
     tag_value: str
+    during: Period = FOREVER
+
+    @property
+    def dated(self) -> DatedValue:
+        """The value, and the days on which it holds."""
+        return DatedValue(self.tag_value, self.during)
 
     @property
     def place(self) -> _Place:
         """The key of the tag."""
         return self.entity_type, self.entity_id, self.tag_key
+
+
+@dataclass(frozen=True)
+class TagFilter:
+    """Which tags are meant: of one type of entity, with one key, of some ``entities``; None means all."""
+
+    entity_type: str | None = None
+    tag_key: str | None = None
+    entities: EntityIds | None = None
+
+    def condition(self, connection: Connection) -> ColumnElement[bool]:
+        """Return the filter as SQL."""
+        clauses = [] if self.entity_type is None else [tags.c.entity_type == self.entity_type]
+        clauses += [] if self.tag_key is None else [tags.c.tag_key == self.tag_key]
+        if self.entities is not None:
+            one_of = [
+                and_(tags.c.entity_type == kind, among(connection, tags.c.entity_id, ids))
+                for kind, ids in sorted(self.entities.items())
+            ]
+            clauses.append(or_(False, *one_of))
+        return and_(True, *clauses)
 
 
 @dataclass(frozen=True)
@@ -73,20 +110,40 @@ class BulkCounts:
 
 
 _NO_COUNTS: Final = BulkCounts()
+_COUNTS: Final = {
+    Effect.CREATED: BulkCounts(created=1),
+    Effect.UPDATED: BulkCounts(updated=1),
+    Effect.SKIPPED: BulkCounts(skipped=1),
+}
 
 
 @dataclass
 class _Plan:
-    """The effects of a bulk write: the tags that it creates and changes, and its counts by entity."""
+    """The effects of some writes: the values of each key before and after them, and what became of each write, by
+    entity."""
 
-    created: dict[_Place, TagWrite] = field(default_factory=dict)
-    updated: dict[_Place, TagWrite] = field(default_factory=dict)
+    before: Mapping[_Place, tuple[HeldTag, ...]]
+    after: dict[_Place, tuple[HeldTag, ...]] = field(default_factory=dict)
     counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
 
-    def count(self, tag: TagWrite, done: BulkCounts) -> None:
-        """Count one entry."""
+    def add(self, tag: TagWrite, existing: Existing) -> Effect:
+        """Add a write; it sees those before it."""
+        known = self.after.get(tag.place, self.before.get(tag.place, ()))
+        name = f"The tag {tag.tag_key} of the {tag.entity_type} {tag.entity_id}"
+        self.after[tag.place], effect = place_value(name, known, tag.dated, existing)
         entity = (tag.entity_type, tag.entity_id)
-        self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + done
+        self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + _COUNTS[effect]
+        return effect
+
+    def changes(self) -> Iterator[tuple[_Place, HeldTag | None, HeldTag | None]]:
+        """Yield each stored tag that is changed or removed, and each new one: (place, before, after)."""
+        for place, after in self.after.items():
+            kept = {each.tag_id: each for each in after}
+            for each in self.before.get(place, ()):
+                now = kept.get(each.tag_id)
+                if now != each:
+                    yield place, each, now
+            yield from ((place, None, each) for each in after if each.tag_id is None)
 
 
 def revision(connection: Connection) -> int:
@@ -94,16 +151,16 @@ def revision(connection: Connection) -> int:
     return connection.execute(select(tenant.c.tags_revision)).scalar() or 0
 
 
-def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (entity_type, entity_id, tag_key, tag_value) of all tags."""
-    columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, tags.c.tag_value)
-    for row in connection.execute(select(*columns)):
-        yield row[0], row[1], row[2], row[3]
+def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, DatedValue]]:
+    """Yield (entity_type, entity_id, tag_key, value) of all tags; the values of a key in the order of their dates."""
+    columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, *_VALUE)
+    for row in connection.execute(select(*columns).order_by(tags.c.valid_from.nulls_first())):
+        yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
 
 
 def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[str, str]]:
     """Return (entity_type, entity_id) of the entities that the inventory does not have, in order."""
-    given_rows = _as_rows(connection, writes)
+    given_rows = relation(connection, [list(tag.place) for tag in writes], _PLACE)
     in_inventory = [
         and_(given_rows.c.entity_type == kind, exists().where(column == given_rows.c.entity_id))
         for kind, column in ((RESOURCE, resources.c.resource_id), (IDENTITY, identities.c.identity_id))
@@ -113,16 +170,14 @@ def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[
 
 
 def of_entity(connection: Connection, entity_type: str, entity_id: str) -> list[RowMapping]:
-    """Return the tags of one entity, by key."""
-    asked = select(tags).where(tags.c.entity_type == entity_type, tags.c.entity_id == entity_id)
-    return list(connection.execute(asked.order_by(bytewise(connection, tags.c.tag_key))).mappings())
+    """Return the tags of one entity, by key and date."""
+    asked = _ordered(connection, and_(tags.c.entity_type == entity_type, tags.c.entity_id == entity_id))
+    return list(connection.execute(asked).mappings())
 
 
-def listed(
-    connection: Connection, *, entity_type: str | None, tag_key: str | None, offset: int, limit: int
-) -> tuple[list[RowMapping], int]:
-    """Return one page of all tags, by entity and key, as (rows, number of rows in all)."""
-    where = _where(entity_type, tag_key)
+def listed(connection: Connection, wanted: TagFilter, *, offset: int, limit: int) -> tuple[list[RowMapping], int]:
+    """Return one page of the tags, by entity, key and date, as (rows, number of rows in all)."""
+    where = wanted.condition(connection)
     total = connection.execute(select(func.count()).select_from(tags).where(where)).scalar_one()
     if offset >= total:
         return [], total
@@ -130,114 +185,135 @@ def listed(
     return list(connection.execute(page).mappings()), total
 
 
-def every_listed(connection: Connection, *, entity_type: str | None, tag_key: str | None) -> Iterator[RowMapping]:
-    """Yield all tags, by entity and key, while they are read."""
-    whole = _ordered(connection, _where(entity_type, tag_key)).execution_options(yield_per=_AT_ONCE)
+def every_listed(connection: Connection, wanted: TagFilter) -> Iterator[RowMapping]:
+    """Yield the tags, by entity, key and date, while they are read."""
+    whole = _ordered(connection, wanted.condition(connection)).execution_options(yield_per=_AT_ONCE)
     yield from connection.execute(whole).mappings()
 
 
-def _where(entity_type: str | None, tag_key: str | None) -> ColumnElement[bool]:
-    return and_(
-        True,
-        *([tags.c.entity_type == entity_type] if entity_type is not None else []),
-        *([tags.c.tag_key == tag_key] if tag_key is not None else []),
-    )
-
-
 def _ordered(connection: Connection, where: ColumnElement[bool]) -> Select[Any]:
-    return select(tags).where(where).order_by(*(bytewise(connection, tags.c[name]) for name in _PLACE))
+    places = (bytewise(connection, tags.c[name]) for name in _PLACE)
+    return select(tags).where(where).order_by(*places, tags.c.valid_from.nulls_first())
 
 
-def keys(connection: Connection) -> list[str]:
-    """Return every tag key in use."""
-    return sorted(connection.execute(select(tags.c.tag_key).distinct()).scalars())
+def keys(connection: Connection, entities: EntityIds | None = None) -> list[str]:
+    """Return every tag key in use, by some ``entities`` or, with None, by any."""
+    where = TagFilter(entities=entities).condition(connection)
+    return sorted(connection.execute(select(tags.c.tag_key).where(where).distinct()).scalars())
 
 
-def values(connection: Connection, key: str, search: str | None = None) -> list[str]:
-    """Return the values of one key that are in use; with ``search``, those that contain it, ignoring case."""
-    asked = select(tags.c.tag_value).where(tags.c.tag_key == key).distinct()
+def values(connection: Connection, wanted: TagFilter, search: str | None = None) -> list[str]:
+    """Return the values in use of the tags; with ``search``, those that contain it, ignoring case."""
+    asked = select(tags.c.tag_value).where(wanted.condition(connection)).distinct()
     if search:
         asked = asked.where(contains(connection, tags.c.tag_value, search))
     return sorted(connection.execute(asked).scalars())
 
 
-def create(connection: Connection, tenant_id: str, tag: TagWrite, created_by: str) -> RowMapping | None:
-    """Create a tag and return it; return None if the entity already has that key."""
+def create(
+    connection: Connection, tenant_id: str, tag: TagWrite, created_by: str, *, who: str = API
+) -> RowMapping | None:
+    """Create a tag and return it; return None if the entity already has that key, or has it in just this period.
+
+    Raises:
+        TagConflict: the entity has the key in an overlapping period.
+    """
     _raise_revision(connection)
-    if connection.execute(select(tags.c.tag_id).where(_at(tag.place))).first() is not None:
+    plan = _Plan(_existing(connection, [tag.place]))
+    if plan.add(tag, Existing.KEEP) is Effect.SKIPPED:
         return None
-    row = {
-        "tenant_id": tenant_id,
-        "entity_type": tag.entity_type,
-        "entity_id": tag.entity_id,
-        "tag_key": tag.tag_key,
-        "tag_value": tag.tag_value,
-        "created_by": created_by,
-        "created_at": utc_now(),
+    _apply(connection, tenant_id, plan, created_by, who)
+    return _row(connection, tag.place, tag.during.first)
+
+
+def change(
+    connection: Connection, tenant_id: str, tag: TagWrite, *, replace_periods: bool = False, who: str = API
+) -> RowMapping | None:
+    """Change a tag and return it; return None if the entity has no such key.
+
+    Without dates the value of the only period changes. With dates, the value that begins on the same day changes, or a
+    new one begins there and the former ends. With ``replace_periods`` the key has no other value than this one.
+
+    Raises:
+        TagConflict: the new period overlaps a later one, or the key has several values and no date says which is meant.
+    """
+    _raise_revision(connection)
+    plan = _Plan(_existing(connection, [tag.place]))
+    if not plan.before:
+        return None
+    plan.add(tag, Existing.REPLACE if replace_periods else Existing.CHANGE)
+    _apply(connection, tenant_id, plan, who, who)
+    only = plan.after[tag.place]
+    return _row(connection, tag.place, only[0].during.first if len(only) == 1 else tag.during.first)
+
+
+def remove(connection: Connection, place: _Place, period: Period | None = None, *, who: str = API) -> bool:
+    """Remove a tag in all its periods, or only in that which begins as ``period`` does; return whether it existed."""
+    _raise_revision(connection)
+    held = _existing(connection, [place])
+    removed = {
+        key: tuple(each for each in values if period is None or each.during.first == period.first)
+        for key, values in held.items()
     }
-    return connection.execute(insert(tags).values(row).returning(tags)).mappings().one()
+    _remove(connection, removed, who)
+    return any(removed.values())
 
 
-def change(connection: Connection, tag: TagWrite) -> RowMapping | None:
-    """Change the value of a tag and return the tag; return None if the entity has no such key."""
-    _raise_revision(connection)
-    statement = update(tags).where(_at(tag.place)).values(tag_value=tag.tag_value).returning(tags)
-    return connection.execute(statement).mappings().first()
-
-
-def remove(connection: Connection, place: _Place) -> bool:
-    """Remove a tag; return whether it existed."""
-    _raise_revision(connection)
-    return connection.execute(delete(tags).where(_at(place))).rowcount > 0
-
-
-def remove_many(connection: Connection, places: Collection[_Place], *, dry_run: bool = False) -> set[_Place]:
-    """Remove tags, all or none; with ``dry_run``, remove nothing. Return those that existed."""
-    writes = [TagWrite(*place, "") for place in places]
+def remove_many(
+    connection: Connection, places: Collection[_Place], *, dry_run: bool = False, who: str = API
+) -> set[_Place]:
+    """Remove tags in all their periods, all or none; with ``dry_run``, remove nothing. Return those that existed."""
     if dry_run:
-        return _existing(connection, writes)
+        return set(_existing(connection, places))
     _raise_revision(connection)
-    known = _existing(connection, writes)
-    if known:
-        given_rows = _as_rows(connection, writes)
-        connection.execute(delete(tags).where(exists().where(_same_place(given_rows))))
-    return known
+    known = _existing(connection, places)
+    _remove(connection, known, who)
+    return set(known)
 
 
 def write_many(
-    connection: Connection, tenant_id: str, writes: Sequence[TagWrite], *, created_by: str, override: bool
+    connection: Connection,
+    tenant_id: str,
+    writes: Sequence[TagWrite],
+    *,
+    created_by: str,
+    override: bool,
+    replace_periods: bool = False,
+    who: str = API,
 ) -> BulkCounts:
-    """Write tags with the same result as one after the other, in three statements whatever their number is.
+    """Write tags with the same result as one after the other, in few statements whatever their number is.
 
-    A key that an entity already has, from before or from an earlier entry, is updated with ``override`` and skipped
-    without. Either everything is written or nothing.
+    A key that an entity already has, from before or from an earlier entry, is changed as by :func:`change` with
+    ``override`` and skipped without; but a value with dates of its own goes beside those that it does not overlap.
+    Either everything is written or nothing.
+
+    Raises:
+        TagConflict: two values of a key would hold on the same days.
     """
     _raise_revision(connection)
-    plan = _plan(connection, writes, override=override)
-    _insert(connection, tenant_id, plan.created.values(), created_by)
-    _update(connection, plan.updated.values())
+    plan = _plan(connection, writes, override=override, replace_periods=replace_periods)
+    _apply(connection, tenant_id, plan, created_by, who)
     return sum(plan.counts.values(), _NO_COUNTS)
 
 
 def preview_writes(
-    connection: Connection, writes: Sequence[TagWrite], *, override: bool
+    connection: Connection, writes: Sequence[TagWrite], *, override: bool, replace_periods: bool = False
 ) -> dict[tuple[str, str], BulkCounts]:
-    """Return what :func:`write_many` would do now, by (entity_type, entity_id)."""
-    return dict(sorted(_plan(connection, writes, override=override).counts.items()))
+    """Return what :func:`write_many` would do now, by (entity_type, entity_id).
+
+    Raises:
+        TagConflict: two values of a key would hold on the same days.
+    """
+    plan = _plan(connection, writes, override=override, replace_periods=replace_periods)
+    return dict(sorted(plan.counts.items()))
 
 
-def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool) -> _Plan:
-    known = _existing(connection, writes)
-    plan = _Plan()
+def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool, replace_periods: bool) -> _Plan:
+    changing = Existing.REPLACE if replace_periods else Existing.CHANGE
+    existing = changing if override else Existing.KEEP
+    plan = _Plan(_existing(connection, {tag.place for tag in writes}))
     for tag in writes:
-        if tag.place not in known and tag.place not in plan.created:
-            plan.created[tag.place] = tag
-            plan.count(tag, BulkCounts(created=1))
-        elif override:
-            (plan.updated if tag.place in known else plan.created)[tag.place] = tag
-            plan.count(tag, BulkCounts(updated=1))
-        else:
-            plan.count(tag, BulkCounts(skipped=1))
+        plan.add(tag, existing)
     return plan
 
 
@@ -245,49 +321,80 @@ def _raise_revision(connection: Connection) -> None:
     connection.execute(update(tenant).values(tags_revision=tenant.c.tags_revision + 1))
 
 
-def _at(place: _Place) -> ColumnElement[bool]:
-    return and_(*(tags.c[name] == value for name, value in zip(_PLACE, place, strict=True)))
+def _apply(connection: Connection, tenant_id: str, plan: _Plan, created_by: str, who: str) -> None:
+    """Write what a plan changes; removals come first, because of two tags of a key only one may have no first day."""
+    changes = list(plan.changes())
+    _delete(connection, [before.tag_id for _, before, after in changes if before is not None and after is None])
+    _update(connection, [after for _, before, after in changes if before is not None and after is not None])
+    new = [(place, after.held) for place, before, after in changes if before is None and after is not None]
+    _insert(connection, tenant_id, new, created_by)
+    record(connection, who, (_entry(*each) for each in changes))
 
 
-def _as_rows(connection: Connection, writes: Collection[TagWrite]) -> Subquery:
-    """Return ``writes`` as a relation, sent as one value: neither database limits its number of entries."""
-    document = json.dumps([[*tag.place, tag.tag_value] for tag in writes])
-    names = (*_PLACE, "tag_value")
-    if connection.dialect.name == "sqlite":
-        entry = func.json_each(document).table_valued("value").c.value
-        fields = [func.json_extract(entry, f"$[{index}]") for index in range(len(names))]
-    else:
-        entry = func.jsonb_array_elements(cast(literal(document, TextType), JSONB)).table_valued("value").c.value
-        fields = [func.jsonb_extract_path_text(entry, str(index)) for index in range(len(names))]
-    return select(*(field.label(name) for field, name in zip(fields, names, strict=True))).subquery()
+def _remove(connection: Connection, removed: Mapping[_Place, Sequence[HeldTag]], who: str) -> None:
+    _delete(connection, [each.tag_id for values in removed.values() for each in values])
+    record(connection, who, (_entry(place, each, None) for place in sorted(removed) for each in removed[place]))
 
 
-def _same_place(given_rows: Subquery) -> ColumnElement[bool]:
-    return and_(*(tags.c[name] == given_rows.c[name] for name in _PLACE))
+def _existing(connection: Connection, places: Collection[_Place]) -> dict[_Place, tuple[HeldTag, ...]]:
+    """Return the present values of each key that is there, by date."""
+    given_rows = relation(connection, [list(place) for place in dict.fromkeys(places)], _PLACE)
+    same_place = and_(*(tags.c[name] == given_rows.c[name] for name in _PLACE))
+    columns = (*(tags.c[name] for name in _PLACE), tags.c.tag_id, *_VALUE)
+    found: dict[_Place, list[HeldTag]] = {}
+    for row in connection.execute(select(*columns).join(given_rows, same_place)):
+        held = HeldTag(row[3], DatedValue(row[4], Period(row[5], row[6])))
+        found.setdefault((row[0], row[1], row[2]), []).append(held)
+    return {place: tuple(sorted(values, key=lambda each: first_day(each.during))) for place, values in found.items()}
 
 
-def _existing(connection: Connection, writes: Collection[TagWrite]) -> set[_Place]:
-    given_rows = _as_rows(connection, writes)
-    rows = connection.execute(select(*(tags.c[name] for name in _PLACE)).join(given_rows, _same_place(given_rows)))
-    return {(entity_type, entity_id, key) for entity_type, entity_id, key in rows}
+def _row(connection: Connection, place: _Place, first: date | None) -> RowMapping:
+    at = and_(*(tags.c[name] == value for name, value in zip(_PLACE, place, strict=True)))
+    begins = tags.c.valid_from.is_(None) if first is None else tags.c.valid_from == first
+    return connection.execute(select(tags).where(at, begins)).mappings().one()
 
 
-def _insert(connection: Connection, tenant_id: str, new: Collection[TagWrite], created_by: str) -> None:
+def _entry(place: _Place, before: HeldTag | None, after: HeldTag | None) -> AuditEntry:
+    what = TAG_CREATED if before is None else TAG_REMOVED if after is None else TAG_CHANGED
+    return AuditEntry(what, "/".join(place), _audited(before), _audited(after))
+
+
+def _audited(tag: HeldTag | None) -> dict[str, str] | None:
+    if tag is None:
+        return None
+    dates = {"valid_from": tag.during.first, "valid_to": tag.during.end}
+    return {"tag_value": tag.held.value} | {name: str(day) for name, day in dates.items() if day is not None}
+
+
+def _fields(held: DatedValue) -> list[str | None]:
+    return [held.value, *(None if day is None else day.isoformat() for day in (held.during.first, held.during.end))]
+
+
+def _insert(connection: Connection, tenant_id: str, new: Sequence[tuple[_Place, DatedValue]], created_by: str) -> None:
     if not new:
         return
-    given_rows = _as_rows(connection, new)
-    names = ("tenant_id", *_PLACE, "tag_value", "created_by", "created_at")
+    given = (*_PLACE, *_VALUE_NAMES)
+    given_rows = relation(connection, [[*place, *_fields(held)] for place, held in new], given, _TYPES)
     rows = select(
         literal(tenant_id, TextType),
-        *(given_rows.c[name] for name in (*_PLACE, "tag_value")),
+        *(given_rows.c[name] for name in given),
         literal(created_by, TextType),
         literal(utc_now(), Instant),
     )
-    connection.execute(insert(tags).from_select(names, rows))
+    connection.execute(insert(tags).from_select(("tenant_id", *given, "created_by", "created_at"), rows))
 
 
-def _update(connection: Connection, changed: Collection[TagWrite]) -> None:
+def _update(connection: Connection, changed: Sequence[HeldTag]) -> None:
     if not changed:
         return
-    given_rows = _as_rows(connection, changed)
-    connection.execute(update(tags).where(_same_place(given_rows)).values(tag_value=given_rows.c.tag_value))
+    rows = [[each.tag_id, *_fields(each.held)] for each in changed]
+    given_rows = relation(connection, rows, ("tag_id", *_VALUE_NAMES), _TYPES)
+    values = {name: given_rows.c[name] for name in _VALUE_NAMES}
+    connection.execute(update(tags).where(tags.c.tag_id == given_rows.c.tag_id).values(values))
+
+
+def _delete(connection: Connection, tag_ids: Sequence[int | None]) -> None:
+    if not tag_ids:
+        return
+    given_rows = relation(connection, [[each] for each in tag_ids], ("tag_id",), _TYPES)
+    connection.execute(delete(tags).where(tags.c.tag_id.in_(select(given_rows.c.tag_id))))

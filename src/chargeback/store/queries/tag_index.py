@@ -6,49 +6,109 @@ the tenant's ``tags_revision``, so that an index that is still current is not lo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Final
 
 from sqlalchemy import Connection
 
+from chargeback.model.dated import FOREVER, DatedValue
 from chargeback.store.control import tags as control
 from chargeback.store.queries.revision_cache import RevisionCache
 
-_Tags = Mapping[str, Mapping[str, str]]
-_NONE: Mapping[str, str] = {}
+_Tags = Mapping[str, Mapping[str, Sequence[DatedValue]]]
+_NONE: Final[Mapping[str, Sequence[DatedValue]]] = {}
 
 
 @dataclass(frozen=True)
 class TagIndex:
-    """All tags of a tenant: entity id → key → value, of identities and of resources."""
+    """All tags of a tenant: entity id → key → values, of identities and of resources.
+
+    The values of a key hold on different days; a row has those of its UTC day.
+    """
 
     identities: _Tags = field(default_factory=dict)
     resources: _Tags = field(default_factory=dict)
+
+    @classmethod
+    def undated(
+        cls, identities: Mapping[str, Mapping[str, str]], resources: Mapping[str, Mapping[str, str]]
+    ) -> TagIndex:
+        """Return the index of tags that hold for ever."""
+        of_identities, of_resources = (
+            {entity: {key: (DatedValue(value),) for key, value in tags.items()} for entity, tags in entities.items()}
+            for entities in (identities, resources)
+        )
+        return cls(of_identities, of_resources)
 
     @property
     def is_empty(self) -> bool:
         """Whether the tenant has no tag at all."""
         return not self.identities and not self.resources
 
-    def resolve(self, identity_id: str, resource_id: str) -> dict[str, str]:
-        """Return the tags of a row by key: its resource's and its identity's. On the same key the identity's wins:
-        it is the one that pays."""
+    def resolve(self, identity_id: str, resource_id: str, day: date) -> dict[str, str]:
+        """Return the tags of a row of a UTC day by key: its resource's and its identity's. On the same key the
+        identity's wins: it is the one that pays."""
         of_identity = self.identities.get(identity_id, _NONE)
         of_resource = self.resources.get(resource_id, _NONE)
         if not of_identity and not of_resource:
             return {}
-        return dict(sorted({**of_resource, **of_identity}.items()))
+        return dict(sorted({**_on(of_resource, day), **_on(of_identity, day)}.items()))
+
+    def among(self, identities: Collection[str], resources: Collection[str]) -> TagIndex:
+        """Return the tags of some identities and resources."""
+        return TagIndex(
+            {entity: tags for entity, tags in self.identities.items() if entity in identities},
+            {entity: tags for entity, tags in self.resources.items() if entity in resources},
+        )
 
     def keys(self) -> list[str]:
         """Return every key in use, ascending."""
-        entities = (*self.identities.values(), *self.resources.values())
-        return sorted({key for tags in entities for key in tags})
+        return sorted({key for tags in self._entities for key in tags})
 
-    def holders(self, entity_type: str, key: str) -> dict[str, str]:
-        """Return the ids of the identities, or resources, that have the tag ``key``, with its value."""
+    def pairs(self) -> set[tuple[str, str]]:
+        """Return every key with each of its values, on whatever days."""
+        return {(key, each.value) for tags in self._entities for key, values in tags.items() for each in values}
+
+    def holders(self, entity_type: str, key: str) -> dict[str, Sequence[DatedValue]]:
+        """Return the ids of the identities, or resources, that have the tag ``key``, with its values."""
         entities = self.identities if entity_type == control.IDENTITY else self.resources
         return {entity: tags[key] for entity, tags in entities.items() if key in tags}
+
+    @cached_property
+    def dated_keys(self) -> tuple[str, ...]:
+        """The keys of which some value does not hold for ever, ascending."""
+        return tuple(
+            sorted({key for tags in self._entities for key, values in tags.items() if not all_undated(values)})
+        )
+
+    @cached_property
+    def changes(self) -> tuple[date, ...]:
+        """The days from which on some row may have other tags than on the day before, ascending."""
+        periods = [each.during for tags in self._entities for values in tags.values() for each in values]
+        ends = {day for period in periods for day in (period.first, period.end) if day is not None}
+        return tuple(sorted(ends))
+
+    def era(self, day: date) -> int:
+        """Return a number that is the same for days on which every row has the same tags."""
+        return bisect_right(self.changes, day)
+
+    @property
+    def _entities(self) -> Sequence[Mapping[str, Sequence[DatedValue]]]:
+        return (*self.identities.values(), *self.resources.values())
+
+
+def all_undated(values: Sequence[DatedValue]) -> bool:
+    """Return whether all of some values hold for ever."""
+    return all(each.during == FOREVER for each in values)
+
+
+def _on(tags: Mapping[str, Sequence[DatedValue]], day: date) -> dict[str, str]:
+    return {key: each.value for key, values in tags.items() for each in values if day in each.during}
 
 
 class TagCache:
@@ -67,7 +127,11 @@ class TagCache:
 
 
 def _load(connection: Connection) -> TagIndex:
-    by_type: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-    for entity_type, entity_id, key, value in control.every_tag(connection):
-        by_type[entity_type][entity_id][key] = value
+    by_type: dict[str, dict[str, dict[str, tuple[DatedValue, ...]]]] = defaultdict(lambda: defaultdict(dict))
+    # Most tags have no dates, and a value that many entities have.
+    shared: dict[DatedValue, tuple[DatedValue, ...]] = {}
+    for entity_type, entity_id, key, held in control.every_tag(connection):
+        tags = by_type[entity_type][entity_id]
+        one = shared.setdefault(held, (held,))
+        tags[key] = tags[key] + one if key in tags else one
     return TagIndex(dict(by_type[control.IDENTITY]), dict(by_type[control.RESOURCE]))

@@ -1,0 +1,121 @@
+"""The audit log: what callers changed, what it was before, and what they were refused.
+
+A change is recorded in its own transaction: neither is there without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, exists, func, insert, select
+
+from chargeback.model.days import Clock, utc_now
+from chargeback.store.control.schema import audit
+
+#: What can be recorded.
+TAG_CREATED: Final = "tag.created"
+TAG_CHANGED: Final = "tag.changed"
+TAG_REMOVED: Final = "tag.removed"
+VIEW_CREATED: Final = "view.created"
+VIEW_CHANGED: Final = "view.changed"
+VIEW_REMOVED: Final = "view.removed"
+CATEGORY_CREATED: Final = "category.created"
+CATEGORY_CHANGED: Final = "category.changed"
+CATEGORY_REMOVED: Final = "category.removed"
+FINDING_SNOOZED: Final = "finding.snoozed"
+FINDING_WOKEN: Final = "finding.woken"
+TOKEN_CREATED: Final = "token.created"  # noqa: S105 - not a secret
+TOKEN_REVOKED: Final = "token.revoked"  # noqa: S105 - not a secret
+RUN_REQUESTED: Final = "run.requested"
+REQUEST_REFUSED: Final = "request.refused"
+KINDS: Final = (
+    *(TAG_CREATED, TAG_CHANGED, TAG_REMOVED),
+    *(VIEW_CREATED, VIEW_CHANGED, VIEW_REMOVED),
+    *(CATEGORY_CREATED, CATEGORY_CHANGED, CATEGORY_REMOVED),
+    *(FINDING_SNOOZED, FINDING_WOKEN),
+    *(TOKEN_CREATED, TOKEN_REVOKED),
+    *(RUN_REQUESTED, REQUEST_REFUSED),
+)
+
+#: Who changes something, beside callers whose names are known: a caller of the API where nobody is told apart, and who
+#: uses the command line.
+API: Final = "api"
+COMMAND_LINE: Final = "command line"
+
+#: How long entries are kept.
+KEPT: Final = timedelta(days=400)
+
+_MAX_TARGET_LENGTH: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change, or one refusal: its kind, what it is about, and the values before and after it."""
+
+    what: str
+    target: str
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are meant: of one kind, of one caller, from ``start`` on, before ``end``; None means all."""
+
+    what: str | None = None
+    who: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The filter as SQL."""
+        return [
+            *([] if self.what is None else [audit.c.what == self.what]),
+            *([] if self.who is None else [audit.c.who == self.who]),
+            *([] if self.start is None else [audit.c.at >= self.start]),
+            *([] if self.end is None else [audit.c.at < self.end]),
+        ]
+
+
+def record(connection: Connection, who: str, entries: Iterable[AuditEntry], clock: Clock = utc_now) -> None:
+    """Add entries to the log, in the transaction of the changes that they are about."""
+    now = clock()
+    rows = [
+        {
+            "at": now,
+            "who": who,
+            "what": entry.what,
+            "target": entry.target[:_MAX_TARGET_LENGTH],
+            "before": None if entry.before is None else dict(entry.before),
+            "after": None if entry.after is None else dict(entry.after),
+        }
+        for entry in entries
+    ]
+    if rows:
+        connection.execute(insert(audit), rows)
+
+
+def audit_entries(
+    connection: Connection, wanted: AuditFilter, *, offset: int, limit: int
+) -> tuple[list[RowMapping], int]:
+    """Return one page of the log, the newest first, as (rows, number of rows in all)."""
+    conditions = wanted.conditions
+    count = connection.execute(select(func.count()).select_from(audit).where(*conditions)).scalar_one()
+    if offset >= count:
+        return [], count
+    query = select(audit).where(*conditions).order_by(audit.c.at.desc(), audit.c.id.desc())
+    return list(connection.execute(query.offset(offset).limit(limit)).mappings()), count
+
+
+def has_expired(connection: Connection, now: datetime) -> bool:
+    """Return whether there are entries that :func:`delete_expired` would delete."""
+    return bool(connection.execute(select(exists().where(audit.c.at < now - KEPT))).scalar())
+
+
+def delete_expired(connection: Connection, now: datetime) -> None:
+    """Delete the entries that are older than :data:`KEPT`."""
+    connection.execute(delete(audit).where(audit.c.at < now - KEPT))
