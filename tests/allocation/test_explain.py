@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from chargeback.allocation.day import Evidence
-from chargeback.allocation.explain import MOST_CONTENDERS, ExplainedPortion, explain_line
+from chargeback.allocation.explain import ExplainedPortion, explain_line
 from tests.allocation.bills import POLICIES
 from tests.allocation.days import evidence
 
@@ -41,7 +41,7 @@ def test_a_share_of_usage() -> None:
         ("sa-1", Decimal(6)),
         ("sa-2", Decimal(1)),
     ]
-    assert (found.contest.contenders_total, found.contest.members) == (2, 3)
+    assert (len(found.contest.contenders), found.contest.members) == (2, 3)
     assert found.arithmetic is not None
     assert found.arithmetic.exact == Fraction(6 * 10**12)
     assert (found.arithmetic.amount, found.why_nothing) == (Decimal(6), None)
@@ -158,14 +158,15 @@ def test_proportional_lines_follow_the_others() -> None:
     assert explained(day, "SUPPORT", "c").why_nothing is not None
 
 
-def test_the_largest_contenders_and_the_one_asked_for() -> None:
-    """Of many, the largest are listed, and the identity itself, however small."""
-    used = "\n".join(f"bytes_in r sa-{number:03} {number}" for number in range(1, 101))
+def test_all_contenders_the_largest_first() -> None:
+    """Everyone who shares a portion is listed by what was measured, equal ones by id."""
+    used = "\n".join(f"bytes_in r sa-{number:03} {number // 2}" for number in range(2, 101))
     found = explained(evidence("r WRITE 1", used), "WRITE", "sa-001")
     assert found.contest is not None
     listed = [each.identity_id for each in found.contest.contenders]
-    assert listed == [f"sa-{number:03}" for number in range(100, 100 - MOST_CONTENDERS, -1)] + ["sa-001"]
-    assert found.contest.contenders_total == 100
+    assert listed[:3] == ["sa-100", "sa-098", "sa-099"]
+    assert len(listed) == 99
+    assert found.contest.contender("sa-001") is None
 
 
 def test_the_portion_may_be_left_out() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from chargeback.cli.explain import WIDTH
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables, read_day
 from tests.cli.conftest import TODAY, Demo, Run
 
 DAY = TODAY - timedelta(days=6)
@@ -50,3 +50,27 @@ def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
     said = chargeback("explain", "--config", str(demo.file), "acme", str(DAY), "line", "sa")
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not (demo.file.parent / "acme.db").exists()
+
+
+def test_a_topic(chargeback: Run, calculated: Demo) -> None:
+    """The same page for a topic's part of a line; of many topics, only as many as asked for are listed."""
+    facts = FactTables(calculated.file.parent / "acme.facts")
+    days = facts.snapshot(TOPICS_TABLE).days
+    rows = [row for day in days for row in read_day(facts, TOPICS_TABLE, day).to_pylist()]
+    row = min((row for row in rows if row["topic_usage"]), key=lambda row: row["topic_usage"])
+    place = ["--config", str(calculated.file), "--topic", row["topic_name"], "--contenders", "1"]
+    said = chargeback("explain", *place, "acme", str(row["date"]), row["line_id"])
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith(f"Topic {row['topic_name']} ")
+    assert f"* {row['topic_name']}: " in said.stdout
+    assert "the same as stored" in said.stdout
+    assert sum(" of the total" in line for line in said.stdout.splitlines()) == 2
+
+
+def test_either_an_identity_or_a_topic(chargeback: Run, calculated: Demo) -> None:
+    """Both together, or neither, is a mistake in the command."""
+    place = ["--config", str(calculated.file), "acme", str(DAY), "line"]
+    for words in ([], ["sa-1", "--topic", "orders"]):
+        said = chargeback("explain", *place, *words)
+        assert said.returncode == 2
+        assert "name either an identity or a topic" in " ".join(said.stderr.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from urllib.parse import urljoin
 
 import pytest
 
@@ -50,6 +51,30 @@ def test_all_contenders_of_a_line(client: Client, everything: Everything) -> Non
     assert {each["identity_id"] for each in found["evidence"]["contenders"]} == same
     assert found["evidence"]["contenders_total"] == len(same)
     assert len(line) == found["siblings"]["rows"]
+
+
+def test_contenders_are_paged(client: Client, everything: Everything) -> None:
+    """The pages have every contender once, beside the identity that was asked for."""
+    row = those(everything.chargebacks, allocation_method="usage_ratio")[-1]
+    whole = explained(client, everything, row, page_size=1000)["evidence"]["contenders"]
+    for page, each in enumerate(whole, start=1):
+        listed = explained(client, everything, row, page=page, page_size=1)["evidence"]["contenders"]
+        assert listed[0] == each
+        assert {other["identity_id"] for other in listed} == {each["identity_id"], row["identity_id"]}
+
+
+def test_links_lead_there_and_on(client: Client, everything: Everything) -> None:
+    """The link in a row's metadata explains the row, and the links of the answer lead to the line and its rows."""
+    listed = f"{everything.base}/chargebacks"
+    row = client.answer(listed, page_size=1)["items"][0]
+    path = urljoin(listed, row["metadata"]["explain"])
+    found = client.answer(path)
+    assert found["row"]["amount"] == row["amount"]
+    answers = {name: client.answer(urljoin(path, link)) for name, link in found["links"].items() if link}
+    assert [each["metadata"]["line_id"] for each in answers["line"]["items"]] == [found["line_id"]]
+    assert answers["rows"]["total"] == found["siblings"]["rows"]
+    assert answers["revisions"]["date"] == found["date"]
+    assert {each["hash"] for each in answers["policy"]["items"]} == {found["policy"]["hash"]}
 
 
 def test_an_identity_that_gets_nothing(client: Client, everything: Everything) -> None:
@@ -100,7 +125,7 @@ def test_what_is_refused(client: Client, everything: Everything) -> None:
 
 @pytest.mark.parametrize("page_size", [1, 1000])
 def test_in_mode_api(deployment: Deployment, everything: Everything, page_size: int) -> None:
-    """Explanations need no worker; the common parameters have no effect."""
+    """Explanations need no worker."""
     with deployment.served(mode="api") as address, Client(base_url=address, timeout=60) as client:
         found = explained(client, everything, everything.chargebacks[-1], page_size=page_size)
         assert found["recomputed"] == "same"

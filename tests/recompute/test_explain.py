@@ -15,16 +15,13 @@ from chargeback.allocation.policies import parse_policies
 from chargeback.errors import HistoryGone, PluginError, SourceUnavailable
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.explain import (
-    CONFIGURED,
-    RECORDED,
-    SHIPPED,
-    AllocationRules,
     ExplainKey,
     Explanation,
-    LineNotFound,
     PortionNeeded,
     explain,
 )
+from chargeback.recompute.rules import CONFIGURED, RECORDED, SHIPPED, AllocationRules
+from chargeback.recompute.stored_day import LineNotFound
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,

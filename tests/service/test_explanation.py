@@ -11,46 +11,62 @@ import pytest
 from hypothesis import given, settings
 
 from chargeback.allocation.day import Evidence
-from chargeback.allocation.explain import explain_line
+from chargeback.allocation.explain import ExplainedPortion, explain_line
 from chargeback.allocation.policies import UNKNOWN
 from chargeback.model.money import render, total
-from chargeback.recompute.explain import AppliedPolicy, ExplainKey, Explanation, Siblings
-from chargeback.service.explanation import ExplanationNames, calculation_json, explanation_json, policy_json, sentence
+from chargeback.recompute.explain import ExplainKey, Explanation
+from chargeback.recompute.rules import AppliedPolicy
+from chargeback.recompute.stored_day import Siblings
+from chargeback.service.explanation import calculation_json, contest_json, explanation_json, policy_json
+from chargeback.service.explanation_sentence import Names, sentence
+from chargeback.store.queries.paging import Page
 from tests.allocation.bills import POLICIES, calculate
 from tests.allocation.days import evidence, random_days
 from tests.support.explained import check_explanation
 
-NAMES = ExplanationNames({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
+NAMES = Names({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
 #: How many rows of a random day are explained.
 SAMPLED = 60
 
 
-def test_amounts_follow_from_the_answers_alone() -> None:
+#: How many random days are drawn, and how many explained rows they have at least: in eight drills 20,000.
+SOME, MANY = (250, 500), (600, 2_500)
+DRILL = [pytest.mark.drill, pytest.mark.timeout(1800)]
+
+
+@pytest.mark.parametrize(
+    ("days", "least"), [SOME, *(pytest.param(*MANY, marks=DRILL, id=f"drill {n}") for n in range(8))]
+)
+def test_amounts_follow_from_the_answers_alone(days: int, least: int) -> None:
     """For rows of random days, an independent checker derives the stored amount from the explanation's JSON."""
     checked = 0
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=days, deadline=None)
     @given(random_days())
     def check(day: Evidence) -> None:
         nonlocal checked
         rows = calculate(day).rows.select(["line_id", "identity_id", "portion", "amount"]).to_pylist()
         for row in rows[:: max(1, len(rows) // SAMPLED)]:
-            assert check_explanation(answer(day, row)) == row["amount"]
+            found = explain_line(day, POLICIES, row["line_id"], row["identity_id"], row["portion"])
+            for page in (Page(0, 1000), Page(1, 2)):
+                assert check_explanation(answer(day, row, found, page)) == row["amount"]
             checked += 1
 
     check()
-    assert checked >= 500
+    assert checked >= least
 
 
-def answer(day: Evidence, row: dict[str, Any]) -> dict[str, Any]:
+def answer(day: Evidence, row: dict[str, Any], found: ExplainedPortion, page: Page) -> dict[str, Any]:
     """The parts of an explanation's JSON that the checker needs."""
     (line,) = (each for each in day.billing.to_pylist() if each["line_id"] == row["line_id"])
-    found = explain_line(day, POLICIES, row["line_id"], row["identity_id"], row["portion"])
     return {
         "identity_id": row["identity_id"],
         "line": {"total_cost": render(line["total_cost"])},
         "policy": {"portions": policy_json(POLICIES.get(line["product_type"], UNKNOWN))},
-        **calculation_json(found, {}),
+        **calculation_json(found),
+        "evidence": contest_json(found.contest, row["identity_id"], page, lambda id_: {"identity_id": id_})
+        if found.contest
+        else None,
     }
 
 
@@ -64,7 +80,18 @@ def explanation(day: Evidence, identity_id: str, portion: int | None = None) -> 
     )
     key = ExplainKey(date(2026, 11, 4), line["line_id"], identity_id, portion)
     siblings = Siblings(1, line["total_cost"], equals_line=True)
-    return Explanation(key, None, line, applied, found, None, siblings, 1, (), is_same=True)
+    return Explanation(
+        key=key,
+        row=None,
+        line=line,
+        policy=applied,
+        portion=found,
+        missing=None,
+        siblings=siblings,
+        revision=1,
+        revisions=(),
+        is_same=True,
+    )
 
 
 GB = 10**9

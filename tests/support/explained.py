@@ -13,7 +13,8 @@ from typing import Any
 
 def _split(units: int, weights: list[Fraction]) -> list[int]:
     """Split by largest remainder; equal remainders in the order given."""
-    exact = [abs(units) * weight / sum(weights) for weight in weights]
+    total = sum(weights)
+    exact = [abs(units) * weight / total for weight in weights]
     shares = [share.numerator // share.denominator for share in exact]
     by_remainder = sorted(range(len(weights)), key=lambda n: (shares[n] - exact[n], n))
     for n in by_remainder[: abs(units) - sum(shares)]:
@@ -45,6 +46,21 @@ def derived_amount(answer: dict[str, Any]) -> Fraction:
     assert arithmetic["extra_unit"] == (arithmetic["remainder_rank"] <= arithmetic["spare_units"])
     found = int(arithmetic["units_floor"]) + arithmetic["extra_unit"]
     return Fraction(-found if portion < 0 else found, 10**12)
+
+
+def check_topic_explanation(answer: dict[str, Any]) -> Decimal:
+    """Check the explanation of a topic row: a line that is attributed to topics as one portion, by name."""
+    contenders = (answer["evidence"] or {}).get("contenders", ())
+    named = [each | {"identity_id": each["topic_name"]} for each in contenders]
+    return check_explanation(
+        answer
+        | {
+            "identity_id": answer["topic_name"],
+            "policy": {"portions": [{"share": "1"}]},
+            "portion": {"number": 1, "amount": answer["line"]["total_cost"]},
+            "evidence": answer["evidence"] and answer["evidence"] | {"contenders": named},
+        }
+    )
 
 
 def check_explanation(answer: dict[str, Any]) -> Decimal:

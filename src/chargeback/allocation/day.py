@@ -107,7 +107,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.allocation.columns import INTEGER, repeat
-from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue
+from chargeback.allocation.policies import Policy, PolicyCatalogue
 from chargeback.allocation.portions import PortionCost, billable_lines, portion_costs
 from chargeback.allocation.rows import SHARES, RowBuilder, check_digits
 from chargeback.allocation.shares import shares_of
@@ -171,8 +171,7 @@ class DayCalculator:
             AllocationError: the amounts of the day do not fit 38 digits.
         """
         types = sorted(set(evidence.billing["product_type"].to_pylist()))
-        found = {name: self._catalogue.find(name) for name in types}
-        policies = {name: policy or UNKNOWN for name, policy in found.items()}
+        policies = self._catalogue.policies_of(types)
         methods = {m for policy in policies.values() for portion in policy.portions for m in portion.methods}
         lines = billable_lines(evidence.billing)
         costs = list(portion_costs(lines, policies))
@@ -182,7 +181,7 @@ class DayCalculator:
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
         rows, dimensions = self._row_builder.build(evidence.day, lines, allocation.portions, allocation.targets, shares)
         return CalculatedDay(
-            rows, dimensions, policies, tuple(name for name, policy in found.items() if policy is None)
+            rows, dimensions, policies, tuple(name for name in types if self._catalogue.match(name) is None)
         )
 
 

@@ -27,8 +27,6 @@ from chargeback.model import inventory
 from chargeback.model.money import from_units, to_units
 from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
 
-#: How many contenders an explanation lists, beside the identity that was asked for.
-MOST_CONTENDERS: Final = 20
 # An explanation of a line that follows the charges of other lines calculates these with few resources.
 _MEMORY: Final = "256MB"
 
@@ -50,11 +48,13 @@ class TriedMethod:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio."""
+    """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio; or,
+    without an id, so many ``others`` together."""
 
     identity_id: str
     value: Decimal | None
     ratio: Fraction
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ class Contest:
     Attributes:
         measure: what was measured, such as ``bytes_in + bytes_out``; None for an even split.
         total: the sum of all values; None for an even split.
-        contenders: those with the largest values, and the identity that was asked for, if it is one.
-        contenders_total: how many there are.
+        contenders: all that share the portion, the largest first, equal ones by id.
         members: how many identities were active on the resource of the line.
         metrics_available: whether the day was calculated with metrics.
     """
@@ -73,9 +72,12 @@ class Contest:
     measure: str | None
     total: Decimal | None
     contenders: tuple[Contender, ...]
-    contenders_total: int
     members: int
     metrics_available: bool
+
+    def contender(self, identity_id: str) -> Contender | None:
+        """Return the contender of an id, or None if it does not share the portion."""
+        return next((each for each in self.contenders if each.identity_id == identity_id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ class _LineSplit:
             portion.share,
             from_units(cost.units),
             methods,
-            self._contest(applied.method, group, identity_id),
+            self._contest(applied.method, group),
             arithmetic,
             why_nothing,
         )
@@ -240,24 +242,21 @@ class _LineSplit:
             return "no identity was active on any resource on this day"
         return f"no identity was active on {resource} on this day"
 
-    def _contest(self, method: AllocationMethod, group: TargetGroup, identity_id: str) -> Contest:
+    def _contest(self, method: AllocationMethod, group: TargetGroup) -> Contest:
         ids, weights = self._ids(group), _weights(group)
         values: list[Decimal | None] = [None] * len(ids)
         total = None
         if method.kind is MethodKind.USAGE and group.usage is not None:
             values = group.usage.to_pylist()
-            total = Decimal(group.total).scaleb(-group.usage.type.scale)
+            total = from_units(group.total, group.usage.type.scale)
         elif method.kind is MethodKind.PROPORTIONAL:
             values, total = [from_units(weight) for weight in weights], from_units(group.total)
-        order = sorted(range(len(ids)), key=lambda index: (-weights[index], index))[:MOST_CONTENDERS]
-        if identity_id in ids and (mine := ids.index(identity_id)) not in order:
-            order.append(mine)
+        order = sorted(range(len(ids)), key=lambda index: (-weights[index], index))
         whole = sum(weights)
         return Contest(
             " + ".join(method.arguments) if method.kind is MethodKind.USAGE else None,
             total,
             tuple(Contender(ids[index], values[index], Fraction(weights[index], whole)) for index in order),
-            len(ids),
             len(self._related(ACTIVE)),
             self._metrics_available,
         )

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from chargeback.allocation.methods import UNALLOCATED, AllocationMethod, MethodKind
@@ -94,20 +95,39 @@ class PolicyCatalogue:
     def match(self, product_type: str) -> str | None:
         """Return the name or pattern whose policy a product type has, or None if it is unknown."""
         name = self.aliases.get(product_type, product_type)
-        if name in self.policies:
-            return name
-        matching = [pattern for pattern in self.policies if fnmatchcase(name, pattern)]
-        return max(matching, key=len) if matching else None
+        return best_match(name, self.policies)
+
+    def policies_of(self, product_types: Iterable[str]) -> dict[str, Policy]:
+        """Return the policy by which each product type is split: :data:`UNKNOWN` if the catalogue has none."""
+        return {name: self.find(name) or UNKNOWN for name in product_types}
 
     def override(self, policies: Mapping[str, Policy]) -> PolicyCatalogue:
         """Return the catalogue with some policies replaced or added; an alias overrides the name it stands for."""
         renamed = {self.aliases.get(name, name): policy for name, policy in policies.items()}
         return PolicyCatalogue({**self.policies, **renamed}, self.aliases)
 
+    @cached_property
+    def hash(self) -> str:
+        """A short text that is the same for catalogues that have the same policies for everything."""
+        text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items())])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
     @property
     def measures(self) -> frozenset[str]:
         """Every measure that a policy of the catalogue needs."""
         return frozenset().union(*(policy.measures for policy in self.policies.values()))
+
+
+def best_match(name: str, patterns: Collection[str]) -> str | None:
+    """Return which of some names or patterns applies to a name: itself, else the longest matching pattern; None if
+    none matches.
+
+    >>> best_match("CONNECT_TASKS", ["CONNECT_*", "*"])
+    'CONNECT_*'
+    """
+    if name in patterns:
+        return name
+    return max((pattern for pattern in patterns if fnmatchcase(name, pattern)), key=len, default=None)
 
 
 def policies_hash(policies: Mapping[str, Policy]) -> str:

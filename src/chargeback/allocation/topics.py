@@ -40,7 +40,7 @@ from chargeback.model.topics import (
 from chargeback.model.usage import ACTIVE, MEMBERS, USAGE
 
 #: The prefix of topic names during the calculation, because a topic may have the name ``UNALLOCATED``.
-_MARK: Final = "."
+MARK: Final = "."
 
 
 class TopicAttributor:
@@ -48,7 +48,7 @@ class TopicAttributor:
 
     def __init__(self, plan: TopicPlan, *, threads: int = 2, memory_limit: str = "1GB") -> None:
         self._plan = plan
-        policies = {name: _policy(method, plan) for name, method in plan.methods.items()}
+        policies = {name: topic_policy(method, plan) for name, method in plan.methods.items()}
         self._calculator = DayCalculator(PolicyCatalogue(policies, plan.aliases), threads=threads)
         self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
 
@@ -68,12 +68,7 @@ class TopicAttributor:
             AllocationError: the amounts of the day do not fit 38 digits.
             DimensionCollision: two dimensions of the day have the same id.
         """
-        marked = _marked(_included(evidence, self._plan))
-        clusters = lines["resource_id"].unique()
-        marked = marked.filter(pc.is_in(marked["resource_id"], value_set=clusters.cast(pa.string())))
-        measured = marked.filter(pc.not_equal(marked["measure"], EXISTED))
-        calculated = self._calculator.calculate(Evidence(day, lines, measured, _members(marked)))
-        return self._rows(calculated.rows, lines)
+        return self._rows(self._calculator.calculate(day_of_topics(day, lines, evidence, self._plan)).rows, lines)
 
     def failed(self, day: date, lines: pa.Table) -> pa.Table:
         """Return one row with the full cost for each line that costs something, if the metrics are not available."""
@@ -142,7 +137,16 @@ def lines_of_clusters(billing: pa.Table, clusters: Collection[str], plan: TopicP
     return billing.filter(pc.and_(of_clusters, of_types))
 
 
-def _policy(method: TopicMethod, plan: TopicPlan) -> Policy:
+def day_of_topics(day: date, lines: pa.Table, evidence: pa.Table, plan: TopicPlan) -> Evidence:
+    """Return lines and measurements as the evidence of a day whose identities are topics, marked by :data:`MARK`."""
+    marked = _marked(_included(evidence, plan))
+    clusters = lines["resource_id"].unique()
+    marked = marked.filter(pc.is_in(marked["resource_id"], value_set=clusters.cast(pa.string())))
+    return Evidence(day, lines, marked.filter(pc.not_equal(marked["measure"], EXISTED)), _members(marked))
+
+
+def topic_policy(method: TopicMethod, plan: TopicPlan) -> Policy:
+    """Return the policy that splits a line among topics by a method: the whole line, by one chain of methods."""
     by_usage = [AllocationMethod(MethodKind.USAGE, method.measures)] if method.measures else []
     evenly = [EVEN_ACTIVE] if plan.spreads_missing or not by_usage else []
     return Policy((Portion(Decimal(1), (*by_usage, *evenly, methods.UNALLOCATED)),))
@@ -156,7 +160,7 @@ def _included(evidence: pa.Table, plan: TopicPlan) -> pa.Table:
 
 
 def _marked(evidence: pa.Table) -> pa.Table:
-    marked = pc.binary_join_element_wise(_MARK, evidence["subject"], "")
+    marked = pc.binary_join_element_wise(MARK, evidence["subject"], "")
     return evidence.set_column(USAGE.get_field_index("subject"), USAGE.field("subject"), marked)
 
 

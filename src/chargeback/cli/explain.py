@@ -1,4 +1,4 @@
-"""``chargeback explain``: why an identity is charged an amount for a billing line, as a page for a terminal."""
+"""``chargeback explain``: why an identity or a topic has an amount of a billing line, as a page for a terminal."""
 
 from __future__ import annotations
 
@@ -11,72 +11,114 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, chosen_tenants
+from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.recompute.explain import ExplainKey
+    from chargeback.recompute.explain_topic import TopicKey
+    from chargeback.store.queries.paging import Page
+    from chargeback.store.tenant import TenantStore
 
 #: The width of the page: that of a usual terminal.
 WIDTH = 80
-#: How many contenders are shown.
-SHOWN = 10
-
-_INSTANT_FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
 
 
-def explain(
+def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     tenant: Annotated[str, typer.Argument(help="The tenant's name.")],
     date: Annotated[datetime, typer.Argument(formats=DAY_FORMATS, help="The UTC day of the line.")],
     line: Annotated[str, typer.Argument(help="The `line_id` of the billing line.")],
-    identity: Annotated[str, typer.Argument(help="The identity; also one that is charged nothing.")],
+    identity: Annotated[
+        str | None, typer.Argument(help="The identity; also one that is charged nothing. Not with `--topic`.")
+    ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
+    topic: Annotated[
+        str | None, typer.Option(help="Explain what this topic of the line's cluster has of the line.")
+    ] = None,
     portion: Annotated[
         int | None, typer.Option(min=1, help="The portion of the line; needed if the identity has several.")
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=_INSTANT_FORMATS, help="Explain what was charged at this instant, in UTC."),
+        typer.Option(formats=INSTANT_FORMATS, help="Explain what was charged at this instant, in UTC."),
     ] = None,
+    contenders: Annotated[
+        int, typer.Option(min=1, help="How many of those that share the portion are shown, the largest first.")
+    ] = 20,
 ) -> None:
-    """Explain step by step what an identity is charged for a billing line, or why it is charged nothing."""
+    """Explain step by step what an identity or a topic has of a billing line, or why it has nothing."""
     from datetime import UTC
 
     from chargeback.config import load_configuration
     from chargeback.recompute.explain import ExplainKey
+    from chargeback.recompute.explain_topic import TopicKey
+    from chargeback.store.queries.paging import Page
 
+    if (identity is None) == (topic is None):
+        raise typer.BadParameter("name either an identity or a topic", param_hint="IDENTITY / --topic")
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
-    answer = _answer(chosen, ExplainKey(date.date(), line, identity, portion, instant))
+    day = date.date()
+    key: ExplainKey | TopicKey
+    if topic is not None:
+        key = TopicKey(day, line, topic, instant)
+    else:
+        key = ExplainKey(day, line, identity or "", portion, instant)
+    answer = _answer(chosen, key, Page(0, contenders))
     for text in page(answer):
         typer.echo(text)
     if answer["recomputed"] == "different":
         raise typer.Exit(FAILED)
 
 
-def _answer(tenant: Tenant, key: ExplainKey) -> dict[str, Any]:
+def _answer(tenant: Tenant, key: ExplainKey | TopicKey, page: Page) -> dict[str, Any]:
     """Return the answer of the API, or end with an error."""
-    from chargeback.recompute.explain import AllocationRules, LineNotFound, PortionNeeded
-    from chargeback.recompute.explain import explain as explain_amount
-    from chargeback.service.explanation import ExplanationNames, explanation_json
+    from chargeback.recompute.explain import ExplainKey, PortionNeeded
+    from chargeback.recompute.stored_day import LineNotFound
     from chargeback.store.tenant import open_store
 
     database = tenant.storage.database_file
     if database is not None and not database.exists():
-        typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
-        raise typer.Exit(FAILED)
+        raise _failed(f"tenant {tenant.name}: no data has been gathered yet")
     with closing(open_store(tenant)) as store:
         try:
-            found = explain_amount(store, AllocationRules.of(tenant), key)
+            if isinstance(key, ExplainKey):
+                return _of_identity(tenant, store, key, page)
+            return _of_topic(tenant, store, key, page)
         except PortionNeeded as error:
-            typer.echo(f"error: --portion {error}", err=True)
-            raise typer.Exit(FAILED) from None
+            raise _failed(f"--portion {error}") from None
         except LineNotFound as error:
-            typer.echo(f"error: tenant {tenant.name}: {error}", err=True)
-            raise typer.Exit(FAILED) from None
-        with store.control.read() as connection:
-            names = ExplanationNames.read(connection, found)
-    return explanation_json(found, names, tenant.settings.currency)
+            raise _failed(f"tenant {tenant.name}: {error}") from None
+
+
+def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page) -> dict[str, Any]:
+    from chargeback.recompute.explain import explain as explain_amount
+    from chargeback.recompute.rules import AllocationRules
+    from chargeback.service.explanation import explanation_json, names_of_explanation
+
+    found = explain_amount(store, AllocationRules.of(tenant), key)
+    with store.control.read() as connection:
+        names = names_of_explanation(connection, found, page)
+    return explanation_json(found, names, tenant.settings.currency, page)
+
+
+def _of_topic(tenant: Tenant, store: TenantStore, key: TopicKey, page: Page) -> dict[str, Any]:
+    from chargeback.recompute.explain_topic import explain_topic_row
+    from chargeback.recompute.rules import topic_plan
+    from chargeback.service.topic_explanation import cluster_names, topic_explanation_json
+
+    plan = topic_plan(tenant)
+    if plan is None:
+        raise _failed(f"tenant {tenant.name}: topic attribution is not enabled")
+    found = explain_topic_row(store, plan, key)
+    with store.control.read() as connection:
+        names = cluster_names(connection, found)
+    return topic_explanation_json(found, names, tenant.settings.currency, page)
+
+
+def _failed(why: str) -> typer.Exit:
+    typer.echo(f"error: {why}", err=True)
+    return typer.Exit(FAILED)
 
 
 def page(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -112,6 +154,9 @@ def _line(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _policy(answer: Mapping[str, Any]) -> Iterator[str]:
+    if "topic_name" in answer:
+        yield f"the whole line is attributed to topics: {answer['attribution_method'] or 'unknown'}"
+        return
     policy = answer["policy"]
     if policy is None:
         yield "not recorded"
@@ -124,9 +169,10 @@ def _policy(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _methods(answer: Mapping[str, Any]) -> Iterator[str]:
+    what = "topics" if "topic_name" in answer else "identities"
     for each in answer["methods"]:
         outcome = "applied" if each["applied"] else each["why_not"]
-        yield f"{each['position']}. {each['method']}: {outcome} ({each['candidates']} identities)"
+        yield f"{each['position']}. {each['method']}: {outcome} ({each['candidates']} {what})"
 
 
 def _evidence(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -137,19 +183,18 @@ def _evidence(answer: Mapping[str, Any]) -> Iterator[str]:
         return
     if evidence["total"] is not None:
         yield f"{evidence['measure'] or 'charged for other lines'}: {evidence['total']} in total"
-    contenders, asked = evidence["contenders"], answer["identity_id"]
-    shown = [each for n, each in enumerate(contenders) if n < SHOWN or each["identity_id"] == asked]
-    for each in shown:
-        mark = "* " if each["identity_id"] == asked else ""
-        name = f" ({each['name']})" if each["name"] else ""
+    kind = "topic_name" if "topic_name" in answer else "identity_id"
+    for each in evidence["contenders"]:
+        mark = "* " if each[kind] == answer[kind] else ""
+        name = f" ({each['name']})" if each.get("name") else ""
         value = "" if each["value"] is None else f"{each['value']}, "
-        yield f"{mark}{each['identity_id']}{name}: {value}{each['ratio']} of the total"
-    if others := evidence["contenders_total"] - len(shown):
+        yield f"{mark}{each[kind]}{name}: {value}{each['ratio']} of the total"
+    if others := evidence["contenders_total"] - len(evidence["contenders"]):
         yield f"and {others} others"
 
 
 def _arithmetic(answer: Mapping[str, Any]) -> Iterator[str]:
-    portion, arithmetic = answer["portion"], answer["arithmetic"]
+    portion, arithmetic = answer.get("portion"), answer["arithmetic"]
     if portion is not None:
         yield f"portion {portion['number']}: {portion['share']} of the line is {portion['amount']}"
     if arithmetic is None:

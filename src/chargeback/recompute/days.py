@@ -13,10 +13,10 @@ from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.members import Membership
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.contract import Ecosystem, UsageResolver
-from chargeback.errors import DamagedFacts, StorageError
+from chargeback.errors import StorageError
 from chargeback.model.inventory import Inventory
 from chargeback.store.control.days import METRICS, DayState
-from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, USAGE_TABLE, FactTables, read_day
 
 
 def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
@@ -29,14 +29,6 @@ def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
     if billing.num_rows != state.billing_lines:
         raise StorageError(f"{state.billing_lines} billing lines were stored, but {billing.num_rows} found")
     return billing
-
-
-def is_stored(facts: FactTables, name: str, day: date, rows: pa.Table) -> bool:
-    """Return whether a table already has exactly these rows of a day."""
-    try:
-        return bool(read_day(facts, name, day).equals(rows.cast(SCHEMAS[name])))
-    except DamagedFacts:
-        return False
 
 
 class DayRecomputer:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from chargeback.allocation.topics import lines_of_clusters
 from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.money import total
+from chargeback.model.money import difference, total
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
@@ -63,7 +63,7 @@ class DayCheck:
     @property
     def difference(self) -> Decimal:
         """Return what was charged minus the bill; anything but zero in a calculated day is an error."""
-        return total([self.chargebacks, self.billing.copy_negate()])
+        return difference(self.chargebacks, self.billing)
 
     @property
     def is_wrong(self) -> bool:

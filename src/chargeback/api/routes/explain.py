@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.allocation.policies import policies_hash
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
@@ -12,8 +13,10 @@ from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.explain import ExplainAnswer, ExplainQuery
-from chargeback.recompute.explain import ExplainKey, LineNotFound, PortionNeeded, explain
-from chargeback.service.explanation import ExplanationNames, explanation_json
+from chargeback.recompute.explain import ExplainKey, PortionNeeded, explain
+from chargeback.recompute.stored_day import LineNotFound
+from chargeback.service.explanation import explanation_json, names_of_explanation
+from chargeback.service.visible_explanation import VisibleShares
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -24,6 +27,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
     "/explain",
     response_model=ExplainAnswer,
     **documented(
+        needs=Right.READ,
         query=ExplainQuery,
         problems={404: "There is no such tenant, day, line or portion, or the day is not calculated."},
         etag=True,
@@ -33,20 +37,23 @@ async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(
     """Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
 
     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-    `evidence` is null, and `evidence_missing` says why.
+    `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
+    others of the line are one contender without an id.
     """
     tenant = facts.tenant
     key = ExplainKey(params.date, params.line_id, params.identity_id, params.portion, params.as_of)
 
-    def _make(_reader: TenantReader, _version: DataVersion) -> Response:
+    def _make(reader: TenantReader, _version: DataVersion) -> Response:
         try:
-            found = explain(tenant.store, tenant.rules, key)
+            shares = None if reader.scope is None else VisibleShares(reader, key)
+            found = explain(facts.whole_store, tenant.rules, key)
+            visible = None if shares is None else shares.of(found)
         except LineNotFound as error:
             raise NotFound(str(error)) from None
         except PortionNeeded as error:
             raise InvalidRequest([InvalidParameter("portion", str(error))]) from None
         with tenant.store.control.read() as connection:
-            names = ExplanationNames.read(connection, found)
-        return json_response(explanation_json(found, names, tenant.currency))
+            names = names_of_explanation(connection, found, params.paging, visible)
+        return json_response(explanation_json(found, names, tenant.currency, params.paging, visible))
 
     return await facts.versioned_answer(params, _make, also=policies_hash(tenant.rules.catalogue.policies))

@@ -14,8 +14,20 @@ from chargeback.store.control.day_revisions import CAUSES
 MOST_PORTIONS = 1000
 
 
-class ExplainQuery(FactsParameters):
-    """Parameters of an explanation: the key of a chargeback row. The range of dates has no effect."""
+class ContendersQuery(FactsParameters):
+    """Parameters of an explanation; the page is that of the contenders. The range of dates has no effect."""
+
+    page: int = Field(default=1, ge=1, description="Page of the contenders, from 1.")
+    page_size: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="Contenders per page, the largest first; the one that was asked for is always listed.",
+    )
+
+
+class ExplainQuery(ContendersQuery):
+    """Parameters of an explanation: the key of a chargeback row, and the page of the contenders."""
 
     date: Day = Field(description="The UTC day of the line.", examples=["2026-01-31"])
     line_id: Text = Field(description="The billing line: `line_id` in the metadata of a chargeback row or a line.")
@@ -108,9 +120,10 @@ class TriedMethod(ResponseModel):
 
 
 class Contender(ResponseModel):
-    """An identity that shares the portion."""
+    """An identity that shares the portion; or all those together that the caller may not see."""
 
-    identity_id: str
+    identity_id: str | None = Field(description="Null for others together.")
+    others: int | None = Field(description="How many others; null for one identity.")
     name: str | None
     value: Decimal | None = Field(description="What was measured or charged; null if all parts are equal.")
     ratio: str = Field(
@@ -124,9 +137,9 @@ class ExplainedEvidence(ResponseModel):
     measure: str | None = Field(examples=["bytes_in + bytes_out"])
     total: Decimal | None = Field(description="The sum of all values; null if all parts are equal.")
     contenders: list[Contender] = Field(
-        description="The 20 largest, equal ones by id, and the identity that was asked for, if it is one."
+        description="A page of them, the largest first, equal ones by id; and the identity that was asked for."
     )
-    contenders_total: int
+    contenders_total: int = Field(description="How many there are on all pages.")
     members: int = Field(description="How many identities were active on the resource.")
     metrics_available: bool
 
@@ -159,7 +172,24 @@ class RevisionAmount(ResponseModel):
     revision: int
     calculated_at: Instant
     cause: str = Field(examples=["bill_changed"], json_schema_extra={"enum": list(CAUSES)})
-    amount: Decimal | None = Field(description="Zero without a row; null if it is no longer kept.")
+    line_id: str | None = Field(
+        description="The line in that revision: one whose content changed has another id. Null if there is none, or if "
+        "several may be the one."
+    )
+    amount: Decimal | None = Field(
+        description="Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may "
+        "be the one."
+    )
+
+
+class ExplainLinks(ResponseModel):
+    """Where to look further; relative to the address of the answer."""
+
+    line: str = Field(description="The billing line.", examples=["../billing?line_id=0f3a"])
+    rows: str = Field(description="All rows of the line.")
+    policy: str | None = Field(description="The policy; null if it is not recorded, and for topics.")
+    bill: str = Field(description="The bill of the day.")
+    revisions: str = Field(description="The revisions of the day.", examples=["../days/2026-01-31/revisions"])
 
 
 class ExplainAnswer(ResponseModel):
@@ -185,3 +215,4 @@ class ExplainAnswer(ResponseModel):
     recomputed: Literal["same", "different"] | None = Field(
         description="Whether the calculation gives what is stored; null if the evidence is missing."
     )
+    links: ExplainLinks

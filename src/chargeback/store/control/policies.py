@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from chargeback.allocation.policies import Policy
+from chargeback.allocation.policies import Policy, parse_policies
 from chargeback.store.control.schema import policies
 
 
@@ -20,6 +21,11 @@ class UsedPolicy:
     product_type: str
     text: str
     first_used_at: datetime
+
+    @property
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return parse_policies({self.product_type: json.loads(self.text)}, "policies")[self.product_type]
 
 
 def record_policies(connection: Connection, used: Mapping[str, Policy], now: datetime) -> None:

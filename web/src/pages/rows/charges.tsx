@@ -40,7 +40,7 @@ export function Charges({ query, currency }: { query: Query; currency: string })
         list={["chargebacks", name, asked]}
         fetch={(page, size, signal) => rowsPage<Row>(name, "chargebacks", asked, page, size, signal)}
         columns={columnsOf(currency)}
-        onOpen={setWhy}
+        onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
         action={
           <nav className="segments" aria-label="Order">
             {Object.entries(ORDERS).map(([key, each]) => (
@@ -56,7 +56,14 @@ export function Charges({ query, currency }: { query: Query; currency: string })
           </nav>
         }
       />
-      {why && <Why row={why} currency={currency} onClose={() => setWhy(null)} />}
+      {why && (
+        <Why
+          link={String(why.metadata.explain)}
+          currency={currency}
+          categories={why.categories}
+          onClose={() => setWhy(null)}
+        />
+      )}
     </>
   );
 }

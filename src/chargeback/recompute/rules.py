@@ -1,0 +1,110 @@
+"""By which rules the days of a tenant are calculated: its policies now, those that were in force when rows were
+calculated, and the plan of its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final, Self
+
+import pyarrow as pa
+
+from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue
+from chargeback.config import Tenant
+from chargeback.config.configuration import TopicStatus
+from chargeback.ecosystems.contract import TopicEcosystem, UsageResolver
+from chargeback.model.chargeback import UNKNOWN_PRODUCT_TYPE
+from chargeback.model.inventory import Inventory
+from chargeback.model.topics import TopicPlan
+from chargeback.store.control.policies import UsedPolicy
+
+SHIPPED: Final = "shipped"
+CONFIGURED: Final = "configured"
+RECORDED: Final = "recorded"
+
+
+def topic_plan(tenant: Tenant) -> TopicPlan | None:
+    """Return the topic plan of a tenant, or None if the overlay is disabled or its settings are invalid."""
+    ecosystem = tenant.ecosystem
+    if tenant.topic_status is not TopicStatus.ENABLED or not isinstance(ecosystem, TopicEcosystem):
+        return None
+    return ecosystem.topic_plan(tenant.plugin_settings)
+
+
+@dataclass(frozen=True)
+class AllocationRules:
+    """How the days of a tenant are calculated.
+
+    Attributes:
+        catalogue: the tenant's policies.
+        shipped: those of its ecosystem, without the tenant's changes.
+        resolve: returns stored usage with identities as subjects; None if it is stored with them.
+        topics: how clusters are attributed to topics; None if they are not.
+    """
+
+    catalogue: PolicyCatalogue = field(default_factory=lambda: PolicyCatalogue({}, {}))
+    shipped: PolicyCatalogue = field(default_factory=lambda: PolicyCatalogue({}, {}))
+    resolve: Callable[[date, pa.Table, Inventory], pa.Table] | None = None
+    topics: TopicPlan | None = None
+
+    @classmethod
+    def of(cls, tenant: Tenant) -> Self:
+        """Return the rules of a configured tenant."""
+        ecosystem = tenant.ecosystem
+        resolve = ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None
+        catalogue = ecosystem.tenant_catalogue(tenant.plugin_settings)
+        return cls(catalogue, ecosystem.catalogue, resolve, topic_plan(tenant))
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPolicy:
+    """The policy of a line, and where it comes from: it is that of the ecosystem (``shipped``), of the tenant's
+    configuration (``configured``), or was in force when the row was calculated and is not any more (``recorded``).
+
+    ``matched`` is the name or pattern in the catalogue; None for a policy that is not in it.
+    """
+
+    product_type: str
+    policy: Policy
+    source: str
+    matched: str | None
+
+
+class AppliedPolicies:
+    """The policies by which the chargeback rows of a day were calculated, as far as they are recorded."""
+
+    def __init__(self, rules: AllocationRules, used: Sequence[UsedPolicy], rows: pa.Table) -> None:
+        """Tell the policies of ``rows`` by their hashes; ``used`` are those that were ever used."""
+        self._rules = rules
+        self._used = used
+        self._by_type = _used_by_type(rows)
+
+    def find(self, product_type: str) -> AppliedPolicy | None:
+        """Return the policy by which the lines of a type were split, or None if it is not recorded."""
+        used_hash, _ = self._by_type.get(product_type, (None, False))
+        matched = self._rules.catalogue.match(product_type)
+        configured = UNKNOWN if matched is None else self._rules.catalogue.policies[matched]
+        if used_hash in {None, configured.hash}:
+            shipped = self._rules.shipped.find(product_type) or UNKNOWN
+            source = SHIPPED if shipped.hash == configured.hash else CONFIGURED
+            return AppliedPolicy(product_type, configured, source, matched)
+        if used_hash == UNKNOWN.hash:
+            return AppliedPolicy(product_type, UNKNOWN, RECORDED, None)
+        policy = next((each.policy for each in self._used if each.hash == used_hash), None)
+        return None if policy is None else AppliedPolicy(product_type, policy, RECORDED, None)
+
+    def is_unknown(self, product_type: str) -> bool:
+        """Return whether the rows of a type say that it had no policy."""
+        used = self._by_type.get(product_type)
+        return self._rules.catalogue.match(product_type) is None if used is None else used[1]
+
+
+def _used_by_type(rows: pa.Table) -> dict[str, tuple[str, bool]]:
+    """Return the hash of the policy of each product type of some rows, and whether the type was unknown."""
+    columns = ["product_type", "policy_hash", "allocation_detail"]
+    used = rows.select(columns).group_by(columns).aggregate([])
+    return {
+        each["product_type"]: (each["policy_hash"], each["allocation_detail"] == UNKNOWN_PRODUCT_TYPE)
+        for each in used.to_pylist()
+    }

@@ -1,0 +1,238 @@
+"""One day of a dataset as one of its revisions has it: its rows, and the evidence that they were calculated from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.allocation.explain import ExplainedPortion
+from chargeback.errors import DamagedFacts, HistoryGone
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import total
+from chargeback.store.control.day_revisions import Revision
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.history import files_of_day, past_files
+from chargeback.store.facts.tables import BILLING_TABLE, read_files
+from chargeback.store.queries.as_of import KnownRevisions, forgotten
+from chargeback.store.queries.revised import RevisedDataset
+from chargeback.store.tenant import TenantStore
+
+#: What two lines for the same have in common: everything but quantities, prices, amounts, names and descriptions.
+_SAME_LINE: Final = (
+    *("timestamp", "granularity", "resource_id", "product_category", "product_type", "currency", "unit"),
+    *("network_access_type", "tier"),
+)
+
+
+class LineNotFound(LookupError):
+    """The day has no such line, or the line no such portion; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """All stored rows of a line: how many, their sum, and whether it is the cost of the line (None: unknown)."""
+
+    rows: int
+    sum: Decimal
+    equals_line: bool | None
+
+    @classmethod
+    def of(cls, rows: pa.Table, line: Mapping[str, Any] | None) -> Siblings:
+        """Return what the rows of a line are together; None for a line whose bill is lost."""
+        charged = total(rows["amount"].to_pylist())
+        return cls(rows.num_rows, charged, None if line is None else charged == line["total_cost"])
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionAmount:
+    """The amount in one revision of the day.
+
+    Attributes:
+        line_id: the line in that revision: a line whose content changes gets another id. None if there is none, or if
+            it is not clear which it is.
+        amount: zero without a line or a row; None if it is not known, because files are damaged or no longer kept, or
+            because several lines may be the one.
+    """
+
+    revision: Revision
+    line_id: str | None
+    amount: Decimal | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What every explanation of an amount has, whoever has it.
+
+    Attributes:
+        row: the stored row; None if there is none.
+        line: the billing line (columns of BILLING); None if the bill is lost.
+        portion: the calculation; None if the evidence is missing.
+        missing: why the evidence is missing.
+        siblings: all stored rows of the line.
+        revision: the number of the revision in force; None if it is not known.
+        revisions: the amount in every revision of the day.
+        is_same: whether the calculation gives what is stored; None if the evidence is missing.
+    """
+
+    row: Mapping[str, Any] | None
+    line: Mapping[str, Any] | None
+    portion: ExplainedPortion | None
+    missing: str | None
+    siblings: Siblings
+    revision: int | None
+    revisions: Sequence[RevisionAmount]
+    is_same: bool | None
+
+
+class StoredDay:
+    """One day of a dataset in the revision that was in force; reads every file at most once.
+
+    Attributes:
+        revision: the revision in force; None if it is not known.
+        revisions: all revisions of the day that took effect, ascending.
+        rows: the rows of the revision in force.
+    """
+
+    def __init__(self, store: TenantStore, dataset: RevisedDataset, day: date, as_of: datetime | None) -> None:
+        """Open a day as it is, or as it was at the instant ``as_of``.
+
+        Raises:
+            LineNotFound: the day is not calculated, or was not then.
+            HistoryGone: the rows of that instant are no longer kept.
+            StorageError: the tenant's storage cannot be read.
+        """
+        self._facts = store.facts
+        self._read: dict[tuple[str, ...], pa.Table] = {}
+        self._dataset = dataset
+        self._day = day
+        with store.control.read() as connection:
+            states = read_days(connection, DayRange(day, day + ONE_DAY))
+            known = KnownRevisions.read(connection, DayRange(day, day + ONE_DAY))
+        self._state: DayState | None = states[0] if states else None
+        # Snapshots are read after the revisions: what the revisions name is in one of the tables.
+        self._present = self._facts.snapshot(dataset.table)
+        self.revisions: Sequence[Revision] = known.effective(dataset.name, self._present).get(day, ())
+        in_force = [each for each in self.revisions if as_of is None or each.calculated_at <= as_of]
+        is_recorded = day in known.recorded[dataset.name]
+        if is_recorded and not in_force:
+            raise LineNotFound(f"The day {day} was not calculated then.")
+        self.revision: Revision | None = in_force[-1] if in_force else None
+        self.rows = self._rows_in_force(as_of)
+        if not is_recorded and self.rows.num_rows == 0:
+            raise LineNotFound(f"The day {day} is not calculated.")
+
+    def lacks(self, what: str) -> bool:
+        """Return whether some evidence is missing, as far as is known: the state is that of the latest revision."""
+        is_latest = self.revision is None or self.revision == self.revisions[-1]
+        return is_latest and self._state is not None and what in self._state.incomplete
+
+    def evidence(self) -> tuple[list[pa.Table | None], str | None]:
+        """Return the tables that the rows were calculated from, in the dataset's order, each None if it is lost; and
+        why the first one is."""
+        found: list[pa.Table | None] = []
+        missing = None
+        for name in self._dataset.evidence:
+            files, table = self._files(name, self.revision), None
+            if files is None:
+                reason = f"the table {name} as it was when the day was calculated is no longer kept"
+            else:
+                try:
+                    table, reason = self._table(name, files), ""
+                except DamagedFacts as error:
+                    reason = error.message
+            missing = missing or reason or None
+            found.append(table)
+        return found, missing
+
+    def amounts(
+        self, line_id: str, line: Mapping[str, Any] | None, find: Callable[[pa.Table], Mapping[str, Any] | None]
+    ) -> list[RevisionAmount]:
+        """Return an amount in every revision of the day: that of the row that ``find`` finds among those of a line.
+
+        ``line`` is the line on the bill in force, None if that is lost: then it is not found where its id is another.
+        """
+        return [self._amount(revision, line_id, line, find) for revision in self.revisions]
+
+    def _amount(
+        self,
+        revision: Revision,
+        line_id: str,
+        line: Mapping[str, Any] | None,
+        find: Callable[[pa.Table], Mapping[str, Any] | None],
+    ) -> RevisionAmount:
+        rows = self.rows if revision == self.revision else self._stored(self._dataset.table, revision)
+        if rows is None:
+            return RevisionAmount(revision, None, None)
+        ids = [line_id] if line is None or where(rows, line_id=line_id).num_rows else self._lines_like(revision, line)
+        if ids is None or len(ids) > 1:
+            return RevisionAmount(revision, None, None)
+        row = find(where(rows, line_id=ids[0])) if ids else None
+        return RevisionAmount(revision, ids[0] if ids else None, Decimal(0) if row is None else row["amount"])
+
+    def _lines_like(self, revision: Revision, line: Mapping[str, Any]) -> list[str] | None:
+        """Return the ids of the lines that a revision has in the place of a line: the line itself or, without it, those
+        for the same that are not on the bill in force. None if a bill is lost."""
+        then, now = self._stored(BILLING_TABLE, revision), self._stored(BILLING_TABLE, self.revision)
+        if then is None or now is None:
+            return None
+        if where(then, line_id=line["line_id"]).num_rows:
+            return [line["line_id"]]
+        same = [
+            pc.is_null(then[name])
+            if line[name] is None
+            else pc.equal(then[name], pa.scalar(line[name], then[name].type))
+            for name in _SAME_LINE
+        ]
+        ids: list[str] = then.filter(reduce(pc.and_, same))["line_id"].to_pylist()
+        return sorted(set(ids) - set(now["line_id"].to_pylist()))
+
+    def _files(self, name: str, revision: Revision | None) -> tuple[DayFile, ...] | None:
+        """Return the files that a table had in a revision, or None if one of them is gone."""
+        present = self._present if name == self._dataset.table else self._facts.snapshot(name)
+        if revision is None or revision.files is None:
+            return files_of_day(present, self._day)
+        names = revision.files.get(name)
+        return None if names is None else past_files(self._facts, name, present).find(self._day, names)
+
+    def _rows_in_force(self, as_of: datetime | None) -> pa.Table:
+        name = self._dataset.table
+        files = files_of_day(self._present, self._day) if as_of is None else self._files(name, self.revision)
+        if files is None:
+            raise HistoryGone([forgotten(each) for each in (self.revision,) if each is not None])
+        return self._table(name, files)
+
+    def _stored(self, name: str, revision: Revision | None) -> pa.Table | None:
+        """Return what a table had in a revision; None if it is damaged or no longer kept."""
+        files = self._files(name, revision)
+        try:
+            return None if files is None else self._table(name, files)
+        except DamagedFacts:
+            return None
+
+    def _table(self, name: str, files: tuple[DayFile, ...]) -> pa.Table:
+        """Return the rows of files. Revisions of a day share most of them, so what was read is kept."""
+        key = (name, *(file.path for file in files))
+        if key not in self._read:
+            self._read[key] = read_files(name, self._day, files)
+        return self._read[key]
+
+
+def where(table: pa.Table, **values: str) -> pa.Table:
+    """Return the rows that have some values in columns of text."""
+    conditions = [pc.equal(table[name], pa.scalar(value, pa.string())) for name, value in values.items()]
+    return table.filter(reduce(pc.and_, conditions))
+
+
+def first(table: pa.Table, **values: str) -> dict[str, Any] | None:
+    """Return the first row that has some values, or None."""
+    found = where(table, **values) if values else table
+    rows: list[dict[str, Any]] = found.slice(0, 1).to_pylist()
+    return rows[0] if rows else None

@@ -1,0 +1,77 @@
+"""Explanations for callers who see some rows only: their own, and all others of the line together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from fractions import Fraction
+
+from chargeback.allocation.explain import Contender, Contest
+from chargeback.model.money import total
+from chargeback.recompute.explain import ExplainKey, Explanation
+from chargeback.recompute.explain_topic import TopicKey
+from chargeback.recompute.stored_day import LineNotFound
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.line_rows import rows_of_line
+from chargeback.store.queries.reader import TenantReader
+
+
+class VisibleShares:
+    """The rows of the line of an explanation that a reader with a scope sees: identities by portion."""
+
+    def __init__(self, reader: TenantReader, key: ExplainKey) -> None:
+        """Read which rows are visible.
+
+        Raises:
+            LineNotFound: none of the identity, or of the portion that is asked for.
+            StorageError: the facts cannot be read.
+        """
+        found = rows_of_line(reader, CHARGEBACKS, key.day, key.line_id, ("identity_id", "portion"))
+        self._key = key
+        self._rows = found
+        mine = {portion for identity, portion in found if identity == key.identity_id}
+        if not mine or key.portion not in {None, *mine}:
+            raise self._not_found()
+
+    def of(self, found: Explanation) -> frozenset[str]:
+        """Return the identities whose rows of the explained portion are visible.
+
+        Raises:
+            LineNotFound: that which was asked for is not among them.
+        """
+        visible = frozenset(identity for identity, portion in self._rows if portion == found.key.portion)
+        if found.key.identity_id not in visible:
+            raise self._not_found()
+        return visible
+
+    def _not_found(self) -> LineNotFound:
+        return LineNotFound(f"You see no row of {self._key.identity_id!r} of line {self._key.line_id!r}.")
+
+
+def visible_topics(reader: TenantReader, key: TopicKey) -> frozenset[str]:
+    """Return the topics whose rows of a line a reader with a scope sees.
+
+    Raises:
+        LineNotFound: that which is asked for is not among them.
+        StorageError: the facts cannot be read.
+    """
+    found = rows_of_line(reader, TOPIC_ATTRIBUTIONS, key.day, key.line_id, ("topic_name",))
+    visible = frozenset(topic for (topic,) in found)
+    if key.topic_name not in visible:
+        raise LineNotFound(f"You see no row of the topic {key.topic_name!r} of line {key.line_id!r}.")
+    return visible
+
+
+def with_others(contest: Contest, visible: Collection[str] | None) -> Contest:
+    """Return a contest with those of its contenders that are ``visible`` (None: all), and the others as one, the
+    last."""
+    if visible is None:
+        return contest
+    hidden = [each for each in contest.contenders if each.identity_id not in visible]
+    if not hidden:
+        return contest
+    values = [each.value for each in hidden if each.value is not None]
+    ratio = sum((each.ratio for each in hidden), Fraction())
+    others = Contender("", total(values) if values else None, ratio, len(hidden))
+    seen = (each for each in contest.contenders if each.identity_id in visible)
+    return replace(contest, contenders=(*seen, others))

@@ -1,0 +1,107 @@
+"""Explanations of stored topic rows, from the measurements of the revision that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chargeback.model.topics import ATTRIBUTION_FAILED, EVEN_SPLIT
+from chargeback.recompute.explain_topic import TopicExplanation, TopicKey, explain_topic_row
+from chargeback.recompute.stored_day import LineNotFound
+from chargeback.store.facts.tables import BILLING_TABLE, TOPIC_USAGE_TABLE, TOPICS_TABLE
+from tests.pipeline.topic_deployment import DAY, Attributed, attributed, organisation, prepared
+from tests.support.damage import file_of, remove
+
+__all__ = ["attributed", "organisation", "prepared"]
+
+
+def explained(deployment: Attributed, row: dict[str, Any], **more: Any) -> TopicExplanation:
+    """The explanation of a row of the day."""
+    plan = more.pop("plan", deployment.plan)
+    key = replace(TopicKey(DAY, row["line_id"], row["topic_name"]), **more)
+    return explain_topic_row(deployment.store, plan, key)
+
+
+def a_row(deployment: Attributed, method: str = "bytes_ratio") -> dict[str, Any]:
+    """A row of the day that was made by a method."""
+    return next(row for row in deployment.topics().to_pylist() if row["attribution_method"] == method)
+
+
+def test_every_kind_of_row(attributed: Attributed) -> None:
+    """Each way of attributing is calculated again with the same result, and names itself."""
+    for method in attributed.methods():
+        row = a_row(attributed, method)
+        found = explained(attributed, row)
+        assert (found.row, found.method, found.is_same, found.missing) == (row, method, True, None)
+        assert found.siblings.equals_line
+        assert [each.amount for each in found.revisions] == [row["amount"]]
+
+
+def test_a_topic_without_a_row(attributed: Attributed) -> None:
+    """The reason is told, and the calculation agrees."""
+    found = explained(attributed, a_row(attributed), topic_name="no-such-topic")
+    assert found.portion is not None
+    assert (found.row, found.is_same) == (None, True)
+    assert (found.portion.why_nothing or "").endswith("of it was measured on this day")
+
+
+def test_settings_that_were_changed(attributed: Attributed) -> None:
+    """They explain a row only as far as they give the same; else what was in force is not recorded."""
+    row, even = a_row(attributed), a_row(attributed, EVEN_SPLIT)
+    others = replace(attributed.plan, exclude_patterns=(row["topic_name"],))
+    found = explained(attributed, row, plan=others)
+    assert (found.portion, found.is_same, found.row) == (None, None, row)
+    assert found.missing == "the settings of topic attribution that were in force are not recorded"
+    harmless = replace(attributed.plan, exclude_patterns=("nothing-has-this-name",))
+    assert explained(attributed, even, plan=harmless).is_same
+
+
+@pytest.mark.parametrize("name", [BILLING_TABLE, TOPIC_USAGE_TABLE])
+def test_lost_evidence(attributed: Attributed, name: str) -> None:
+    """Without a file of the evidence nothing is calculated; the row and the reason are told."""
+    row = a_row(attributed)
+    remove(Path(file_of(attributed.store.facts, name, DAY).path))
+    found = explained(attributed, row)
+    assert (found.row, found.portion, found.is_same) == (row, None, None)
+    assert f"{name}/date=" in (found.missing or "")
+
+
+def test_a_day_whose_metrics_failed(attributed: Attributed) -> None:
+    """The whole line has no topic, and the explanation needs no measurements to say so."""
+    rows = attributed.topics()
+    line_id = a_row(attributed)["line_id"]
+    kept = [row for row in rows.to_pylist() if row["line_id"] != line_id]
+    (cost,) = (cost for line, cost in attributed.lines().items() if line == line_id)
+    failed = a_row(attributed) | {
+        "topic_name": "__UNATTRIBUTED__",
+        "attribution_method": ATTRIBUTION_FAILED,
+        "amount": cost,
+        "topic_usage": None,
+        "total_usage": None,
+    }
+    table = type(rows).from_pylist([*kept, failed], schema=rows.schema)
+    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, table, epoch=10**6)
+    found = explained(attributed, failed)
+    assert (found.method, found.is_same) == (ATTRIBUTION_FAILED, True)
+
+
+def test_an_earlier_instant(attributed: Attributed) -> None:
+    """Before the first revision there is nothing to explain."""
+    row = a_row(attributed)
+    first = explained(attributed, row).revisions[0].revision.calculated_at
+    assert explained(attributed, row, as_of=first).is_same
+    with pytest.raises(LineNotFound, match="was not calculated then"):
+        explained(attributed, row, as_of=first.replace(year=first.year - 1))
+
+
+def test_what_is_not_attributed(attributed: Attributed) -> None:
+    """A line that is no line of a cluster, and one that does not exist, are named."""
+    row = a_row(attributed)
+    with pytest.raises(LineNotFound, match="has no line 'none'"):
+        explained(attributed, row, line_id="none")
+    plan = replace(attributed.plan, methods={})
+    with pytest.raises(LineNotFound, match="is not attributed to topics"):
+        explained(attributed, row, plan=plan)

@@ -1,0 +1,31 @@
+"""Sentences of explanations that could not be calculated; those of all methods are tested with their answers."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from chargeback.recompute.explain import ExplainKey, Explanation
+from chargeback.recompute.stored_day import Siblings
+from chargeback.service.explanation_sentence import Names, sentence
+
+
+def test_without_evidence() -> None:
+    """What is stored is told, with the reason why no more can be."""
+    key = ExplainKey(date(2026, 11, 4), "1f", "sa-1")
+    siblings = Siblings(0, Decimal(0), equals_line=None)
+    found = Explanation(
+        key=key,
+        row=None,
+        line=None,
+        policy=None,
+        portion=None,
+        missing="the bill is lost",
+        siblings=siblings,
+        revision=None,
+        revisions=(),
+        is_same=None,
+    )
+    assert sentence(found, Names({"sa-1": "pay"}, {}), "USD") == (
+        "pay is charged nothing of line 1f on 4 November 2026; why cannot be shown, because the bill is lost."
+    )

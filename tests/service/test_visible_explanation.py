@@ -1,0 +1,127 @@
+"""What callers who see some rows only are told of a line: their own rows, and all others together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from chargeback.access.scope import RowScope
+from chargeback.allocation.explain import Contender, Contest
+from chargeback.model.money import from_units
+from chargeback.recompute.explain import ExplainKey
+from chargeback.recompute.explain_topic import TopicKey
+from chargeback.recompute.stored_day import LineNotFound
+from chargeback.service.explanation import contest_json, listed_contenders
+from chargeback.service.visible_explanation import VisibleShares, visible_topics, with_others
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.paging import Page
+from chargeback.store.queries.reader import TenantReader, open_reader
+from tests.allocation.days import evidence
+from tests.service.test_explanation import explanation
+from tests.support.facts import Share, tenant_store, write_shares
+from tests.support.topics import TopicShare, write_topic_shares
+
+DAY = date(2026, 11, 4)
+
+
+def _contest(*values: int | None) -> Contest:
+    whole = sum(1 if value is None else value for value in values)
+    contenders = tuple(
+        Contender(f"sa-{place}", None if value is None else from_units(value), Fraction(value or 1, whole))
+        for place, value in enumerate(values)
+    )
+    return Contest("bytes_in", None, contenders, len(values), metrics_available=True)
+
+
+def test_others_are_one() -> None:
+    """They come last, with the sums of their values and ratios; the whole is still the whole."""
+    contest = _contest(5, 3, 2)
+    found = with_others(contest, {"sa-1", "sa-9"})
+    assert found.contenders[0] == contest.contenders[1]
+    assert found.contenders[1] == Contender("", from_units(7), Fraction(7, 10), 2)
+    assert with_others(contest, None) is contest
+    assert with_others(contest, {"sa-0", "sa-1", "sa-2"}) is contest
+    (mine, others) = with_others(_contest(None, None, None), {"sa-2"}).contenders
+    assert mine.value is others.value is None
+    assert mine.ratio + others.ratio == 1
+
+
+def test_every_page_has_the_others_and_who_was_asked_for() -> None:
+    """And the number of all who share the amount."""
+    contest = with_others(_contest(5, 3, 2, 1), {"sa-0", "sa-1"})
+    assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
+    assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(2, 1))] == ["", "sa-1"]
+    shown = contest_json(contest, "sa-1", Page(0, 20), lambda id_: {"identity_id": id_})
+    assert shown["contenders_total"] == 4
+    assert shown["contenders"][0]["others"] is None
+    assert shown["contenders"][2] == {
+        "identity_id": None,
+        "others": 2,
+        "value": "0.000000000003",
+        "ratio": "0.272727",
+    }
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What is open until the end of a test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_only_visible_rows_are_explained(tmp_path: Path, stack: ExitStack) -> None:
+    """Rows of others, rows that do not exist, and portions without a visible row have no explanation."""
+    store = stack.enter_context(tenant_store(tmp_path))
+    write_shares(
+        store.facts,
+        [
+            Share(DAY, "sa-1", "1", portion=1),
+            Share(DAY, "sa-2", "2", portion=1),
+            Share(DAY, "sa-3", "2", portion=1),
+            Share(DAY, "sa-2", "3", portion=2),
+        ],
+    )
+    write_topic_shares(store.facts, [TopicShare(DAY, "orders", "1"), TopicShare(DAY, "pay", "1", cluster="lkc-2")])
+    engine = stack.enter_context(QueryEngine())
+
+    def _open(scope: RowScope) -> TenantReader:
+        return stack.enter_context(open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope))
+
+    reader = _open(RowScope.of({"identity_id": ["sa-1", "sa-2"]}))
+    found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-2", 1)
+    found = replace(found, key=ExplainKey(DAY, "line-1", "sa-2", 1))
+    assert VisibleShares(reader, found.key).of(found) == {"sa-1", "sa-2"}
+    second = replace(found, key=replace(found.key, portion=2))
+    assert VisibleShares(reader, second.key).of(second) == {"sa-2"}
+    for key in (
+        ExplainKey(DAY, "line-1", "sa-3"),
+        ExplainKey(DAY, "line-1", "sa-1", 2),
+        ExplainKey(DAY, "line-2", "sa-1"),
+        ExplainKey(date(2026, 11, 5), "line-1", "sa-1"),
+    ):
+        with pytest.raises(LineNotFound, match="You see no row of"):
+            VisibleShares(reader, key)
+    asked = VisibleShares(reader, ExplainKey(DAY, "line-1", "sa-1"))
+    with pytest.raises(LineNotFound):
+        asked.of(replace(found, key=ExplainKey(DAY, "line-1", "sa-1", 2)))
+    with pytest.raises(LineNotFound):
+        visible_topics(reader, TopicKey(DAY, "line-1", "orders"))
+    of_cluster = _open(RowScope.of({"cluster_id": ["lkc-1"]}))
+    assert visible_topics(of_cluster, TopicKey(DAY, "line-1", "orders")) == {"orders"}
+    with pytest.raises(LineNotFound):
+        visible_topics(of_cluster, TopicKey(DAY, "line-1", "pay"))
+
+
+def test_sums_of_hidden_values_are_exact() -> None:
+    """However many digits they have."""
+    contest = _contest(10**37, 1, 1)
+    assert with_others(contest, {"sa-2"}).contenders[1].value == Decimal("10000000000000000000000000.000000000001")

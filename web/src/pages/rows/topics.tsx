@@ -1,0 +1,62 @@
+import { useState } from "react";
+import type { Query } from "../../api/client";
+import { rowsPage } from "../../api/questions";
+import type { TopicRow } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { full } from "../../format/days";
+import { attribution, code } from "../../format/names";
+import { Exact } from "../../ui/card";
+import type { Column } from "../../ui/virtual";
+import { LongList } from "./list";
+import { Why } from "./why";
+
+/** Every part of a line of a cluster that one of its topics has. */
+export function TopicRows({ query, currency }: { query: Query; currency: string }) {
+  const name = useHere().tenant ?? "";
+  const [why, setWhy] = useState<TopicRow | null>(null);
+  return (
+    <>
+      <LongList<TopicRow>
+        one="row"
+        note="one topic's part of one billing line each; press one to see why"
+        list={["topic-attributions", name, query]}
+        fetch={(page, size, signal) => rowsPage<TopicRow>(name, "topic-attributions", query, page, size, signal)}
+        columns={columnsOf(currency)}
+        onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
+      />
+      {why && (
+        <Why
+          link={String(why.metadata.explain)}
+          currency={currency}
+          categories={why.categories}
+          onClose={() => setWhy(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function columnsOf(currency: string): Column<TopicRow>[] {
+  return [
+    { name: "Day", width: "8.5rem", cell: (row) => <span className="num">{full(row.timestamp)}</span> },
+    {
+      name: "Topic",
+      width: "28%",
+      cell: (row) => (
+        <button type="button" className="pair">
+          <b className="cut">{row.topic_name}</b>
+          <span className="sr">: why this amount?</span>
+        </button>
+      ),
+    },
+    { name: "Cluster", width: "12%", cell: (row) => <span className="cut">{row.cluster_resource_id}</span> },
+    { name: "Product", title: (row) => row.product_type, cell: (row) => code(row.product_type) },
+    { name: "How", cell: (row) => <span className="quiet">{attribution(row.attribution_method)}</span> },
+    {
+      name: `Amount${currency && `, ${currency}`}`,
+      width: "13rem",
+      end: true,
+      cell: (row) => <Exact amount={row.amount} currency={currency} />,
+    },
+  ];
+}
