@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from chargeback.model.days import DayRange
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
@@ -48,13 +50,21 @@ def daily_totals(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    scan = reader.scan(dataset, Selection.of_days(days))
-    if not scan.files:
-        return
-    condition = scan.condition()
+    selection = Selection.of_days(days)
+    if reader.days_of(dataset, selection) is not None:
+        query = partial(_totals, reader, dataset, by, most)
+        # Of named days the rows themselves are read: kept sums may be deleted while this is under way.
+        yield from reader.add_up(dataset, selection, " ".join(by), query, days=set(days))
+
+
+def _totals(
+    reader: TenantReader, dataset: Dataset, by: Sequence[str], most: tuple[int, str] | None, source: Addends
+) -> Iterator[pa.RecordBatch]:
+    condition = source.condition
     texts = ["date", *(f"coalesce({name}, '') AS {name}" for name in by)]
     grouped = (
-        f"SELECT {', '.join(texts)}, sum({dataset.amount}) AS amount FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL"
+        f"SELECT {', '.join(texts)}, {source.sums['total']} AS amount "
+        f"FROM {source.relation} WHERE {condition.sql} GROUP BY ALL"
     )
     parameters = dict(condition.parameters)
     ids = dataset.ids

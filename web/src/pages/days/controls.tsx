@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { tell } from "../../api/client";
+import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { tenantPath, useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { useRun } from "../../app/run";
+import { refused } from "../../format/rights";
 import type { Dates } from "../../url/period";
 import { Recalculate } from "./recalculate";
 
@@ -32,7 +34,9 @@ export function RunControls({ shown }: { shown: Dates | null }) {
   const { isOn, suspended } = useRun(name);
   const start = useStartRun(name);
   const [asking, setAsking] = useState(false);
-  if (!info) return null;
+  const { isKnown, may } = useAccess(name);
+  if (!info || !isKnown) return null;
+  if (!may("run")) return <span className="note">{refused("run")}</span>;
   if (!info.features.can_run) return <span className="note">Runs are started by another process, not from here.</span>;
   const closed = isOn || suspended !== null || start.isPending;
   return (

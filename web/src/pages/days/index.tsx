@@ -1,9 +1,10 @@
+import { useState } from "react";
 import { useReconciliation } from "../../api/questions";
 import type { Reconciled } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { STATES } from "../../charts/calendar";
 import { count, range, spoken } from "../../format/days";
-import { exact } from "../../format/money";
+import { exact, grouped } from "../../format/money";
 import { read, sum, write } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { billingFile } from "../../ui/csv";
@@ -14,6 +15,7 @@ import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
 import { isCalculated } from "../costs/days";
 import { RunControls } from "./controls";
+import { DayDrawer } from "./day";
 import { Runs } from "./runs";
 
 /** Complete? Equal to the bill? Day by day, with the runs that made it. */
@@ -27,6 +29,9 @@ export function DaysPage() {
   return (
     <>
       <Toolbar shown={shown} compare={false} filters={false}>
+        <a className="button" href={here.to({ ...here.view, extra: {} }, "moments")}>
+          Compare two moments
+        </a>
         <RunControls shown={shown} />
       </Toolbar>
       <Answered query={query} skeleton={<Bone height={30} />}>
@@ -45,6 +50,7 @@ export function DaysPage() {
 
 function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: string }) {
   const here = useHere();
+  const [opened, setOpened] = useState<Reconciled | null>(null);
   const calculated = days.filter(isCalculated);
   const differ = days.filter((each) => each.state === "differs");
   const difference = sum(calculated.map((each) => read(each.difference)));
@@ -69,8 +75,10 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
           { name: "Billed", end: true },
           { name: "Charged", end: true },
           { name: "Difference", end: true },
+          { name: "To nobody", end: true },
+          { name: "Rows", end: true },
           "Topics",
-          "Bill’s fingerprint",
+          "History",
         ]}
         foot={
           <tr>
@@ -85,6 +93,10 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
             <td className="end num" title={exact(difference, currency)}>
               {twelve(write(difference))}
             </td>
+            <td className="end">
+              <Amount amount={sum(calculated.map((each) => read(each.unallocated)))} currency={currency} />
+            </td>
+            <td className="end num">{grouped(calculated.reduce((all, each) => all + each.rows, 0))}</td>
             <td colSpan={2} />
           </tr>
         }
@@ -104,11 +116,21 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
             <td className={`end num ${each.state === "differs" ? "bad" : ""}`}>
               {isCalculated(each) ? twelve(each.difference) : "–"}
             </td>
-            <td>{each.topics === undefined ? "" : each.topics ? "yes" : "no"}</td>
-            <td className="quiet small">{each.fingerprint?.slice(0, 16) ?? ""}</td>
+            <td className="end">
+              {isCalculated(each) ? <Amount amount={each.unallocated} currency={currency} /> : "–"}
+            </td>
+            <td className="end num">{isCalculated(each) ? grouped(each.rows) : "–"}</td>
+            <td>{each.topics ? "yes" : "no"}</td>
+            <td>
+              <button type="button" className="more" onClick={() => setOpened(each)}>
+                {each.revision === null ? "Details" : `Revision ${each.revision}`}
+                <span className="sr"> of {spoken(each.date)}</span>
+              </button>
+            </td>
           </tr>
         ))}
       </Table>
+      {opened && <DayDrawer day={opened} currency={currency} onClose={() => setOpened(null)} />}
     </Card>
   );
 }
@@ -124,6 +146,7 @@ function State({ day }: { day: Reconciled }) {
     <span className={`state ${tone}`}>
       <Icon name={icon[day.state]} />
       {STATES[day.state]}
+      {day.policies === "superseded" && <span className="badge">policies superseded</span>}
       {day.error && <span className="bad">: {day.error}</span>}
     </span>
   );

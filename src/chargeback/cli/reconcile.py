@@ -1,0 +1,154 @@
+"""``chargeback reconcile``: compare a file of costs, such as an invoice, with what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exit_codes import CONFIGURATION, FAILED
+from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants, to_day
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from chargeback.config import Tenant
+    from chargeback.service.cost_files import CostMapping, ExternalCost
+    from chargeback.service.external_costs import CostComparison
+
+#: How many differences are shown.
+SHOWN = 50
+
+_ZERO = Decimal(0)
+
+
+def reconcile(
+    tenant: Annotated[str, typer.Argument(help="The tenant's name.")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The CSV file of costs.")],
+    mapping: Annotated[
+        Path,
+        typer.Option("--mapping", "-m", exists=True, dir_okay=False, help="The YAML file that maps its columns."),
+    ],
+    config: ConfigOption = DEFAULT_CONFIG,
+    start: Annotated[
+        datetime | None,
+        typer.Option("--from", formats=DAY_FORMATS, help="First UTC day; default: the first one in the file."),
+    ] = None,
+    end: Annotated[
+        datetime | None,
+        typer.Option("--to", formats=DAY_FORMATS, help="Last UTC day; default: the last one in the file."),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=INSTANT_FORMATS, help="Compare with what was served at this instant, in UTC."),
+    ] = None,
+) -> None:
+    """Compare an invoice or a provider's cost allocation with the bill or the chargebacks; exit with 1 if they
+    differ."""
+    from chargeback.config import load_configuration
+    from chargeback.errors import ConfigurationError
+    from chargeback.service.cost_files import CostFileError, parse_mapping, read_costs
+
+    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    try:
+        how = parse_mapping(mapping.read_text(encoding="utf-8"))
+        costs = read_costs(file.read_text(encoding="utf-8-sig"), how)
+    except ConfigurationError as error:
+        raise _invalid(mapping, error.problems) from None
+    except CostFileError as error:
+        raise _invalid(file, error.mistakes) from None
+    except UnicodeDecodeError as error:
+        raise _invalid(file, [f"is not UTF-8: {error.reason} at byte {error.start}"]) from None
+    instant = None if as_of is None else as_of.replace(tzinfo=UTC)
+    found, names = _compare(chosen, costs, how, (to_day(start), to_day(end)), instant)
+    _print(found, names, chosen.settings.currency)
+    if not found.is_equal:
+        raise typer.Exit(FAILED)
+
+
+def _invalid(file: Path, mistakes: Iterable[object]) -> typer.Exit:
+    """Print the mistakes in a file; return the end of the command."""
+    for mistake in mistakes:
+        typer.echo(f"error: {file}: {mistake}", err=True)
+    return typer.Exit(CONFIGURATION)
+
+
+def _compare(
+    tenant: Tenant,
+    costs: list[ExternalCost],
+    mapping: CostMapping,
+    period: tuple[date | None, date | None],
+    as_of: datetime | None,
+) -> tuple[CostComparison, Mapping[str, str]]:
+    """Return the comparison and the names of its entities, or end with an error."""
+    from contextlib import closing
+
+    from chargeback.service.cost_files import period_of
+    from chargeback.service.external_costs import compare_costs, entity_names
+    from chargeback.store.queries.cancellation import CancellationToken
+    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.lookups import LookupCaches
+    from chargeback.store.queries.reader import open_reader
+    from chargeback.store.tenant import open_store
+
+    days = period_of(costs, *period)
+    if days is None or days.start >= days.end:
+        why = "the file has no days, so --from and --to are needed" if days is None else "--from is after the last day"
+        typer.echo(f"error: {why}", err=True)
+        raise typer.Exit(CONFIGURATION)
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
+        raise typer.Exit(FAILED)
+    with closing(open_store(tenant)) as store, QueryEngine() as engine:
+        with open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader:
+            found = compare_costs(reader, costs, mapping, days)
+        with store.control.read() as connection:
+            return found, entity_names(connection, found, mapping)
+
+
+def _print(found: CostComparison, names: Mapping[str, str], currency: str) -> None:
+    """Print the differences and the sums."""
+    from chargeback.cli.display import aligned, print_table
+    from chargeback.model.days import ONE_DAY
+    from chargeback.model.money import difference
+
+    period = f"{found.days.start} to {found.days.end - ONE_DAY}"
+    differing = [item for item in found.items if item.delta]
+    shown = differing[:SHOWN]
+    if shown:
+        rows = zip(
+            [item.key[0] or "" for item in shown],
+            [names.get(item.key[0] or "", "") for item in shown],
+            [item.key[1] or "" for item in shown],
+            _column([item.theirs for item in shown]),
+            _column([item.ours for item in shown]),
+            aligned([item.delta for item in shown]),
+            strict=True,
+        )
+        columns = ("entity", "name", "product type", "theirs", "ours", f"difference in {currency}")
+        print_table(f"Differences, {period}", columns, rows, numbers=3)
+    if len(differing) > len(shown):
+        typer.echo(f"and {len(differing) - len(shown)} smaller differences")
+    sums = (found.theirs, found.ours, difference(found.ours, found.theirs))
+    rows = zip(("theirs", "ours", "difference"), aligned(sums), strict=True)
+    outside = f", {found.outside} on other days left out" if found.outside else ""
+    print_table(f"{found.lines} lines, {period}{outside}", ("total", currency), rows, numbers=1)
+    if not found.items:
+        typer.echo("neither side has costs on these days, so there is nothing to compare")
+    elif found.is_equal:
+        typer.echo("the same to the last digit")
+    else:
+        typer.echo(f"{len(differing)} of {len(found.items)} entries differ; what one side does not have is empty")
+
+
+def _column(amounts: Sequence[Decimal | None]) -> list[str]:
+    """Return amounts, aligned; what one side does not have is empty."""
+    from chargeback.cli.display import aligned
+
+    texts = aligned([amount or _ZERO for amount in amounts])
+    return ["" if amount is None else text for amount, text in zip(amounts, texts, strict=True)]

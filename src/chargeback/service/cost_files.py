@@ -1,0 +1,246 @@
+"""Files of costs from elsewhere, such as an invoice or a provider's own cost allocation as CSV.
+
+A mapping says which columns of the file mean what.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from chargeback.config.document import parse_document
+from chargeback.errors import ConfigurationError
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import parse_decimal, to_amount
+
+T = TypeVar("T")
+
+#: Mistakes in a file beyond these are not listed.
+MOST_MISTAKES: Final = 20
+
+_CURRENCY: Final = "[$€£]?"
+# No costs are older or younger than that, and time stamps of these days exist.
+_FIRST_DAY: Final = date(1970, 1, 2)
+_LAST_DAY: Final = date(2999, 12, 30)
+_PROBE: Final = date(2026, 1, 31)
+
+#: What is compared: the values of the entity column and of the product type column, None where there is no such column.
+CostKey = tuple[str | None, str | None]
+
+
+def _date_format(text: str) -> str:
+    try:
+        is_complete = datetime.strptime(_PROBE.strftime(text), text).date() == _PROBE  # noqa: DTZ007 - a date
+    except ValueError:
+        is_complete = False
+    if not is_complete:
+        raise ValueError("should tell day, month and year as in Python, such as %m/%d/%Y")
+    return text
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+
+
+class CostColumns(BaseModel):
+    """The names of the columns of a file of costs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    amount: Name = Field(description="The column with the amount.", examples=["amount"])
+    entity: Name | None = Field(default=None, description="That with the id of the resource or identity, if any.")
+    product_type: Name | None = Field(default=None, description="That with the product type, if any.")
+    date: Name | None = Field(default=None, description="That with the day, if any.", examples=["start_date"])
+
+
+class CostMapping(BaseModel):
+    """How to read a file of costs: the mapping of its columns and of its words."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    columns: CostColumns
+    entity: Literal["resource_id", "identity_id"] = Field(
+        default="resource_id",
+        description="What the entity column names: resources, whose costs are compared with the bill, or identities, "
+        "whose costs are compared with the chargebacks.",
+    )
+    date_format: Annotated[str, StringConstraints(max_length=40), AfterValidator(_date_format)] | None = Field(
+        default=None,
+        description="How days are written, in the notation of Python's `strptime`. Default: ISO 8601, a time is "
+        "ignored.",
+        examples=["%m/%d/%Y"],
+    )
+    delimiter: Literal[",", ";", "\t", "|"] = Field(default=",", description="What separates the columns.")
+    decimal: Literal[".", ","] = Field(
+        default=".", description="The decimal separator; the other one may separate thousands."
+    )
+    entities: dict[str, str] = Field(default={}, description="Ids as the file writes them, and as they are here.")
+    product_types: dict[str, str] = Field(
+        default={}, description="Product types as the file writes them, and as they are here."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CostMistake:
+    """A mistake in a file: the line (from 1, the head is the first), the column if it is about one, what is wrong."""
+
+    line: int
+    column: str | None
+    message: str
+
+    def __str__(self) -> str:
+        place = f"line {self.line}" if self.column is None else f"line {self.line}, column {self.column!r}"
+        return f"{place}: {self.message}"
+
+
+class CostFileError(ValueError):
+    """A file of costs cannot be read; ``mistakes`` are the first of them."""
+
+    def __init__(self, mistakes: Sequence[CostMistake]) -> None:
+        super().__init__("; ".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalCost:
+    """One line of a file: the day, if the file has days, what it is about, and its exact amount."""
+
+    day: date | None
+    key: CostKey
+    amount: Decimal
+
+
+def parse_mapping(text: str) -> CostMapping:
+    """Return the mapping in a YAML text.
+
+    Raises:
+        ConfigurationError: it is not YAML, or not such a mapping.
+    """
+    document = parse_document(text, None)
+    if document.problems:
+        raise ConfigurationError(document.problems)
+    try:
+        return CostMapping.model_validate(document.values)
+    except ValidationError as error:
+        raise ConfigurationError(
+            [
+                document.problem(each["loc"], each["msg"].removeprefix("Value error, "))
+                for each in error.errors(include_url=False)
+            ]
+        ) from None
+
+
+def read_costs(text: str, mapping: CostMapping) -> list[ExternalCost]:
+    """Return the lines of a CSV file; empty ones are ignored. Amounts are rounded half-even to twelve decimals.
+
+    Raises:
+        CostFileError: a column is missing, or a value of a line cannot be read.
+    """
+    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=mapping.delimiter, strict=True)
+    costs: list[ExternalCost] = []
+    mistakes: list[CostMistake] = []
+    try:
+        reader = _LineReader(next(rows, []), mapping)
+        for row in rows:
+            if any(row):
+                found = reader.read(row, rows.line_num)
+                costs.append(found) if isinstance(found, ExternalCost) else mistakes.extend(found)
+            if len(mistakes) >= MOST_MISTAKES:
+                break
+    except csv.Error as error:
+        mistakes.append(CostMistake(rows.line_num, None, f"is not CSV: {error}"))
+    if mistakes:
+        raise CostFileError(mistakes[:MOST_MISTAKES])
+    return costs
+
+
+class _LineReader:
+    """Reads the lines of one file."""
+
+    def __init__(self, head: Sequence[str], mapping: CostMapping) -> None:
+        names = [name.strip() for name in head]
+        wanted = mapping.columns.model_dump(exclude_none=True)
+        missing = [CostMistake(1, name, _no_column(names)) for name in wanted.values() if name not in names]
+        if missing:
+            raise CostFileError(missing)
+        self._count = len(names)
+        self._mapping = mapping
+        self._columns = {what: (name, names.index(name)) for what, name in wanted.items()}
+        self._amount = _amount_reader(mapping.decimal)
+
+    def read(self, row: Sequence[str], line: int) -> ExternalCost | list[CostMistake]:
+        """Return the cost of a line, or what is wrong with it."""
+        if len(row) != self._count:
+            return [CostMistake(line, None, f"has {len(row)} fields, and the head has {self._count}")]
+        mistakes: list[CostMistake] = []
+        amount = self._value(row, line, "amount", self._amount, mistakes)
+        day = self._value(row, line, "date", self._day, mistakes)
+        if mistakes or amount is None:
+            return mistakes
+        entity, product_type = self._text(row, "entity"), self._text(row, "product_type")
+        names = self._mapping
+        key = (
+            None if entity is None else names.entities.get(entity, entity),
+            None if product_type is None else names.product_types.get(product_type, product_type),
+        )
+        return ExternalCost(day, key, amount)
+
+    def _text(self, row: Sequence[str], what: str) -> str | None:
+        return row[self._columns[what][1]].strip() if what in self._columns else None
+
+    def _value(
+        self, row: Sequence[str], line: int, what: str, parse: Callable[[str], T], mistakes: list[CostMistake]
+    ) -> T | None:
+        text = self._text(row, what)
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except (ValueError, ArithmeticError) as error:
+            mistakes.append(CostMistake(line, self._columns[what][0], str(error)))
+            return None
+
+    def _day(self, text: str) -> date:
+        shown, form = repr(text[:40]), self._mapping.date_format
+        try:
+            return datetime.fromisoformat(text).date() if form is None else datetime.strptime(text, form).date()  # noqa: DTZ007 - a date
+        except ValueError:
+            how = "such as 2026-01-31; the mapping may have a date_format" if form is None else f"written {form}"
+            raise ValueError(f"{shown} is not a day {how}") from None
+
+
+def _no_column(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:40]) for name in names[:20])
+    return f"there is no such column; the columns are {shown}" if shown else "the file is empty"
+
+
+def _amount_reader(decimal: str) -> Callable[[str], Decimal]:
+    """Return a function that reads amounts with this decimal separator."""
+    thousands = {".": ",", ",": "."}[decimal]
+    digits = rf"(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)"
+    pattern = re.compile(rf"([+-]?){_CURRENCY}({digits}?(?:{re.escape(decimal)}\d*)?(?:[eE][+-]?\d{{1,3}})?)")
+
+    def _read(text: str) -> Decimal:
+        found = pattern.fullmatch(text)
+        if found is None or not re.search(r"\d", text):
+            raise ValueError(f"{text[:40]!r} is not an amount such as 1234{decimal}56")
+        return to_amount(parse_decimal(found[1] + found[2].replace(thousands, "").replace(decimal, ".")))
+
+    return _read
+
+
+def period_of(costs: Iterable[ExternalCost], start: date | None, end: date | None) -> DayRange | None:
+    """Return the days from ``start`` to ``end`` (inclusive), by default those that the file has; None if neither
+    tells."""
+    days = [cost.day for cost in costs if cost.day is not None]
+    first, last = start or min(days, default=None), end or max(days, default=None)
+    if first is None or last is None:
+        return None
+    return DayRange(max(first, _FIRST_DAY), min(last, _LAST_DAY) + ONE_DAY)

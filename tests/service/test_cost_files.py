@@ -1,0 +1,116 @@
+"""Files of costs are read exactly, and mistakes are told with their line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from pydantic import ValidationError
+
+from chargeback.model.days import DayRange
+from chargeback.service.cost_files import MOST_MISTAKES, CostFileError, CostMapping, period_of, read_costs
+
+COLUMNS = {"amount": "Amount", "entity": "Resource", "product_type": "Type", "date": "Day"}
+MAPPING = CostMapping.model_validate({"columns": COLUMNS})
+HEAD = "Day,Resource,Type,Amount,Note\n"
+
+
+def mistakes(text: str, mapping: CostMapping = MAPPING) -> list[str]:
+    """What is wrong with a file."""
+    with pytest.raises(CostFileError) as caught:
+        read_costs(text, mapping)
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def written(random_: random.Random, amount: Decimal, decimal: str) -> str:
+    """An amount as a file may have it: plain, with thousands separated, or with a currency sign."""
+    kind = random_.randrange(4)
+    text = f"{amount:,f}" if kind == 1 else f"{amount:E}" if kind == 2 else f"{amount:f}"
+    if decimal == ",":
+        text = text.translate(str.maketrans(".,", ",."))
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return f"{sign}${digits}" if kind == 3 else f" {text} "
+
+
+def test_what_is_written_is_read() -> None:
+    """For 500 random files: any order of columns, delimiter, decimal separator and form of days."""
+    random_ = random.Random(5)
+    for _ in range(500):
+        decimal, delimiter, form = random_.choice(".,"), random_.choice(",;\t|"), random_.choice([None, "%m/%d/%Y"])
+        names = random_.sample(["Day", "Resource", "Type", "Amount", "Note, with; signs"], 5)
+        expected, rows = [], []
+        for _ in range(random_.randint(0, 4)):
+            amount = Decimal(random_.randrange(-(10**20), 10**20)).scaleb(-random_.randint(0, 12))
+            day = date(2026, 1, 1) + timedelta(days=random_.randrange(400))
+            key = (random_.choice(["lkc-1", 'a "b",c', "ü"]), random_.choice(["Kafka - Base", "KAFKA_STORAGE"]))
+            expected.append((day, (key[0], {"Kafka - Base": "KAFKA_BASE"}.get(key[1], key[1])), amount))
+            values = {
+                "Day": day.isoformat() if form is None else day.strftime(form),
+                "Resource": key[0],
+                "Type": f" {key[1]}",
+                "Amount": written(random_, amount, decimal),
+            }
+            rows.append([values.get(name, "x\ny") for name in names])
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter).writerows([names, *rows, []])
+        mapping = CostMapping.model_validate(
+            {
+                "columns": COLUMNS,
+                "decimal": decimal,
+                "delimiter": delimiter,
+                "date_format": form,
+                "product_types": {"Kafka - Base": "KAFKA_BASE"},
+            }
+        )
+        found = read_costs(random_.choice(["", "\ufeff"]) + text.getvalue(), mapping)
+        assert [(cost.day, cost.key, cost.amount) for cost in found] == expected
+
+
+def test_mistakes_have_a_line_and_a_column() -> None:
+    """Every one of them, up to twenty; a quoted field may span several lines."""
+    assert mistakes("") == [f"line 1, column {name!r}: the file is empty" for name in COLUMNS.values()]
+    assert mistakes("Day,Type,Amount\n") == [
+        "line 1, column 'Resource': there is no such column; the columns are 'Day', 'Type', 'Amount'"
+    ]
+    assert mistakes(f'{HEAD}2026-01-31,lkc-1,T,"1,5","x\ny"\n31.1.2026,lkc-1,T,many,\n2026-02-30,a\n') == [
+        "line 3, column 'Amount': '1,5' is not an amount such as 1234.56",
+        "line 4, column 'Amount': 'many' is not an amount such as 1234.56",
+        "line 4, column 'Day': '31.1.2026' is not a day such as 2026-01-31; the mapping may have a date_format",
+        "line 5: has 2 fields, and the head has 5",
+    ]
+    american = MAPPING.model_copy(update={"date_format": "%m/%d/%Y"})
+    assert mistakes(f"{HEAD}2026-01-31,lkc-1,T,1,\n", american) == [
+        "line 2, column 'Day': '2026-01-31' is not a day written %m/%d/%Y"
+    ]
+    assert len(mistakes(HEAD + "x\n" * 100)) == MOST_MISTAKES
+    assert mistakes(f'{HEAD}2026-01-31,"lkc') == ["line 2: is not CSV: unexpected end of data"]
+    assert mistakes(f"{HEAD}2026-01-31,lkc-1,T,1e30,\n") == [
+        "line 2, column 'Amount': 1E+30 does not fit DECIMAL(38,12)"
+    ]
+
+
+@pytest.mark.parametrize("amount", ["", "-", ".", "1,23", "1,2345", "NaN", "Infinity", "1 000", "0x10", "1e", "(5)"])
+def test_what_is_no_amount(amount: str) -> None:
+    """Nothing is guessed: a comma that separates no thousands is a mistake, too."""
+    (mistake,) = mistakes(f'{HEAD}2026-01-31,lkc-1,T,"{amount}",\n')
+    assert "is not an amount" in mistake
+
+
+def test_the_period() -> None:
+    """The days of the file, unless others are given."""
+    costs = read_costs(f"{HEAD}2026-01-31,a,b,1,\n2026-01-02 00:00:00,a,b,1,\n", MAPPING)
+    assert period_of(costs, None, None) == DayRange(date(2026, 1, 2), date(2026, 2, 1))
+    assert period_of(costs, date(2026, 1, 1), date(2026, 1, 3)) == DayRange(date(2026, 1, 1), date(2026, 1, 4))
+    assert period_of([], None, date(2026, 1, 3)) is None
+    assert period_of([], date.min, date.max) == DayRange(date(1970, 1, 2), date(2999, 12, 31))
+
+
+@pytest.mark.parametrize("form", ["%m/%Y", "", "%Q", "%d.%m", "%H:%M"])
+def test_forms_of_days_that_are_refused(form: str) -> None:
+    """A form that does not tell the day."""
+    with pytest.raises(ValidationError, match="should tell day, month and year"):
+        CostMapping.model_validate({"columns": COLUMNS, "date_format": form})

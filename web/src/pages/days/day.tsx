@@ -1,0 +1,123 @@
+import { useRevisions } from "../../api/questions";
+import type { Reconciled, Revision } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { STATES } from "../../charts/calendar";
+import { instant, spoken } from "../../format/days";
+import { exact, grouped } from "../../format/money";
+import { cause } from "../../format/names";
+import { Amount, Exact } from "../../ui/card";
+import { Drawer } from "../../ui/drawer";
+import { Fact } from "../../ui/fact";
+import { Answered, Bone } from "../../ui/states";
+import { during, readView } from "../../url/view";
+
+interface Props {
+  day: Reconciled;
+  currency: string;
+  onClose: () => void;
+}
+
+/** One day: its figures, and everything that it has contained before. */
+export function DayDrawer({ day, currency, onClose }: Props) {
+  const here = useHere();
+  const query = useRevisions(here.tenant ?? "", day.date);
+  return (
+    <Drawer title={spoken(day.date)} onClose={onClose}>
+      <dl className="facts-list">
+        <Fact name="State">{STATES[day.state]}</Fact>
+        <Fact name={`Billed, in ${grouped(day.lines)} lines`}>
+          <Exact amount={day.billed} currency={currency} />
+        </Fact>
+        <Fact name={`Charged, in ${grouped(day.rows)} rows`}>
+          <Exact amount={day.charged} currency={currency} />
+        </Fact>
+        <Fact name="To nobody">
+          <Exact amount={day.unallocated} currency={currency} />
+        </Fact>
+        <Fact name="Policies">{POLICIES[day.policies ?? ""] ?? "not known"}</Fact>
+        <Fact name="Bill fetched">{day.gathered_at ? instant(day.gathered_at) : "not yet"}</Fact>
+        <Fact name="Its fingerprint">
+          <span className="small">{day.fingerprint?.slice(0, 16) ?? "–"}</span>
+        </Fact>
+      </dl>
+      <h3>What it has contained</h3>
+      <Answered query={query} skeleton={<Bone height={8} />}>
+        {({ items }) => {
+          const charges = items.filter((each) => each.dataset === "chargebacks");
+          if (charges.length === 0) return <p className="note">It has not been calculated yet.</p>;
+          return (
+            <ol className="steps" aria-label="Revisions, the latest first">
+              {[...charges].reverse().map((each, n) => (
+                <li key={each.revision}>
+                  <RevisionFacts revision={each} day={day.date} currency={currency} isPresent={n === 0} />
+                </li>
+              ))}
+            </ol>
+          );
+        }}
+      </Answered>
+    </Drawer>
+  );
+}
+
+export const POLICIES: Record<string, string> = {
+  current: "as they are configured now",
+  superseded: "others than those configured now",
+};
+
+function RevisionFacts({
+  revision,
+  day,
+  currency,
+  isPresent,
+}: {
+  revision: Revision;
+  day: string;
+  currency: string;
+  isPresent: boolean;
+}) {
+  const here = useHere();
+  const at = revision.calculated_at;
+  const then = { ...during(readView(""), day, day), extra: { as_of: at } };
+  const since = { ...during(readView(""), day, day), extra: { from: at } };
+  return (
+    <>
+      <h4>
+        Revision {revision.revision}
+        {isPresent && <span className="badge">present</span>}
+      </h4>
+      <p>
+        {cause(revision.cause)}, {instant(at)}
+      </p>
+      <p className="note">
+        {revision.total !== null && (
+          <>
+            <Amount amount={revision.total} currency={currency} /> in {grouped(revision.rows)} rows
+          </>
+        )}
+        {revision.moved !== null && <span title={exact(revision.moved, currency)}>; </span>}
+        {revision.moved !== null && (
+          <>
+            <Amount amount={revision.moved} currency={currency} /> moved
+          </>
+        )}
+      </p>
+      {!isPresent && (
+        <p className="tools">
+          {revision.is_kept ? (
+            <>
+              <a className="more" href={here.to(then, "rows")}>
+                As it was then<span className="sr">, revision {revision.revision}</span>
+              </a>
+              <a className="more" href={here.to(since, "moments")}>
+                What changed since<span className="sr"> revision {revision.revision}</span>
+              </a>
+            </>
+          ) : (
+            <span className="note">Its rows are no longer kept.</span>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
