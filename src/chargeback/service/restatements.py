@@ -9,12 +9,12 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from chargeback.model.money import half_of_changes, total
+from chargeback.model.money import difference, half_of_changes, total
 from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, read_day_revisions
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sums import Key, daily_sums_by
+from chargeback.store.queries.sums import Key, daily_sums_by, sums_by
 
 _ZERO = Decimal(0)
 
@@ -32,7 +32,7 @@ class Restated:
     @property
     def delta(self) -> Decimal:
         """The amount after minus the amount before."""
-        return total([self.after, self.before.copy_negate()])
+        return difference(self.after, self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,31 @@ def restatement(
     causes: Mapping[date, Sequence[str]],
 ) -> Restatement:
     """Return what changed of the selected rows between two moments, by columns or tags. ``causes`` has those of the
-    revisions of each day between them, see :func:`causes_between`.
+    revisions of each day between them, see :func:`causes_between`: all other days are the same, and only counted.
 
     Raises:
         HistoryGone: what was served then is no longer kept.
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    then = daily_sums_by(before, CHARGEBACKS, selection, by)
-    later = daily_sums_by(after, CHARGEBACKS, selection, by)
-    sums: dict[Key, tuple[Decimal, Decimal]] = {}
+    then = daily_sums_by(before, CHARGEBACKS, selection, by, causes)
+    later = daily_sums_by(after, CHARGEBACKS, selection, by, causes)
+    deltas: dict[Key, Decimal] = {}
     reasons: dict[Key, set[str]] = {}
     for day, key in then.keys() | later.keys():
-        amounts = then.get((day, key), _ZERO), later.get((day, key), _ZERO)
-        known = sums.get(key, (_ZERO, _ZERO))
-        sums[key] = total([known[0], amounts[0]]), total([known[1], amounts[1]])
-        if amounts[0] != amounts[1]:
-            reasons.setdefault(key, set()).update(causes.get(day, ()))
+        delta = difference(later.get((day, key), _ZERO), then.get((day, key), _ZERO))
+        if delta:
+            deltas[key] = total([deltas.get(key, _ZERO), delta])
+            reasons.setdefault(key, set()).update(causes[day])
+    whole = sums_by(after, CHARGEBACKS, selection, by)
     items = [
-        Restated(key, first, second, tuple(sorted(reasons[key])))
-        for key, (first, second) in sums.items()
-        if first != second
+        Restated(key, difference(whole.get(key, _ZERO), delta), whole.get(key, _ZERO), tuple(sorted(reasons[key])))
+        for key, delta in deltas.items()
+        if delta
     ]
     items.sort(key=lambda item: (item.delta.copy_abs().copy_negate(), [value or "" for value in item.key]))
-    return Restatement(tuple(items), total(then.values()), total(later.values()))
+    total_after = total(whole.values())
+    return Restatement(tuple(items), difference(total_after, total(deltas.values())), total_after)
 
 
 def causes_between(connection: Connection, start: datetime, end: datetime | None) -> dict[date, list[str]]:

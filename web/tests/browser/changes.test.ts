@@ -1,26 +1,21 @@
 /** What readers change through the page reaches the real service, and comes back as figures. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Page, RunList, Tag } from "../../src/api/shapes";
+import type { Aggregate, Category, Coverage, Page, RunList, Tag } from "../../src/api/shapes";
+import { add, full } from "../../src/format/days.ts";
 import { read } from "../../src/money/money.ts";
 import { ask, costsOf, exact } from "./service.ts";
-import { close, findings, real, settled, type World } from "./world.ts";
+import { BASE, close, leave as end, findings, settled, visit, type World } from "./world.ts";
 
 const PERIOD = "period=5d";
 const TENANT = "tenants/acme";
 
 after(close);
 
-async function visit(path: string): Promise<World> {
-  const found = await real();
-  await found.open(path);
-  return found;
-}
-
-async function leave({ page, complaints, close: end }: World): Promise<void> {
-  assert.deepEqual(await findings(page), []);
-  assert.deepEqual(complaints, []);
-  await end();
+/** Close a window in which nothing went wrong and axe finds nothing. */
+async function leave(found: World): Promise<void> {
+  assert.deepEqual(await findings(found.page), []);
+  await end(found);
 }
 
 test("a run is started from the days, is shown while it is on, and stands in the list when it has ended", async () => {
@@ -77,12 +72,95 @@ test("a tag that is written on the page moves costs from nobody's to a team's, a
   await page.locator(`.lead[title="${exact(own.total.amount)}"]`).waitFor();
 
   await found.open(`acme/tags?${PERIOD}&key=cost_centre`);
-  const remove = page.getByRole("button", { name: `cost_centre of ${resource.value}` });
-  await remove.click();
-  await remove.click();
-  await page.getByText("made-by-the-page").first().waitFor({ state: "detached" });
+  // From a day on it is another's; what was before stays.
+  const second = add(own.start_date, 2);
+  await page.getByRole("checkbox", { name: `Choose ${resource.value}` }).check();
+  const carriers = page.getByRole("region", { name: "What carries it" });
+  await carriers.getByRole("combobox", { name: "What to do" }).selectOption("change");
+  await carriers.getByRole("textbox", { name: "Value" }).fill("taken-over");
+  await carriers.getByLabel("From", { exact: true }).fill(second);
+  await carriers.getByRole("button", { name: "Preview" }).click();
+  await carriers.getByRole("button", { name: "Write" }).click();
+  await page.getByText("0 created, 1 changed, 0 left as they were.").waitFor();
+  const table = page.getByRole("region", { name: "Table of tags" });
+  await table.getByText(`from ${full(second)}`, { exact: true }).waitFor();
+  await table.getByText(`to ${full(add(second, -1))}`, { exact: true }).waitFor();
+  const [former, later] = await Promise.all(
+    ["made-by-the-page", "taken-over"].map((value) => costsOf("acme", `${PERIOD}&tag:cost_centre=${value}`)),
+  );
+  assert.ok(former && later && read(former.total.amount) !== 0n && read(later.total.amount) !== 0n);
+  assert.equal(read(former.total.amount) + read(later.total.amount), read(own.total.amount));
+
+  for (const value of ["made-by-the-page", "taken-over"]) {
+    const row = table.getByRole("row").filter({ hasText: value });
+    const remove = row.getByRole("button", { name: `cost_centre of ${resource.value}` });
+    await remove.click();
+    await remove.click();
+    await row.waitFor({ state: "detached" });
+  }
   assert.equal((await ask<Page<Tag>>(`${TENANT}/tags?tag_key=cost_centre`)).total, 0);
   assert.equal(read((await costsOf("acme", `${PERIOD}&tag:cost_centre=made-by-the-page`)).total.amount), 0n);
+  await leave(found);
+});
+
+test("a cost category is made of a tag, and what is left gets a value; the next answers have it, whoever was faster", async () => {
+  const categories = `${TENANT}/cost-categories`;
+  const found = await visit(`acme/categories?${PERIOD}`);
+  const { page } = found;
+  await page.getByRole("button", { name: "Begin with the tag team" }).click();
+  await page.getByRole("button", { name: "Show what changes" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.waitForURL(/\/categories\/team\?/);
+  await settled(page);
+  const before = await ask<Coverage>(`${categories}/team/coverage?${PERIOD}`);
+  await page.getByText(`${before.percent}%`, { exact: true }).waitFor();
+  const sums = await ask<Aggregate>(
+    `${TENANT}/chargebacks/aggregate?${PERIOD}&group_by=category:team&time_bucket=month`,
+  );
+  const values = page.getByRole("region", { name: "Table of values" });
+  assert.equal(await values.locator("tfoot .num").getAttribute("title"), exact(sums.total_amount));
+
+  const [who] = before.top_unassigned;
+  assert.ok(who);
+  const name = who.display_name ?? who.identity_id;
+  await page.getByRole("button", { name: `Assign ${name}`, exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Assign" });
+  await dialog.getByLabel("Value").fill("made-by-the-page");
+  await dialog.getByRole("button", { name: "Show what changes" }).click();
+  const save = dialog.getByRole("button", { name: "Save" });
+  await save.waitFor();
+  // Meanwhile somebody else changes it.
+  const theirs = { match: { identity: ["nobody-has-this-id"] }, assign: "theirs" };
+  const mine = await fetch(new URL(`../api/v1/${categories}/team`, BASE));
+  const { document } = (await mine.json()) as Category;
+  const put = await fetch(mine.url, {
+    method: "PUT",
+    headers: { "Content-Type": "application/json", "If-Match": mine.headers.get("ETag") ?? "" },
+    body: JSON.stringify({ document: { ...document, rules: [theirs, ...((document.rules as []) ?? [])] } }),
+  });
+  assert.equal(put.status, 200);
+  await save.click();
+  await dialog.getByText("Someone else was faster", { exact: false }).first().waitFor();
+  await dialog.getByRole("button", { name: "Load theirs, keep mine" }).click();
+  await dialog.getByRole("alert").waitFor({ state: "detached" });
+  await save.click();
+  await dialog.getByText("Saved as version 3.").waitFor();
+  const { document: after } = await ask<Category>(`${categories}/team`);
+  assert.deepEqual(
+    (after.rules as { assign: unknown }[]).map((each) => each.assign),
+    ["made-by-the-page", "theirs", { from_tag: "team" }],
+  );
+
+  await found.open(`acme/costs?${PERIOD}`);
+  const item = page.locator(".ranked a.row", { hasText: "made-by-the-page" }).first();
+  const own = await costsOf("acme", `${PERIOD}&category:team=made-by-the-page`);
+  assert.equal(own.total.amount, who.amount);
+  assert.equal(await item.locator(".amount").getAttribute("title"), exact(who.amount));
+  await item.click();
+  await page.locator(`.lead[title="${exact(who.amount)}"]`).waitFor();
+  const now = await fetch(mine.url);
+  const gone = await fetch(mine.url, { method: "DELETE", headers: { "If-Match": now.headers.get("ETag") ?? "" } });
+  assert.equal(gone.status, 204);
   await leave(found);
 });
 
@@ -120,6 +198,7 @@ test("a tenant of which nothing is known yet says so on every page", async () =>
     rows: "No rows in this view",
     map: "No costs in this view",
     unowned: "Everything has an owner",
+    categories: "There is no cost category yet",
     tags: "There are no tags yet",
     views: "None yet.",
   })) {

@@ -1,0 +1,106 @@
+"""The effects of a change sum to it, whatever was billed."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity, effects
+
+_METHODS = ("usage_ratio", "even_split", "direct", "proportional", "terminal")
+
+USED, HOURS = "usage_ratio", "hours"
+
+
+def _amount(random: Random) -> int:
+    return random.choice([0, random.randint(-3, 3), random.randint(0, 10**15), random.randint(-(10**26), 10**26)])
+
+
+def _costs(random: Random) -> dict[str, int]:
+    return {method: _amount(random) for method in random.sample(_METHODS, random.randint(0, 3))}
+
+
+def _charged(random: Random) -> Charged:
+    """A part of a bill: also what nobody would expect, such as shares larger than the bill, refunds, and methods that
+    the bill does not have."""
+    if random.random() < 0.1:
+        return Charged({}, None)
+    quantity = random.choice([None, Quantity(_amount(random), random.choice([None, "GB", HOURS]))])
+    billed = BilledType(_costs(random), quantity, frozenset(random.choice(["a", "a", "ab"])))
+    return Charged(_costs(random), billed)
+
+
+@pytest.mark.parametrize("cases", [5_000, pytest.param(20_000, marks=pytest.mark.drill)])
+def test_effects_sum_to_the_difference(cases: int) -> None:
+    """Refunds, missing quantities, prices of zero, empty sides: the effects sum to the difference exactly."""
+    random = Random(11)
+    seen = set()
+    for _ in range(cases):
+        before, after = _charged(random), _charged(random)
+        days = random.randint(1, 400), random.randint(1, 400)
+        there, back = effects(before, after, days), effects(after, before, (days[1], days[0]))
+        assert sum(there.values()) == after.amount - before.amount == -sum(back.values())
+        assert all(there.values())
+        seen |= set(there)
+    assert seen == set(EFFECTS)
+
+
+def test_nothing_changes_nothing() -> None:
+    """The same amounts of the same bill have no effects."""
+    random = Random(12)
+    for _ in range(1000):
+        charged, days = _charged(random), random.randint(1, 400)
+        assert effects(charged, charged, (days, days)) == {}
+
+
+def test_each_effect_alone() -> None:
+    """One thing that differs is one effect."""
+    before = Charged({USED: 60}, BilledType({USED: 100}, Quantity(10, HOURS)))
+
+    def _after(amount: int, cost: int, quantity: int = 10) -> Charged:
+        return Charged({USED: amount}, BilledType({USED: cost}, Quantity(quantity, HOURS)))
+
+    assert effects(before, _after(120, 200, 20), (1, 2)) == {"calendar": 60}
+    assert effects(before, _after(120, 200, 20), (2, 2)) == {"quantity": 60}
+    assert effects(before, _after(120, 200), (2, 2)) == {"price": 60}
+    assert effects(before, _after(100, 100), (2, 2)) == {"share": 40}
+    assert effects(before, Charged({}, None), (2, 2)) == {"gone": -60}
+
+
+def test_owners_and_members() -> None:
+    """A payer that takes over a resource, or shares it with fewer, owes that to the ownership."""
+    billed = BilledType({"direct": 100})
+    assert effects(Charged({}, billed), Charged({"direct": 100}, billed), (1, 1)) == {"ownership": 100}
+    shared = BilledType({"even_split": 100})
+    assert effects(Charged({"even_split": 25}, shared), Charged({"even_split": 50}, shared), (1, 1)) == {
+        "ownership": 25
+    }
+
+
+def test_other_policies_and_other_methods() -> None:
+    """Another policy, or another method of the same one because measurements are missing, is neither usage nor
+    ownership."""
+    before = Charged({USED: 70 * 10**12}, BilledType({USED: 100 * 10**12}, policies=frozenset("a")))
+    even = Charged({"even_split": 50 * 10**12}, BilledType({"even_split": 100 * 10**12}, policies=frozenset("a")))
+    assert effects(before, even, (1, 1)) == {"policy": -20 * 10**12}
+    other = Charged({USED: 30 * 10**12}, BilledType({USED: 100 * 10**12}, policies=frozenset("b")))
+    assert effects(before, other, (1, 1)) == {"policy": -40 * 10**12}
+
+
+def test_rounding_of_portions_is_no_policy() -> None:
+    """Parts of a cost are rounded for each line; that is not another way of splitting it."""
+    before = Charged({USED: 35}, BilledType({USED: 70, "even_split": 30}))
+    after = Charged({USED: 71}, BilledType({USED: 141, "even_split": 60}))
+    assert effects(before, after, (1, 1)) == {"price": 35, "share": 1}
+
+
+def test_without_a_quantity_it_is_the_price() -> None:
+    """Lines without quantities, in other units, or that cost nothing before, change by their price."""
+    before = Charged({USED: 60}, BilledType({USED: 100}))
+    assert effects(before, Charged({USED: 120}, BilledType({USED: 200})), (1, 1)) == {"price": 60}
+    units = (BilledType({USED: cost}, Quantity(10, unit)) for cost, unit in ((100, "GB"), (200, "TB")))
+    sides = [Charged({USED: amount}, billed) for amount, billed in zip((60, 120), units, strict=True)]
+    assert effects(sides[0], sides[1], (1, 1)) == {"price": 60}
+    free = Charged({USED: 0}, BilledType({USED: 0}, Quantity(10, "GB")))
+    assert effects(free, Charged({USED: 7}, BilledType({USED: 9}, Quantity(20, "GB"))), (1, 1)) == {"price": 7}

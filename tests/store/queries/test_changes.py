@@ -1,0 +1,116 @@
+"""Charges of two ranges beside what was billed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from chargeback.model.days import instants
+from chargeback.model.effects import BilledType, Charged, Quantity
+from chargeback.model.money import to_units
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.changes import ComparedCharges, compared_charges
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection, equal
+from chargeback.store.queries.tag_index import TagIndex
+from tests.store.queries.conftest import Read
+from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
+
+FIRST = date(2026, 1, 5)
+DAYS = days_from(FIRST, 8)
+BEFORE, AFTER = instants(DAYS[0], DAYS[3]), instants(DAYS[4], DAYS[7])
+CKUS = ("lkc-1", "KAFKA_NUM_CKUS")
+ONE = 10**12
+
+
+def found(read: Read, tables: FactTables | None = None, *by: str, **filters: str) -> ComparedCharges:
+    """Compare the second half of the days with the first one."""
+
+    def _query(reader: TenantReader) -> ComparedCharges:
+        return compared_charges(reader, Selection(AFTER, equal(**filters)), BEFORE, by)
+
+    compared: ComparedCharges = read(_query, TagIndex()) if tables is None else read(_query, TagIndex(), tables)
+    return compared
+
+
+def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
+    """The amounts by method, the whole cost, the quantity of calculated days, and the policies."""
+    shares = [
+        Share(DAYS[0], "sa-1", "60", policy="old"),
+        Share(DAYS[0], "sa-2", "40", policy="old"),
+        Share(DAYS[4], "sa-1", "70", policy="new"),
+        Share(DAYS[4], "sa-1", "10", cost_type="shared", portion=1, policy="new"),
+        Share(DAYS[5], "sa-1", "5", policy="old"),
+    ]
+    write_shares(facts, shares)
+    lines = [line(day, cost, quantity=Decimal(3), unit="CKU") for day, cost in zip(DAYS[:6], "123456", strict=True)]
+    write_lines(facts, lines)
+    compared = found(read, None, "identity_id", identity_id="sa-1")
+    assert compared.days == (1, 2)
+    ((before, after),) = compared.parts[("sa-1",)]
+    assert before == Charged(
+        {"usage_ratio": 60 * ONE},
+        BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"})),
+    )
+    assert after == Charged(
+        {"usage_ratio": 75 * ONE, "even_split": 10 * ONE},
+        BilledType(
+            {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}, Quantity(6 * ONE, "CKU"), frozenset({"old", "new"})
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{"quantity": Decimal(1), "unit": "GB"}, {"unit": "GB"}],
+        [{"quantity": Decimal(1), "unit": "GB"}, {"quantity": Decimal(1), "unit": "TB"}],
+        [],
+    ],
+)
+def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]]) -> None:
+    """Lines without a quantity, in several units, or that are lost: nothing is said of the quantity."""
+    write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
+    write_lines(facts, [line(DAYS[0], f"{n}", **more) for n, more in enumerate(lines)])
+    ((before, after),) = found(read, None, "identity_id").parts[("sa-1",)]
+    assert before.billed is not None
+    assert before.billed.quantity is None
+    assert after == Charged({}, None)
+
+
+def test_nothing_at_all(read: Read) -> None:
+    """Without charges there is nothing to compare."""
+    assert found(read, None, "identity_id") == ComparedCharges((0, 0), {})
+
+
+def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever was charged, and by whatever it is grouped: the parts sum to the rows."""
+    random = Random(3)
+    for _ in range(6):
+        shares = [
+            Share(
+                random.choice(DAYS),
+                random.choice(["sa-1", "sa-2", "UNALLOCATED"]),
+                f"{random.randint(-(10**9), 10**9)}.{random.randint(0, 10**12 - 1):012}",
+                resource=random.choice(["lkc-1", "lkc-2"]),
+                product=random.choice(["A", "B"]),
+                cost_type=random.choice(["usage", "shared"]),
+                portion=number,
+            )
+            for number in range(random.randint(1, 40))
+        ]
+        tables = new_facts(tmp_path_factory.mktemp("facts"))
+        write_shares(tables, shares)
+        by = random.choice([("identity_id",), ("product_type", "resource_id"), ("allocation_method",), ("tag:team",)])
+        parts = [part for group in found(read, tables, *by).parts.values() for part in group]
+        for period, days in enumerate((DAYS[:4], DAYS[4:])):
+            assert sum(part[period].amount for part in parts) == _units(s for s in shares if s.day in days)
+
+
+def _units(shares: Iterable[Share]) -> int:
+    return sum(to_units(Decimal(share.amount)) for share in shares)
