@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field, WithJsonSchema, field_validator
 
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import Amount, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
-from chargeback.api.schemas.datasets import check_columns, column_or_tag
+from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
+from chargeback.api.schemas.datasets import CATEGORY_GROUPS, check_columns, column_or_tag
 from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
@@ -19,7 +20,7 @@ _COUNT = "([1-9]|[1-4][0-9]|50)"
 Counts = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{_COUNT}(,{_COUNT}){{0,{MOST_COLUMNS - 1}}}$"})]
 
 
-class FlowQuery(CostColumns, ComparingQuery):
+class FlowQuery(CostColumns, CurrencyParameter, ComparingQuery):
     """Parameters of the flow."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
@@ -29,8 +30,8 @@ class FlowQuery(CostColumns, ComparingQuery):
         default=["environment_id", "resource_id", "identity_id"],
         min_length=2,
         max_length=MOST_COLUMNS,
-        description=f"The columns, from left to right, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; two to "
-        f"{MOST_COLUMNS}.",
+        description=f"The columns, from left to right, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
+        f"{CATEGORY_GROUPS}; two to {MOST_COLUMNS}.",
         json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
     )
     top: list[Counts] = Field(
@@ -72,8 +73,8 @@ class FlowNode(ResponseModel):
     by: str = Field(examples=["identity_id"])
     value: str | None
     name: str | None
-    amount: Decimal
-    previous: Decimal | None
+    amount: Amount
+    previous: Amount | None
     other: int | None
 
 
@@ -82,8 +83,8 @@ class FlowLink(ResponseModel):
 
     source: int
     target: int
-    amount: Decimal
-    previous: Decimal | None
+    amount: Amount
+    previous: Amount | None
 
 
 class FlowAnswer(ResponseModel):
@@ -92,6 +93,7 @@ class FlowAnswer(ResponseModel):
     start_date: date
     end_date: date
     currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
     by: list[str]
     nodes: list[FlowNode]
     links: list[FlowLink]

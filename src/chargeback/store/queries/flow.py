@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
+from chargeback.store.queries.converted import convert_table, month_windows
 from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.costs import Breakdown, break_down
 from chargeback.store.queries.engine import Cursor
@@ -35,9 +37,15 @@ class Flow:
 
 
 def flow(
-    reader: TenantReader, selection: Selection, previous: InstantRange | None, by: Sequence[str], tops: Sequence[int]
+    reader: TenantReader,
+    selection: Selection,
+    previous: InstantRange | None,
+    by: Sequence[str],
+    tops: Sequence[int],
+    rates: Rates | None = None,
 ) -> Flow:
-    """Return how the selected costs flow through the columns ``by``, of which ``tops`` values each are named.
+    """Return how the selected costs flow through the columns ``by``, of which ``tops`` values each are named; with
+    ``rates`` in another currency.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -45,8 +53,10 @@ def flow(
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = [selection.window, *([] if previous is None else [previous])]
-    sum_selected(reader, selection, windows, by)
+    parts = month_windows(windows, rates)
+    sum_selected(reader, selection, [part.window for part in parts], by)
     cursor = reader.cursor
+    convert_table(cursor, "selected", parts, ["total", "used"])
     columns = tuple(break_down(cursor, "selected", number, name, tops[number]) for number, name in enumerate(by))
     links = [link for number in range(len(by) - 1) for link in _links(cursor, number, tops)]
     return Flow(columns, tuple(links))
