@@ -28,6 +28,12 @@ def test_the_tenant_reaches_the_demo(tmp_path: Path) -> None:
     assert settings["topic_attribution"] == {"enabled": True}
 
 
+def test_every_month_has_a_rate(tmp_path: Path) -> None:
+    """The days of the demo, and those that they are compared with, can be shown in another currency."""
+    tenant = yaml.safe_load(demo_configuration(_info(40), tmp_path))["tenants"]["acme"]
+    assert list(tenant["currencies"]["EUR"]) == ["2026-09", "2026-10", "2026-11"]
+
+
 @pytest.mark.parametrize(("days", "lookback"), [(1, 6), (60, 60), (900, 364)])
 def test_lookback_fits_the_days(tmp_path: Path, days: int, lookback: int) -> None:
     """The lookback covers the days of the demo within what a tenant may have, and exceeds the cutoff."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ class ServerInfo:
         return cls(**{**fields, "flink": tuple(FlinkAccess(**access) for access in fields["flink"])})
 
 
+def _rates(today: date, days: int) -> dict[str, str]:
+    """Return an invented rate for each month of the demo, and of as many days before it, for comparisons."""
+    months = {f"{today - timedelta(days=ago):%Y-%m}" for ago in range(2 * days)}
+    return {month: f"0.{9000 + 13 * int(month[-2:])}" for month in sorted(months)}
+
+
 def demo_configuration(
     info: ServerInfo,
     data_dir: Path,
@@ -78,6 +85,7 @@ def demo_configuration(
         "tenant_id": "acme",
         "lookback_days": max(CUTOFF_DAYS + 1, min(info.days, MAX_LOOKBACK_DAYS)),
         "cutoff_days": CUTOFF_DAYS,
+        "currencies": {"EUR": _rates(date.fromisoformat(info.today), info.days)},
         "storage": storage,
         "plugin_settings": settings,
     }

@@ -1,0 +1,1 @@
+"""Cost categories: which cost centre, team or product pays, on which day."""

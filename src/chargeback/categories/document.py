@@ -1,0 +1,145 @@
+"""The document of a cost category: an ordered, dated mapping of charges to values such as cost centres or teams.
+
+A category has rules, of which the first that matches decides, a default for what no rule matches, optionally a register
+of its values, and steps that hand the cost of a value on to others. Documents are parsed by
+:mod:`chargeback.categories.parsing`; everything here is immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+from chargeback.categories.matching import Match
+from chargeback.model.dated import FOREVER, Period
+
+#: The value of what no rule matches, unless a category names another; no other value can have this name.
+UNASSIGNED: Final = "UNASSIGNED"
+#: The targets of a step that are not listed: every other value with cost.
+EVERY_VALUE: Final = "*"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Assigns one value."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class FromTag:
+    """Assigns the value of the row's tag ``key``; does not apply to rows without it."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Template:
+    """Assigns a text made from the named groups of the rule's regexes, such as ``${team}-shared``.
+
+    ``pieces`` are literal texts and names of groups in turn, starting with a text.
+    """
+
+    pieces: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of groups that it needs."""
+        return self.pieces[1::2]
+
+    def __str__(self) -> str:
+        return "".join(f"${{{piece}}}" if place % 2 else piece for place, piece in enumerate(self.pieces))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Assigns several values, each with a percentage; the percentages sum to 100 exactly."""
+
+    percentages: tuple[tuple[str, Decimal], ...]
+
+
+Assignment: TypeAlias = Constant | FromTag | Template | Split
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What matches, what it is assigned, and on which charge days."""
+
+    match: Match
+    assign: Assignment
+    id: str | None = None
+    during: Period = FOREVER
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class CategoryValue:
+    """An entry of the register of values. ``gl`` holds finance's own ids as (name, id)."""
+
+    key: str
+    name: str | None = None
+    parent: str | None = None
+    gl: tuple[tuple[str, str], ...] = ()
+    contacts: tuple[str, ...] = ()
+    during: Period = FOREVER
+
+
+@dataclass(frozen=True)
+class Handover:
+    """A step of ``share``: the cost of ``source`` is handed on to its targets.
+
+    ``targets`` is None for every other value with cost. ``percentages`` belong to ``fixed``, whose targets they name;
+    ``metric`` belongs to ``usage``.
+    """
+
+    source: str
+    targets: tuple[str, ...] | None
+    by: Literal["proportional", "even", "fixed", "usage"]
+    percentages: tuple[tuple[str, Decimal], ...] = ()
+    metric: str | None = None
+
+
+@dataclass(frozen=True)
+class CostCategory:
+    """A cost category; ``values`` is empty if it has no register and therefore takes any value."""
+
+    key: str
+    default: str = UNASSIGNED
+    values: tuple[CategoryValue, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    share: tuple[Handover, ...] = ()
+
+    @cached_property
+    def register(self) -> Mapping[str, CategoryValue]:
+        """The entries of the register by key."""
+        return {value.key: value for value in self.values}
+
+    def knows(self, value: str) -> bool:
+        """Return whether rules may assign ``value``: it is in the register, or there is none."""
+        if value == self.default:
+            return True
+        return value in self.register if self.values else value != UNASSIGNED
+
+    def validity(self, value: str) -> Period:
+        """Return the days on which ``value`` may be assigned."""
+        entry = self.register.get(value)
+        return entry.during if entry else FOREVER
+
+    def path(self, value: str) -> tuple[str, ...]:
+        """Return the value, its parent, the parent's parent and so on."""
+        path = [value]
+        while (entry := self.register.get(path[-1])) and entry.parent is not None:
+            path.append(entry.parent)
+        return tuple(path)
+
+    def at_level(self, value: str, level: int) -> str:
+        """Return the ancestor ``level`` levels above ``value``; where the path is shorter, its last value."""
+        path = self.path(value)
+        return path[min(level, len(path) - 1)]
+
+    def rule_id(self, place: int) -> str:
+        """Return the id of a rule; one without an id is named by its place, ``rules[3]``."""
+        return self.rules[place].id or f"rules[{place}]"

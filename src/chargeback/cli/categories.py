@@ -1,0 +1,195 @@
+"""``chargeback categories``: cost categories as files, for those who keep them in version control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exit_codes import CONFIGURATION, FAILED
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
+from chargeback.cli.storage import TenantName, opened_storage
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from chargeback.categories.document import CostCategory
+    from chargeback.errors import ConfigProblem
+    from chargeback.service.cost_categories import CategoryEdit
+
+app = typer.Typer(
+    help="Apply, compare, export and import cost categories.", no_args_is_help=True, rich_markup_mode=None
+)
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        exists=True, dir_okay=False, help="The YAML file, with `cost_categories:` and a document below each key."
+    ),
+]
+ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept with the version.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
+
+_STDOUT = Path("-")
+
+
+@app.command()
+def apply(
+    file: FileArgument,
+    tenant: TenantName,
+    config: ConfigOption = DEFAULT_CONFIG,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Write the cost categories of a file, all or none. Others stay as they are."""
+    categories = _read(file)
+    _write(tenant, config, lambda _: categories, reason=reason, dry_run=dry_run)
+
+
+@app.command()
+def diff(file: FileArgument, tenant: TenantName, config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Show what `apply` would change; exit with 1 if anything."""
+    from chargeback.service.cost_categories import preview_categories
+    from chargeback.store.control.cost_categories import list_categories
+
+    categories = _read(file)
+    with opened_storage(tenant, config) as store, store.control.read() as connection:
+        edits = preview_categories(connection, categories)
+        stored = [each.key for each in list_categories(connection)]
+    _print(edits, is_done=False)
+    others = sorted(set(stored) - {each.key for each in categories})
+    if others:
+        typer.echo(f"note: not in the file, and left alone: {', '.join(others)}")
+    if any(edit.is_change for edit in edits):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def export(
+    tenant: TenantName,
+    file: Annotated[Path, typer.Argument(dir_okay=False, help="The file to write; - is standard output.")] = _STDOUT,
+    config: ConfigOption = DEFAULT_CONFIG,
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="KEY", help="Only this one; can be given several times.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file, with all comments in it.")] = False,
+) -> None:
+    """Write the present cost categories as a YAML file, in canonical form."""
+    from chargeback.service.category_files import categories_yaml
+    from chargeback.store.control.cost_categories import list_categories
+
+    with opened_storage(tenant, config) as store, store.control.read() as connection:
+        versions = list_categories(connection)
+    missing = [name for name in key or () if name not in {each.key for each in versions}]
+    if missing:
+        typer.echo(f"error: tenant {tenant}: there is no cost category {', '.join(missing)}", err=True)
+        raise typer.Exit(FAILED)
+    text = categories_yaml(each for each in versions if not key or each.key in key)
+    if file == _STDOUT:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as target:
+            target.write(text)
+    except FileExistsError:
+        typer.echo(f"error: {file} exists; --force replaces it, with all comments in it", err=True)
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        typer.echo(f"error: {file} cannot be written: {error.strerror}", err=True)
+        raise typer.Exit(FAILED) from None
+
+
+@app.command("import")
+def import_(
+    source: Annotated[str, typer.Argument(help="Where it comes from: csv, backstage, strimzi, or a plugin's name.")],
+    path: Annotated[Path, typer.Argument(exists=True, help="The file or the folder to read.")],
+    key: Annotated[str, typer.Option("--key", metavar="KEY", help="The cost category.")],
+    tenant: TenantName,
+    config: ConfigOption = DEFAULT_CONFIG,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Make rules of what a source says of single identities, resources and topics. A later import from the same source
+    replaces them, and no others."""
+    from chargeback.categories.document import CostCategory
+    from chargeback.category_sources.discovery import discover_sources
+    from chargeback.errors import ConfigurationError
+    from chargeback.service.category_entries import with_import
+    from chargeback.service.cost_categories import parse_version
+    from chargeback.store.control.cost_categories import read_category
+
+    def _make(connection: Connection) -> list[CostCategory]:
+        present = read_category(connection, key)
+        category = CostCategory(key) if present is None else parse_version(present)
+        return [with_import(category, source, content, is_new=present is None)]
+
+    reader = discover_sources().named(source)
+    try:
+        content = reader.read(path, key)
+        for note in content.notes:
+            typer.echo(f"note: {note}", err=True)
+        if not content.entries:
+            typer.echo(f"error: {path}: {source} found nothing in it, so nothing was changed", err=True)
+            raise typer.Exit(FAILED)
+        _write(tenant, config, _make, reason=reason or f"import from {source}", dry_run=dry_run)
+    except ConfigurationError as error:
+        raise _invalid(path, error.problems) from None
+
+
+def _read(file: Path) -> list[CostCategory]:
+    """Return the categories of a file, or end with every problem."""
+    from chargeback.errors import ConfigProblem, ConfigurationError
+    from chargeback.service.category_files import read_categories
+
+    try:
+        return read_categories(file.read_text(encoding="utf-8-sig"))
+    except ConfigurationError as error:
+        raise _invalid(file, error.problems) from None
+    except UnicodeDecodeError as error:
+        raise _invalid(file, [ConfigProblem("", f"is not UTF-8: {error.reason} at byte {error.start}")]) from None
+
+
+def _invalid(file: Path, problems: Sequence[ConfigProblem]) -> typer.Exit:
+    """Print the problems of a file; return the end of the command."""
+    for problem in problems:
+        typer.echo(f"error: {file}: {problem}", err=True)
+    return typer.Exit(CONFIGURATION)
+
+
+def _write(
+    tenant: str,
+    config: Path,
+    make: Callable[[Connection], list[CostCategory]],
+    *,
+    reason: str | None,
+    dry_run: bool,
+) -> None:
+    """Write the categories that ``make`` returns in one transaction, and print what changed."""
+    from chargeback.service.cost_categories import preview_categories, save_categories
+    from chargeback.store.control.audit import COMMAND_LINE
+    from chargeback.store.control.cost_categories import lock_categories
+
+    with opened_storage(tenant, config) as store:
+        if dry_run:
+            with store.control.read() as connection:
+                edits = preview_categories(connection, make(connection))
+        else:
+            with store.control.write(durable=True) as connection:
+                lock_categories(connection)
+                edits = save_categories(connection, make(connection), who=COMMAND_LINE, reason=reason)
+    _print(edits, is_done=not dry_run)
+
+
+def _print(edits: Sequence[CategoryEdit], *, is_done: bool) -> None:
+    """Print what was done to each category, or would be."""
+    would = "" if is_done else "would be "
+    for edit in edits:
+        key, version = edit.after.key, edit.after.version
+        if not edit.is_change:
+            typer.echo(f"{key}: unchanged, version {version}")
+            continue
+        typer.echo(f"{key}: {would}{'created as' if edit.before is None else 'changed to'} version {version}")
+        for difference in edit.differences:
+            typer.echo(f"  {difference}")

@@ -1,0 +1,217 @@
+"""Rules of a cost category as entries of single entities, and back: for CSV files and for imports.
+
+A rule is a list of entries if it names identities, resources or topics by their exact ids and assigns a value or a
+split. Entries become rules again: those with the same outcome and the same dates one rule, as far as the order of rules
+of one entity is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import groupby
+from typing import Final
+
+from chargeback.categories.document import CategoryValue, Constant, CostCategory, Rule, Split
+from chargeback.categories.matching import Pattern, Test
+from chargeback.categories.parsing import parse_category, to_document
+from chargeback.category_sources.contract import ENTITY_TYPES, SourceContent
+from chargeback.category_sources.csv_file import COLUMNS
+from chargeback.category_sources.entries import EntityAssignment, assignments_of
+from chargeback.errors import CategoryError, ConfigProblem, ConfigurationError
+from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
+
+#: A rule names at most so many entities.
+_MOST_ENTITIES: Final = 5000
+_MAX_ID_LENGTH: Final = 240
+_PLACE: Final = re.compile(r"rules\[(\d+)\](?:\.match\.\w+(?:\.exact)?\[(\d+)\])?")
+
+_Unit = tuple[str, str, object, object]
+
+
+@dataclass
+class _Group:
+    """Entities that one rule names, and what the rule keeps of a former one."""
+
+    like: EntityAssignment
+    id: str | None
+    reason: str | None
+    entities: list[EntityAssignment] = field(default_factory=list)
+
+    def rule(self) -> Rule:
+        """Return the rule."""
+        names = tuple(("exact", each.entity_id) for each in self.entities)
+        parts = self.like.parts
+        assign = Constant(parts[0][0]) if len(parts) == 1 else Split(tuple(sorted(parts)))
+        match = Test(self.like.entity_type, Pattern(names))  # type: ignore[arg-type] # "exact" is a kind
+        return Rule(match, assign, self.id, self.like.during, self.reason)
+
+
+def assignments_in(rule: Rule) -> list[EntityAssignment]:
+    """Return what a rule assigns to single entities; nothing if it says anything else."""
+    match, assign = rule.match, rule.assign
+    if not isinstance(match, Test) or match.subject not in ENTITY_TYPES or match.pattern is None:
+        return []
+    if any(kind != "exact" for kind, _ in match.pattern.alternatives):
+        return []
+    if isinstance(assign, Constant):
+        parts: tuple[tuple[str, Decimal], ...] = ((assign.value, Decimal(100)),)
+    elif isinstance(assign, Split):
+        parts = assign.percentages
+    else:
+        return []
+    return [EntityAssignment(match.subject, name, parts, rule.during) for _, name in match.pattern.alternatives]
+
+
+def category_csv(category: CostCategory) -> str:
+    """Return the rules that a CSV file can say, as such a file; where two rules name one entity on the same days, the
+    first."""
+    lines = [",".join(COLUMNS)]
+    for each in _assignments(category):
+        for entry in each.entries():
+            percent = "" if entry.percent is None else format(entry.percent.normalize(), "f")
+            days = ["" if day is None else day.isoformat() for day in (each.during.first, each.during.end)]
+            names = (entry.entity_type, entry.entity_id, entry.value)
+            lines.append(",".join([*map(csv_field, names), percent, *days]))
+    return "".join(f"{line}{END_OF_LINE}" for line in lines)
+
+
+def with_csv(category: CostCategory, content: SourceContent) -> CostCategory:
+    """Return the category with the entries of a CSV file in front of all rules that such a file cannot say. Rules whose
+    entities are in the file with the same value and days keep their id and reason.
+
+    Raises:
+        ConfigurationError: with every mistake, by its place in the file.
+    """
+    found = assignments_of(content.entries)
+    if [_unit(each) for each in found] == [_unit(each) for each in _assignments(category)]:
+        return category
+    former: dict[_Unit, Rule] = {}
+    for rule in category.rules:
+        for each in assignments_in(rule):
+            former.setdefault(_unit(each), rule)
+    groups = _grouped(found, former.get)
+    others = [rule for rule in category.rules if not assignments_in(rule)]
+    _free_ids(groups, {rule.id for rule in others})
+    return _checked(replace(category, rules=(*(group.rule() for group in groups), *others)), groups, 0)
+
+
+def with_import(category: CostCategory, source: str, content: SourceContent, *, is_new: bool) -> CostCategory:
+    """Return the category with the entries of a source as rules, whose ids begin with the source's name, instead of
+    those that an earlier import from it made: at their place, or behind all others.
+
+    Values are added to the register if there is one, or if the category ``is_new`` and the source has a register;
+    present entries of the register stay as they are.
+
+    Raises:
+        ConfigurationError: with every mistake, by its place in the source.
+    """
+    groups = _grouped(assignments_of(content.entries), lambda _: None)
+    own = f"{source}:"
+    taken = {rule.id for rule in category.rules if not (rule.id or "").startswith(own)}
+    for group in groups:
+        group.id = _new_id(own, group.like, taken)
+    places = [place for place, rule in enumerate(category.rules) if (rule.id or "").startswith(own)]
+    kept = [rule for rule in category.rules if not (rule.id or "").startswith(own)]
+    at = places[0] if places else len(kept)
+    rules = (*kept[:at], *(group.rule() for group in groups), *kept[at:])
+    values = category.values
+    if values or (is_new and content.values):
+        values = _registered(category, content, groups)
+    return _checked(replace(category, rules=rules, values=values), groups, at)
+
+
+def _assignments(category: CostCategory) -> list[EntityAssignment]:
+    """Return what the rules of a category assign to single entities, the first of the same days."""
+    found: dict[tuple[str, str, object], EntityAssignment] = {}
+    for rule in category.rules:
+        for each in assignments_in(rule):
+            found.setdefault((each.entity_type, each.entity_id, each.during), each)
+    return list(found.values())
+
+
+def _unit(each: EntityAssignment) -> _Unit:
+    return each.entity_type, each.entity_id, tuple(sorted(each.parts)), each.during
+
+
+def _grouped(found: Iterable[EntityAssignment], former: Callable[[_Unit], Rule | None]) -> list[_Group]:
+    """Return the assignments as groups of one outcome, in an order that means the same."""
+    groups: list[_Group] = []
+    for _, run in groupby(found, key=lambda each: each.entity_type):
+        groups += _grouped_run(run, former)
+    return groups
+
+
+def _grouped_run(run: Iterable[EntityAssignment], former: Callable[[_Unit], Rule | None]) -> list[_Group]:
+    """Group assignments to entities of one type: the order matters only where two are about one entity and day."""
+    groups: list[_Group] = []
+    places: dict[object, int] = {}
+    known: dict[str, list[tuple[EntityAssignment, int]]] = {}
+    for each in run:
+        rule = former(_unit(each))
+        kept = (None, None) if rule is None else (rule.id, rule.reason)
+        label = (_unit(each)[2:], kept)
+        earliest = max(
+            (place + 1 for other, place in known.get(each.entity_id, ()) if other.during.overlaps(each.during)),
+            default=0,
+        )
+        place = places.get(label, -1)
+        if place < earliest or len(groups[place].entities) >= _MOST_ENTITIES:
+            place = places[label] = len(groups)
+            groups.append(_Group(each, *kept))
+        groups[place].entities.append(each)
+        known.setdefault(each.entity_id, []).append((each, place))
+    return groups
+
+
+def _free_ids(groups: Sequence[_Group], taken: set[str | None]) -> None:
+    """Remove the ids of groups that another rule has."""
+    for group in groups:
+        if group.id in taken:
+            group.id = None
+        taken.add(group.id)
+
+
+def _new_id(own: str, like: EntityAssignment, taken: set[str | None]) -> str:
+    """Return an id for an imported rule, which says what it assigns, and add it to those taken."""
+    base = f"{own}{like.entity_type}:{'+'.join(value for value, _ in like.parts)}"[:_MAX_ID_LENGTH].strip()
+    found, number = base, 1
+    while found in taken:
+        number += 1
+        found = f"{base}:{number}"
+    taken.add(found)
+    return found
+
+
+def _registered(category: CostCategory, content: SourceContent, groups: Iterable[_Group]) -> tuple[CategoryValue, ...]:
+    """Return the register with the values of a source that are not in it yet."""
+    known = dict(category.register)
+    for value in content.values:
+        known.setdefault(value.key, CategoryValue(value.key, value.name, value.parent))
+    for group in groups:
+        for key, _ in group.like.parts:
+            if key != category.default:
+                known.setdefault(key, CategoryValue(key))
+    return tuple(known[key] for key in sorted(known))
+
+
+def _checked(category: CostCategory, groups: Sequence[_Group], first: int) -> CostCategory:
+    """Return the category as its document is read again; the problems of rules that were made here are told by the
+    places that they come from."""
+    try:
+        return parse_category(category.key, to_document(category))
+    except CategoryError as error:
+        raise ConfigurationError(list(_at_their_places(error, groups, first))) from None
+
+
+def _at_their_places(error: CategoryError, groups: Sequence[_Group], first: int) -> Iterator[ConfigProblem]:
+    for problem in error.problems:
+        found = _PLACE.match(problem.path)
+        number = int(found[1]) - first if found else -1
+        if found and 0 <= number < len(groups):
+            entities = groups[number].entities
+            yield ConfigProblem(entities[int(found[2] or 0)].place, problem.message)
+        else:
+            yield ConfigProblem(problem.path, problem.message)

@@ -1,0 +1,228 @@
+"""Edits of cost categories: stored versions, writing one or several, and what differs between two versions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from chargeback.categories.canonical import to_document
+from chargeback.categories.document import CostCategory
+from chargeback.categories.parsing import parse_category, warnings_of
+from chargeback.errors import CategoryError, CategoryProblem, EditConflict
+from chargeback.model.days import Clock, utc_now
+from chargeback.store.control import cost_categories as store
+from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
+
+#: So many cost categories a tenant has at most.
+MOST_CATEGORIES: Final = 100
+
+#: What a difference does: it is there, it is gone, or it is another one.
+ADDED, REMOVED, CHANGED = "+", "-", "~"
+
+_SHOWN: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryDifference:
+    """One difference between two versions: :data:`ADDED`, :data:`REMOVED` or :data:`CHANGED`, and what it is about."""
+
+    sign: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryEdit:
+    """What writing a category did, or would do: the version before and the one after it, None where there is none."""
+
+    before: CategoryVersion | None
+    after: CategoryVersion
+    differences: tuple[CategoryDifference, ...]
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything was written."""
+        return self.before != self.after
+
+
+class TooManyCategories(EditConflict):
+    """The tenant has as many cost categories as it may have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"there are {MOST_CATEGORIES} cost categories already; remove some")
+
+
+def parse_version(version: CategoryVersion) -> CostCategory:
+    """Return the category that a stored version describes.
+
+    Raises:
+        CategoryError: this version of the service refuses it.
+    """
+    return parse_category(version.key, json.loads(version.document or "{}"))
+
+
+def warnings_about(version: CategoryVersion) -> Sequence[CategoryProblem]:
+    """Return what is allowed in a stored version but probably not meant; of a version that an earlier service wrote and
+    this one refuses, why."""
+    try:
+        return warnings_of(parse_version(version))
+    except CategoryError as error:
+        return error.problems
+
+
+def document_of(version: CategoryVersion) -> dict[str, Any]:
+    """Return the document of a version; an empty one of a removal."""
+    found: dict[str, Any] = json.loads(version.document or "{}")
+    return found
+
+
+def counts_of(version: CategoryVersion) -> dict[str, int]:
+    """Return the numbers of rules and of registered values of a version."""
+    document = document_of(version)
+    return {"rules": len(document.get("rules", [])), "values": len(document.get("values", {}))}
+
+
+def etag_of(version: CategoryVersion) -> str:
+    """Return the strong ETag of a version. It has the number, and tells apart two versions of one number, which there
+    can be after a restore."""
+    made_of = [version.key, version.version, version.document, version.who, version.at.isoformat(), version.reason]
+    digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8)
+    return f'"{version.version}-{digest.hexdigest()}"'
+
+
+def save_category(
+    connection: Connection,
+    category: CostCategory,
+    *,
+    expected: CategoryVersion | None,
+    who: str,
+    reason: str | None = None,
+    clock: Clock = utc_now,
+) -> CategoryEdit:
+    """Write a category instead of the ``expected`` version, or as a new one. One that says the same as the present
+    version is not written again.
+
+    Raises:
+        EditConflict: another version is there, or none; or there are too many categories.
+    """
+    text = _text(category)
+    if expected is None and len(store.list_categories(connection)) >= MOST_CATEGORIES:
+        raise TooManyCategories
+    if expected is not None and expected.document == text:
+        return CategoryEdit(expected, expected, ())
+    write = CategoryWrite(category.key, text, reason or None)
+    number = None if expected is None else expected.version
+    after = store.write_category(connection, write, expected=number, who=who, clock=clock)
+    return CategoryEdit(expected, after, differences(expected, category))
+
+
+def save_categories(
+    connection: Connection,
+    categories: Iterable[CostCategory],
+    *,
+    who: str,
+    reason: str | None = None,
+    clock: Clock = utc_now,
+) -> list[CategoryEdit]:
+    """Write categories instead of their present versions; the caller's transaction makes it all or none.
+
+    Raises:
+        EditConflict: there are too many categories.
+    """
+    store.lock_categories(connection)
+    return [
+        save_category(
+            connection,
+            category,
+            expected=store.read_category(connection, category.key),
+            who=who,
+            reason=reason,
+            clock=clock,
+        )
+        for category in categories
+    ]
+
+
+def preview_categories(connection: Connection, categories: Iterable[CostCategory]) -> list[CategoryEdit]:
+    """Return what :func:`save_categories` would do now, as far as nobody else writes; nothing is written."""
+    return [_preview(connection, category) for category in categories]
+
+
+def _preview(connection: Connection, category: CostCategory) -> CategoryEdit:
+    last = store.last_version(connection, category.key)
+    present = None if last is None or last.is_removal else last
+    text = _text(category)
+    if present is not None and present.document == text:
+        return CategoryEdit(present, present, ())
+    number = 1 if last is None else last.version + 1
+    after = CategoryVersion(category.key, number, text, "", utc_now(), None)
+    return CategoryEdit(present, after, differences(present, category))
+
+
+def differences(before: CategoryVersion | None, after: CostCategory) -> tuple[CategoryDifference, ...]:
+    """Return what differs between a stored version and a category: rules, values, the default and the steps. Rules are
+    known by their ids; one without an id by all that it says."""
+    old = {} if before is None else document_of(before)
+    new = to_document(after)
+    found = [*_rules(old.get("rules", []), new.get("rules", [])), *_values(old.get("values", {}), new)]
+    if before is not None and old.get("default") != new["default"]:
+        found.append(CategoryDifference(CHANGED, f"default: {old.get('default')} → {new['default']}"))
+    if old.get("share", []) != new.get("share", []):
+        steps = len(new.get("share", []))
+        found.append(CategoryDifference(CHANGED, f"share: {steps} step{'' if steps == 1 else 's'}"))
+    return tuple(found)
+
+
+def _text(category: CostCategory) -> str:
+    """Return the document of a category as it is stored: equal categories have equal texts."""
+    return json.dumps(to_document(category), ensure_ascii=False, separators=(",", ":"))
+
+
+def _rules(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[CategoryDifference]:
+    before, after = ({rule["id"]: rule for rule in rules if "id" in rule} for rules in (old, new))
+    for rule_id in before | after:
+        if rule_id not in after:
+            yield CategoryDifference(REMOVED, f"rule {rule_id}: {_shown(before[rule_id])}")
+        elif rule_id not in before:
+            yield CategoryDifference(ADDED, f"rule {rule_id}: {_shown(after[rule_id])}")
+        elif before[rule_id] != after[rule_id]:
+            yield CategoryDifference(CHANGED, f"rule {rule_id}: {_shown(after[rule_id])}")
+    gone, there = (Counter(_key(rule) for rule in rules if "id" not in rule) for rules in (old, new))
+    for text in (gone - there).elements():
+        yield CategoryDifference(REMOVED, f"rule: {_shown(json.loads(text))}")
+    for text in (there - gone).elements():
+        yield CategoryDifference(ADDED, f"rule: {_shown(json.loads(text))}")
+    common = (before.keys() & after.keys()) | (gone & there).keys()
+    names = ([rule.get("id") or _key(rule) for rule in rules] for rules in (old, new))
+    orders = [list(dict.fromkeys(name for name in each if name in common)) for each in names]
+    if orders[0] != orders[1]:
+        yield CategoryDifference(CHANGED, "the order of the rules")
+
+
+def _values(old: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[CategoryDifference]:
+    new: Mapping[str, Any] = document.get("values", {})
+    for key in sorted(old.keys() | new.keys()):
+        if key not in new:
+            yield CategoryDifference(REMOVED, f"value {key}")
+        elif key not in old:
+            yield CategoryDifference(ADDED, f"value {key}")
+        elif old[key] != new[key]:
+            yield CategoryDifference(CHANGED, f"value {key}")
+
+
+def _key(rule: Mapping[str, Any]) -> str:
+    return json.dumps(rule, ensure_ascii=False)
+
+
+def _shown(rule: Mapping[str, Any]) -> str:
+    """Return a rule in one line."""
+    text = json.dumps({name: part for name, part in rule.items() if name != "id"}, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

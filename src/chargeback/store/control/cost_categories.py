@@ -1,0 +1,175 @@
+"""Cost categories: a document per key, with every version that it has had. Nothing is ever overwritten.
+
+Every write raises the tenant's ``categories_revision``: readers see that their caches are outdated. Before that, on
+PostgreSQL, a lock of the tenant's row serialises writers, so that two editors cannot both replace the same version.
+Every change is recorded in the audit log, as made by ``who``; the log has the numbers of the versions, and the versions
+the documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, RowMapping, Select, and_, func, insert, select, update
+
+from chargeback.errors import EditConflict
+from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.store.control.audit import (
+    API,
+    CATEGORY_CHANGED,
+    CATEGORY_CREATED,
+    CATEGORY_REMOVED,
+    AuditEntry,
+    record,
+)
+from chargeback.store.control.inventory_lists import bytewise
+from chargeback.store.control.schema import cost_categories, tenant
+
+#: The longest key of a cost category.
+MAX_KEY_LENGTH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryVersion:
+    """One version of a cost category: its document as JSON, or None where the category was removed; who wrote it, when
+    and why."""
+
+    key: str
+    version: int
+    document: str | None
+    who: str
+    at: datetime
+    reason: str | None
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether this version removed the category."""
+        return self.document is None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryWrite:
+    """A version to write: the document as JSON, or None to remove the category, and why."""
+
+    key: str
+    document: str | None
+    reason: str | None = None
+
+
+def categories_revision(connection: Connection) -> int:
+    """Return how often the tenant's cost categories were written; 0 if the tenant has no row yet."""
+    return connection.execute(select(tenant.c.categories_revision)).scalar() or 0
+
+
+def lock_categories(connection: Connection) -> None:
+    """Until the transaction ends, no other transaction writes cost categories. SQLite has one writer anyway."""
+    connection.execute(select(tenant.c.id).with_for_update())
+
+
+def list_categories(connection: Connection, as_of: datetime | None = None) -> list[CategoryVersion]:
+    """Return the categories that there are, by key: the present version of each, or the one that was in force
+    ``as_of`` an earlier instant."""
+    newest = select(cost_categories.c.key, func.max(cost_categories.c.version).label("version"))
+    if as_of is not None:
+        newest = newest.where(cost_categories.c.at <= as_of)
+    last = newest.group_by(cost_categories.c.key).subquery()
+    same = and_(cost_categories.c.key == last.c.key, cost_categories.c.version == last.c.version)
+    query = select(cost_categories).join(last, same).where(cost_categories.c.document.is_not(None))
+    rows = connection.execute(query.order_by(bytewise(connection, cost_categories.c.key))).mappings()
+    return [_version(row) for row in rows]
+
+
+def read_category(connection: Connection, key: str) -> CategoryVersion | None:
+    """Return the present version of a category; None if there is none, or no more."""
+    last = last_version(connection, key)
+    return None if last is None or last.is_removal else last
+
+
+def last_version(connection: Connection, key: str) -> CategoryVersion | None:
+    """Return the newest version of a category, which may be its removal; None if there never was one."""
+    return _first(connection, _of(key).order_by(cost_categories.c.version.desc()).limit(1))
+
+
+def read_version(connection: Connection, key: str, version: int) -> CategoryVersion | None:
+    """Return one version of a category, which may be its removal; None if there is no such version."""
+    return _first(connection, _of(key).where(cost_categories.c.version == version))
+
+
+def category_history(connection: Connection, key: str, *, offset: int, limit: int) -> tuple[list[CategoryVersion], int]:
+    """Return one page of the versions of a category, the newest first, as (versions, number of versions in all)."""
+    count = select(func.count()).select_from(cost_categories).where(cost_categories.c.key == key)
+    total = connection.execute(count).scalar_one()
+    if offset >= total:
+        return [], total
+    page = _of(key).order_by(cost_categories.c.version.desc()).offset(offset).limit(limit)
+    return [_version(row) for row in connection.execute(page).mappings()], total
+
+
+def write_category(
+    connection: Connection, write: CategoryWrite, *, expected: int | None, who: str = API, clock: Clock = utc_now
+) -> CategoryVersion:
+    """Write the next version of a category and return it. ``expected`` is the number of the version that it replaces;
+    None for a category that is not there.
+
+    Raises:
+        EditConflict: another version is there, or none.
+    """
+    lock_categories(connection)
+    last = last_version(connection, write.key)
+    before = None if last is None or last.is_removal else last
+    if expected != (None if before is None else before.version):
+        raise EditConflict(describe_last_edit(write.key, last))
+    # Versions of one category are in the order of time, whatever a clock does.
+    at = clock() if last is None else max(clock(), last.at)
+    version = CategoryVersion(write.key, 1 if last is None else last.version + 1, write.document, who, at, write.reason)
+    connection.execute(update(tenant).values(categories_revision=tenant.c.categories_revision + 1))
+    connection.execute(insert(cost_categories).values(_row(version)))
+    _record(connection, before, version, clock)
+    return version
+
+
+def describe_last_edit(key: str, last: CategoryVersion | None) -> str:
+    """Return who edited a category last, when and why, as a sentence without its full stop."""
+    if last is None:
+        return f"there is no cost category {key}"
+    what = "removed" if last.is_removal else "changed" if last.version > 1 else "created"
+    why = f", reason: {last.reason}" if last.reason else ""
+    return f"{last.who} {what} {key} at {render_instant(last.at)} (version {last.version}{why})"
+
+
+def _of(key: str) -> Select[Any]:
+    return select(cost_categories).where(cost_categories.c.key == key)
+
+
+def _first(connection: Connection, query: Select[Any]) -> CategoryVersion | None:
+    row = connection.execute(query).mappings().first()
+    return None if row is None else _version(row)
+
+
+def _version(row: RowMapping) -> CategoryVersion:
+    return CategoryVersion(row["key"], row["version"], row["document"], row["who"], row["at"], row["reason"])
+
+
+def _row(version: CategoryVersion) -> dict[str, Any]:
+    return {
+        "key": version.key,
+        "version": version.version,
+        "document": version.document,
+        "who": version.who,
+        "at": version.at,
+        "reason": version.reason,
+    }
+
+
+def _record(connection: Connection, before: CategoryVersion | None, after: CategoryVersion, clock: Clock) -> None:
+    what = CATEGORY_CREATED if before is None else CATEGORY_REMOVED if after.is_removal else CATEGORY_CHANGED
+    entry = AuditEntry(what, f"category/{after.key}", _logged(before), _logged(after))
+    record(connection, after.who, [entry], clock)
+
+
+def _logged(version: CategoryVersion | None) -> dict[str, Any] | None:
+    if version is None or version.is_removal:
+        return None
+    return {"version": version.version, "reason": version.reason}

@@ -1,0 +1,185 @@
+"""Rows beside the values of cost categories: which rows a value has, and the parts of rows that are split.
+
+What is handed on is none of it: that is a matter of whole days, not of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+
+from chargeback.allocation.split import split_in_order
+from chargeback.model.money import from_units, parse_decimal, render, to_units
+from chargeback.store.queries.categorised import CategoryQuery, amount_of, units_of
+from chargeback.store.queries.category_join import UsedCategory, join_assigned, share_text
+from chargeback.store.queries.datasets import METADATA
+from chargeback.store.queries.division_sql import divided
+from chargeback.store.queries.scan import SOURCE, Condition
+
+#: The column of the share of a row's amount that a part has, where one category is asked for.
+SHARE = "category_share"
+
+#: A part of a row: its units, and its value of each category by which rows are chosen.
+_Piece = tuple[int, Mapping[str, str]]
+#: The values of a row, ascending, and their weights.
+_Weighed = tuple[list[str], list[int]]
+
+
+def rows_with_parts(query: CategoryQuery) -> Condition:
+    """Return the condition on a row of :data:`SOURCE` that some part of it is wanted, by the only category of a query.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    (used,) = query.used
+    joined = join_assigned(query.cursor, query.partials, query.scan, used)
+    receivers, _ = used.parts
+    query.cursor.run(
+        f"""CREATE OR REPLACE TEMP TABLE wanted_{used.place} AS SELECT * FROM (
+                SELECT * EXCLUDE ({used.value}), unnest(coalesce({receivers}, [{used.value}])) AS {used.value}
+                FROM {joined.table})
+            WHERE {query.wanted.sql}""",
+        query.wanted.parameters,
+    )
+    matches = joined.condition.replace("facts.", "")
+    return Condition((f"EXISTS (SELECT 1 FROM wanted_{used.place} WHERE {matches})",))
+
+
+def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
+    """Return the wanted rows in their order, as a relation (SQL) and its condition. What is split is one row for each
+    of its parts, with the amount of that part and its :data:`SHARE`; each has the columns of the categories.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
+    columns = [name for each in query.used for name in (each.value, *each.parts, each.shares)]
+    condition = query.scan.condition()
+    relation = (
+        f"(SELECT facts.*, {', '.join(columns)}, {units_of(query.dataset)} AS units, '1' AS {SHARE} "
+        f"FROM {SOURCE} AS facts {' '.join(each.join for each in joined)} WHERE {condition.sql})"
+    )
+    for each, found in zip(query.used, joined, strict=True):
+        if found.divides:
+            relation = _divided_rows(relation, each)
+    amount = query.dataset.amount
+    relation = f"(SELECT * REPLACE ({amount_of('units')} AS {amount}) FROM {relation})"
+    return relation, query.wanted & Condition(parameters=condition.parameters)
+
+
+def sums_of_parts(query: CategoryQuery, table: str) -> str:
+    """Return the sum of the wanted parts of a row of :data:`SOURCE`, as SQL; these sums are kept in a temporary table.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    relation, condition = parts_of_rows(query)
+    query.cursor.run(
+        f"""CREATE OR REPLACE TEMP TABLE {table} AS
+            SELECT date AS of_day, file_row_number AS of_row, sum({query.dataset.amount}) AS visible
+            FROM {relation} WHERE {condition.sql} GROUP BY ALL""",
+        condition.parameters,
+    )
+    return f"(SELECT visible FROM {table} WHERE of_day = date AND of_row = file_row_number)"
+
+
+def _divided_rows(rows: str, used: UsedCategory) -> str:
+    """Return ``rows`` with one row for each part of a split; those of one value stay where they are."""
+    receivers, weights = used.parts
+    listed = (
+        f"(SELECT * REPLACE (coalesce({receivers}, [{used.value}]) AS {receivers}, "
+        f"coalesce({weights}, [1]::HUGEINT[]) AS {weights}) FROM {rows})"
+    )
+    share = f"coalesce({used.shares}[list_position({receivers}, receiver)], '1')"
+    return (
+        f"(SELECT * EXCLUDE (receiver, share) REPLACE (receiver AS {used.value}, share AS units, {share} AS {SHARE}) "
+        f"FROM ({divided(listed, receivers, weights)}))"
+    )
+
+
+def add_values(
+    query: CategoryQuery,
+    items: Sequence[dict[str, Any]],
+    days: Sequence[date],
+    keys: Sequence[str],
+    shown: Collection[str],
+    visible: Mapping[str, frozenset[str]],
+) -> None:
+    """Add to rows of some UTC days, as the API shows them, the value of each ``shown`` category with its share of the
+    amount. ``keys`` are the categories in ``used``.
+
+    Where only some values of a category are ``visible``, a row is what is visible of it: the amount and the values.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    amount = query.dataset.amount
+    by_key = {key: _values_of_rows(query, each, items, days) for key, each in zip(keys, query.used, strict=True)}
+    for number, item in enumerate(items):
+        of_row = {key: values[number] for key, values in by_key.items()}
+        pieces = _visible_pieces(to_units(parse_decimal(item[amount])), of_row, visible)
+        if visible:
+            item[amount] = render(from_units(sum(units for units, _ in pieces)))
+        if shown:
+            item["categories"] = {key: _shown_values(key, *of_row[key], pieces) for key in shown}
+
+
+def _visible_pieces(units: int, of_row: Mapping[str, _Weighed], visible: Mapping[str, frozenset[str]]) -> list[_Piece]:
+    """Return the parts of a row that are visible; without categories that decide it, the whole row is one."""
+    pieces: list[_Piece] = [(units, {})]
+    for key, wanted in visible.items():
+        values, weights = of_row[key]
+        pieces = [
+            (share, {**labels, key: value})
+            for whole, labels in pieces
+            for value, share in zip(values, split_in_order(whole, weights), strict=True)
+            if value in wanted
+        ]
+    return pieces
+
+
+def _shown_values(
+    key: str, values: Sequence[str], weights: Sequence[int], pieces: Sequence[_Piece]
+) -> list[dict[str, str]]:
+    """Return the values of one category of a row, with what they have of its visible pieces."""
+    amounts: dict[str, int] = {}
+    for units, labels in pieces:
+        parts = [(labels[key], units)] if key in labels else zip(values, split_in_order(units, weights), strict=True)
+        for value, share in parts:
+            amounts[value] = amounts.get(value, 0) + share
+    total = sum(weights)
+    return [
+        {"value": value, SHARE: share_text(weight, total), "amount": render(from_units(amounts[value]))}
+        for value, weight in zip(values, weights, strict=True)
+        if value in amounts
+    ]
+
+
+def _values_of_rows(
+    query: CategoryQuery, used: UsedCategory, items: Sequence[dict[str, Any]], days: Sequence[date]
+) -> list[_Weighed]:
+    """Return the values of one category of each row, with their weights."""
+    joined = join_assigned(query.cursor, query.partials, query.scan, used)
+    query.cursor.register("shown_rows", _shown(used, items, days))
+    receivers, weights = used.parts
+    found = query.cursor.rows(
+        f"""SELECT coalesce({receivers}, [{used.value}]), coalesce({weights}, [1]::HUGEINT[])
+            FROM shown_rows AS facts {joined.join} ORDER BY place"""
+    )
+    return [(values, [int(weight) for weight in of_row]) for values, of_row in found]
+
+
+def _shown(used: UsedCategory, items: Sequence[dict[str, Any]], days: Sequence[date]) -> pa.Table:
+    """The columns that rules see, of some rows."""
+    columns = {
+        name: pa.array([{**item.get(METADATA, {}), **item}.get(name) for item in items], pa.string())
+        for name in used.assignments.columns
+    }
+    return pa.table({"place": pa.array(range(len(items))), "date": pa.array(days, pa.date32()), **columns})

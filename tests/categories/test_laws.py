@@ -1,0 +1,178 @@
+"""Laws of cost categories, on random documents, tags, names and bills, against a naive reading of the document."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chargeback.categories.analysis import analyse
+from chargeback.categories.document import CostCategory
+from chargeback.categories.handover import day_steps, row_amounts
+from chargeback.categories.parsing import parse_category, to_document
+from chargeback.categories.resolve import Outcome, Resolved, outcome_of, resolve, used_columns
+from chargeback.categories.weights import parts
+from tests.categories.naive import Naive, largest_remainder, shares_of
+from tests.support.categories import (
+    CHANGES,
+    DAYS,
+    BillRow,
+    SomeNames,
+    SomeTags,
+    bills,
+    documents,
+    names,
+    subjects_table,
+    tags,
+    usages,
+)
+
+_Periods: TypeAlias = dict[tuple[Any, ...], list[tuple[date, date, int]]]
+SOME_DAYS = [date.min, *CHANGES, date.max - timedelta(1)]
+
+
+def _resolved(
+    category: CostCategory, bill: list[BillRow], tags: SomeTags, names: SomeNames
+) -> tuple[Resolved, _Periods]:
+    """Resolve a bill; also return the periods of each subject."""
+    columns = used_columns(category)
+    resolved = resolve(category, subjects_table([row.subject for row in bill], columns), tags, names)
+    periods: _Periods = defaultdict(list)
+    for period in resolved.periods.to_pylist():
+        subject = tuple(period[name] for name in columns)
+        periods[subject].append((period["first_day"], period["end_day"], period["outcome"]))
+    return resolved, periods
+
+
+def _outcome(category: CostCategory, resolved: Resolved, periods: _Periods, row: BillRow, day: date) -> Outcome:
+    subject = tuple(row.subject[name] for name in used_columns(category))
+    (found,) = [outcome for first, end, outcome in periods[subject] if first <= day < end]
+    return resolved.outcomes[found]
+
+
+@given(documents(), bills(), tags(), names())
+def test_every_row_is_resolved_as_the_document_says(
+    document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
+) -> None:
+    """On every day the relation, the tester and the naive reading agree on the rule, the values and their shares."""
+    category = parse_category("team", document)
+    naive = Naive(document, tags, names)
+    resolved, periods = _resolved(category, bill, tags, names)
+    for row in bill:
+        for day in SOME_DAYS:
+            rule, shares = naive.decided(row.subject, day)
+            outcome = _outcome(category, resolved, periods, row, day)
+            assert outcome.rule == rule
+            assert dict(parts(row.units, outcome)) == largest_remainder(row.units, shares)
+            tested = outcome_of(category, row.subject, day, tags, names)
+            assert tested.parts == outcome.parts
+            applying = [place for place, _ in naive.applying(row.subject, day)]
+            assert [each.index for each in (*filter(None, [tested.rule]), *tested.lost)] == applying
+
+
+@given(documents(), bills(), tags(), names())
+def test_the_periods_of_a_subject_cover_all_of_time_once(
+    document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
+) -> None:
+    """The periods begin and end where time does, leave no gap, do not overlap, and neighbours differ."""
+    _, periods = _resolved(parse_category("team", document), bill, tags, names)
+    for each in periods.values():
+        assert (each[0][0], each[-1][1]) == (date.min, date.max)
+        assert all(first < end for first, end, _ in each)
+        assert all(one[1] == other[0] and one[2] != other[2] for one, other in pairwise(each))
+
+
+@given(documents(), bills(), tags(), names(), usages())
+def test_share_keeps_the_sum_of_every_row_and_day(
+    document: dict[str, Any],
+    bill: list[BillRow],
+    tags: SomeTags,
+    names: SomeNames,
+    usage: dict[str, dict[str, int]],
+) -> None:
+    """What is handed on equals the naive reading, sums to the row, and what goes out on a day comes in on it."""
+    category = parse_category("team", document)
+    naive = Naive(document, tags, names)
+    resolved, periods = _resolved(category, bill, tags, names)
+    for day in DAYS:
+        rows = [(row.units, _outcome(category, resolved, periods, row, day)) for row in bill if row.day == day]
+        held: dict[str, int] = defaultdict(int)
+        for units, outcome in rows:
+            for value, part in parts(units, outcome):
+                held[value] += part
+        steps = day_steps(category, held, usage, day)
+        assert [(step.source, dict(step.parts)) for step in steps] == naive.steps(held, usage, day)
+        assert all(sum(weight for _, weight in step.parts) == 10**12 for step in steps)
+        for units, outcome in rows:
+            amounts = row_amounts(units, outcome, steps)
+            assert sum(each.total for each in amounts.values()) == units
+            assert {value: each.direct for value, each in amounts.items() if each.direct} == {
+                value: part for value, part in parts(units, outcome) if part
+            }
+            assert sum(each.shared_in for each in amounts.values()) == sum(each.shared_out for each in amounts.values())
+            assert {value: each.total for value, each in amounts.items() if each.total} == _handed_on(
+                dict(parts(units, outcome)), naive.steps(held, usage, day)
+            )
+
+
+def _handed_on(left: dict[str, int], steps: list[tuple[str, dict[str, int]]]) -> dict[str, int]:
+    for source, step in steps:
+        for value, units in largest_remainder(left.pop(source, 0), shares_of(step)).items():
+            left[value] = left.get(value, 0) + units
+    return {value: units for value, units in left.items() if units}
+
+
+@given(documents())
+def test_the_canonical_form_parses_to_the_same_category(document: dict[str, Any]) -> None:
+    """Exporting and importing changes nothing."""
+    category = parse_category("team", document)
+    canonical = to_document(category)
+    assert parse_category("team", canonical) == category
+    assert to_document(parse_category("team", canonical)) == canonical
+
+
+@given(documents(), bills(), tags(), names())
+def test_the_analysis_agrees_with_what_is_decided(
+    document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
+) -> None:
+    """A rule that is reported as never matching applies to no row, and a shadowed one applies but never decides."""
+    category = parse_category("team", document)
+    naive = Naive(document, tags, names)
+    subjects = subjects_table([row.subject for row in bill], used_columns(category))
+    found = analyse(category, subjects, tags, names)
+    applying = [[place for place, _ in naive.applying(row.subject, day)] for row in bill for day in SOME_DAYS]
+    everything = set(range(len(category.rules)))
+    applied, decided = {place for each in applying for place in each}, {each[0] for each in applying if each}
+    assert {each.rule.index for each in found.never_matching} == everything - applied
+    assert {each.rule.index for each in found.shadowed} == applied - decided
+    pairs = {(each[0], place) for each in applying for place in each[1:]}
+    assert {(each.winner.index, each.loser.index) for each in found.overlaps} <= pairs
+    for shadowed in found.shadowed:
+        assert {(winner.index, shadowed.rule.index) for winner in shadowed.by} == {
+            pair for pair in pairs if pair[1] == shadowed.rule.index
+        }
+
+
+@given(st.integers(-(10**30), 10**30), documents())
+def test_the_parts_of_a_row_sum_to_it(units: int, document: dict[str, Any]) -> None:
+    """No split of any document loses a unit."""
+    category = parse_category("team", document)
+    resolved = resolve(
+        category, pa.table({name: ["x"] for name in used_columns(category)}), SomeTags({}), SomeNames({})
+    )
+    for outcome in resolved.outcomes:
+        assert sum(part for _, part in parts(units, outcome)) == units
+
+
+@pytest.mark.parametrize("rules", [[], [{"match": {"identity": "sa-1"}, "assign": "a", "valid_to": "0001-01-02"}]])
+def test_time_begins_on_its_first_day(rules: list[dict[str, Any]]) -> None:
+    """A rule that ends after the first day of the calendar applies on that day, and without rules the default does."""
+    category = parse_category("team", {"rules": rules})
+    found = outcome_of(category, {"identity_id": "sa-1"}, date.min, SomeTags({}), SomeNames({}))
+    assert found.parts == ((("a", 1),) if rules else (("UNASSIGNED", 1),))

@@ -1,0 +1,66 @@
+"""Entries of one entity and the same days belong together."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from chargeback.category_sources.contract import CategoryEntry
+from chargeback.category_sources.entries import assignments_of
+from chargeback.errors import ConfigurationError
+from chargeback.model.dated import Period
+
+MARCH = Period(date(2026, 3, 1), date(2026, 4, 1))
+
+
+def entry(value: str, percent: str | None = None, during: Period = MARCH, line: int = 2) -> CategoryEntry:
+    """An entry of one identity."""
+    return CategoryEntry(
+        "identity", "sa-1", value, None if percent is None else Decimal(percent), during, f"line {line}"
+    )
+
+
+def test_splits() -> None:
+    """Entries of one entity are a split, wherever they stand; a single percentage of 100 is none."""
+    other = CategoryEntry("topic", "orders", "b")
+    found = assignments_of([entry("a", "33.3"), other, entry("b", "66.7"), entry("c", "100", Period())])
+    assert [(each.entity_id, each.parts) for each in found] == [
+        ("sa-1", (("a", Decimal("33.3")), ("b", Decimal("66.7")))),
+        ("orders", (("b", Decimal(100)),)),
+        ("sa-1", (("c", Decimal(100)),)),
+    ]
+    assert [[part.percent for part in each.entries()] for each in found][1:] == [[None], [None]]
+
+
+@pytest.mark.parametrize(
+    ("entries", "problems"),
+    [
+        (
+            [entry("a", "60"), entry("b", "30", line=3)],
+            ["line 3: the percentages of the identity sa-1 on these days sum to 90, not to 100"],
+        ),
+        (
+            [entry("a"), entry("b", line=3)],
+            [
+                "line 3: the identity sa-1 has the value 'a' on the same days (line 2); give both a percent to split "
+                "its cost, or other days"
+            ],
+        ),
+        ([entry("a"), entry("a", line=3)], ["line 3: the identity sa-1 has the value 'a' already (line 2)"]),
+        (
+            [entry("a", "0"), entry("b", "100.5", line=3)],
+            [
+                "line 2: percent should be above 0 and at most 100",
+                "line 3: percent should be above 0 and at most 100",
+                "line 3: the percentages of the identity sa-1 on these days sum to 100.5, not to 100",
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit(entries: list[CategoryEntry], problems: list[str]) -> None:
+    """Two values, or percentages that do not sum to 100."""
+    with pytest.raises(ConfigurationError) as error:
+        assignments_of(entries)
+    assert [str(each) for each in error.value.problems] == problems

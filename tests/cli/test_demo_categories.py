@@ -1,0 +1,149 @@
+"""The demo's cost categories, on a small demo: how much of its cost they assign, and on which days."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chargeback.cli.demo_categories import apply_demo_categories
+from chargeback.cli.demo_tags import tag_teams
+from chargeback.config import Tenant, load_configuration
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.service.cost_categories import document_of
+from chargeback.store.control.cost_categories import CategoryWrite, list_categories, read_category, write_category
+from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.tenant import open_store
+from tests.support.clock import TODAY
+from tests.support.pipeline import run_pipeline
+
+SPEC: Final = DemoSpec(today=TODAY, size="small", days=14)
+Sums = dict[tuple[str, str], Decimal]
+
+
+@pytest.fixture(scope="module")
+def tenant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenant]:
+    """A small demo with its tags and cost categories."""
+    folder = tmp_path_factory.mktemp("demo")
+    file = folder / "chargeback.yaml"
+    with DemoServer(Organisation.generate(SPEC)) as server:
+        file.write_text(demo_configuration(server.info, folder), encoding="utf-8")
+        with run_pipeline(file, "acme"):
+            pass
+    tenant = load_configuration(file).tenants["acme"]
+    tag_teams(tenant, SPEC.seed)
+    apply_demo_categories(tenant, SPEC.seed)
+    yield tenant
+
+
+@pytest.fixture(scope="module")
+def reader(tenant: Tenant) -> Iterator[TenantReader]:
+    """A reader of the demo."""
+    with (
+        closing(open_store(tenant)) as store,
+        closing(QueryEngine()) as engine,
+        open_reader(engine, store, CancellationToken(), LookupCaches()) as opened,
+    ):
+        yield opened
+
+
+def summed(reader: TenantReader, by: str) -> tuple[Sums, Decimal]:
+    """The sums by something and day, and the total."""
+    days = reader.dates(CHARGEBACKS)
+    selection = Selection.of_days(DayRange(days[0], days[-1] + ONE_DAY))
+    found = reader.aggregate(CHARGEBACKS, selection, Grouping((by,), "day", ZoneInfo("UTC")))
+    sums: Sums = defaultdict(Decimal)
+    for bucket in found.buckets:
+        sums[bucket["dimensions"][by], bucket["time_bucket"]] += Decimal(bucket["total_amount"])
+    return sums, Decimal(found.totals["total_amount"])
+
+
+def test_about_eight_percent_are_unassigned(reader: TenantReader) -> None:
+    """There is something to fix, and not too much."""
+    sums, total = summed(reader, "category:cost_center")
+    unassigned = sum(amount for (value, _), amount in sums.items() if value == "UNASSIGNED")
+    assert Decimal("0.91") <= 1 - unassigned / total <= Decimal("0.93")
+
+
+@pytest.mark.parametrize("by", ["category:cost_center", "category:cost_center@1", "category:stage"])
+def test_every_grouping_sums_to_the_bill(reader: TenantReader, by: str) -> None:
+    """Every day has the same sum by value as by identity, to the last digit."""
+
+    def _by_day(sums: Sums) -> dict[str, Decimal]:
+        days: dict[str, Decimal] = defaultdict(Decimal)
+        for (_, day), amount in sums.items():
+            days[day] += amount
+        return days
+
+    (of_values, total), (of_identities, whole) = summed(reader, by), summed(reader, "identity_id")
+    assert _by_day(of_values) == _by_day(of_identities)
+    assert total == whole
+
+
+def test_the_reorganisation_moves_costs_from_its_day_on(reader: TenantReader, tenant: Tenant) -> None:
+    """The dissolved cost centre has costs on the days before, and none afterwards."""
+    with closing(open_store(tenant)) as store, store.control.read() as connection:
+        stored = read_category(connection, "cost_center")
+    assert stored is not None
+    changed = document_of(stored)["values"]["growth"]["valid_to"]
+    days = [day.isoformat() for day in reader.dates(CHARGEBACKS)]
+    sums, _ = summed(reader, "category:cost_center")
+    assert days[0] < changed < days[-1]
+    assert [day for day in days if sums["growth", day]] == [day for day in days if day < changed]
+
+
+def test_what_the_platform_has_is_handed_on(reader: TenantReader) -> None:
+    """Nothing remains with the platform, and the units below it have everything that is assigned."""
+    sums, _ = summed(reader, "category:cost_center")
+    assert not any(amount for (value, _), amount in sums.items() if value == "platform")
+    units, _ = summed(reader, "category:cost_center@1")
+    assert {value for value, _ in units} == {"finance", "retail", "technology", "UNASSIGNED"}
+
+
+def test_they_are_written_once(tenant: Tenant) -> None:
+    """The next start changes nothing, even if one of them was removed in between."""
+    with closing(open_store(tenant)) as store:
+        with store.control.read() as connection:
+            before = list_categories(connection)
+        assert [(each.key, each.version, each.who) for each in before] == [
+            ("cost_center", 1, "demo"),
+            ("stage", 1, "demo"),
+        ]
+        apply_demo_categories(tenant, SPEC.seed)
+        with store.control.write() as connection:
+            assert list_categories(connection) == before
+            write_category(connection, CategoryWrite("cost_center", None), expected=1)
+        apply_demo_categories(tenant, SPEC.seed)
+        with store.control.read() as connection:
+            assert [each.key for each in list_categories(connection)] == ["stage"]
+
+
+def test_one_that_somebody_made_stays(tmp_path: Path) -> None:
+    """Only what is missing is written."""
+    file = tmp_path / "chargeback.yaml"
+    with DemoServer(Organisation.generate(SPEC)) as server:
+        file.write_text(demo_configuration(server.info, tmp_path), encoding="utf-8")
+        with run_pipeline(file, "acme") as ran, ran.store.control.write() as connection:
+            write_category(connection, CategoryWrite("stage", '{"default": "all"}'), expected=None)
+    tenant = load_configuration(file).tenants["acme"]
+    apply_demo_categories(tenant, SPEC.seed)
+    with closing(open_store(tenant)) as store, store.control.read() as connection:
+        assert [(each.key, each.version, each.who) for each in list_categories(connection)] == [
+            ("cost_center", 1, "demo"),
+            ("stage", 1, "api"),
+        ]

@@ -1,0 +1,183 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+import { readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
+import type { Versioned } from "../../api/client";
+import { asProblem } from "../../api/problems";
+import type { Category } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { dimension, label, NOBODY } from "../../format/names";
+import { texts } from "../../ui/form";
+import { Answered, Bone } from "../../ui/states";
+import { type CategoryDocument, type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
+import { Failed, Refused } from "./editor";
+import { EffectOf } from "./effect";
+
+/** Who, or what without an owner, is to get a value. */
+export interface Subject {
+  kind: "identity" | "resource";
+  id: string;
+  name: string | null;
+}
+
+const KINDS: Record<Subject["kind"], string> = {
+  identity: "Identities without a value",
+  resource: "Resources without an owner",
+};
+
+interface Props {
+  categories: readonly string[];
+  subjects: readonly Subject[];
+  /** The one that is chosen at first. */
+  first?: string;
+}
+
+interface Chosen {
+  key: string;
+  rule: Rule;
+  reason: string;
+}
+
+/** Give one identity, or what a resource has without an owner, a value from a day on: a rule before all others. */
+export function Assign({ categories, subjects, first }: Props) {
+  const { tenant } = useHere();
+  const [key, setKey] = useState(categories[0] ?? "");
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const category = useCategory(tenant ?? "", key);
+  const document = (category.data?.body.document ?? {}) as CategoryDocument;
+  const list = useId();
+  const kinds = [...new Set(subjects.map((each) => each.kind))];
+
+  const preview = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const { subject, value, from, reason } = texts(event.currentTarget, "subject", "value", "from", "reason");
+    const found = subjects[Number(subject)];
+    if (!found) return;
+    const rule: Rule = {
+      match: matchOf(found),
+      assign: value,
+      ...(from && { valid_from: from }),
+      ...(reason && { reason }),
+    };
+    setChosen({ key, rule, reason });
+  };
+
+  return (
+    <div className="stack">
+      <form className="form" onSubmit={preview} onChange={() => setChosen(null)}>
+        {categories.length > 1 && (
+          <label>
+            Cost category
+            <select className="field" value={key} onChange={(event) => setKey(event.target.value)}>
+              {categories.map((each) => (
+                <option key={each} value={each}>
+                  {dimension(`category:${each}`)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label>
+          Who
+          <select
+            className="field"
+            name="subject"
+            defaultValue={Math.max(
+              0,
+              subjects.findIndex((each) => each.id === first),
+            )}
+          >
+            {kinds.map((kind) => {
+              const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
+              return (
+                <optgroup key={kind} label={KINDS[kind]}>
+                  {own.map((each) => (
+                    <option key={each.id} value={each.n}>
+                      {label(`${kind}_id`, each.id, each.name).name}
+                    </option>
+                  ))}
+                </optgroup>
+              );
+            })}
+          </select>
+        </label>
+        <label>
+          Value
+          <input className="field" name="value" required maxLength={255} list={list} autoComplete="off" />
+        </label>
+        <datalist id={list}>
+          {valuesOf(document).map((each) => (
+            <option key={each} value={each}>
+              {nameIn(document, each)}
+            </option>
+          ))}
+        </datalist>
+        <label>
+          From
+          <input className="field" name="from" type="date" />
+        </label>
+        <label>
+          Reason
+          <input className="field" name="reason" maxLength={255} />
+        </label>
+        <button type="submit" className="button" disabled={subjects.length === 0}>
+          Show what changes
+        </button>
+      </form>
+      <p className="note">It becomes the first rule. Without a day in From (UTC), it holds for all days.</p>
+      {chosen && (
+        <Answered query={category} skeleton={<Bone height={8} />}>
+          {(found) => <Preview key={JSON.stringify(chosen)} chosen={chosen} found={found} />}
+        </Answered>
+      )}
+    </div>
+  );
+}
+
+/** Of a resource, only what nobody owns is meant. */
+export function matchOf({ kind, id }: Subject): Match {
+  const exactly = { [kind]: { exact: [id] } };
+  return kind === "identity" ? exactly : { all: [{ identity: [NOBODY] }, exactly] };
+}
+
+function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category> }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const client = useQueryClient();
+  const [base, setBase] = useState(found);
+  const document = withRule(base.body.document as CategoryDocument, chosen.rule);
+  const trial = useDryRun(name, chosen.key, document, here.view);
+  const save = useMutation({
+    mutationFn: () => saveCategory(name, chosen.key, document, chosen.reason, base.etag),
+    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "dry run" }),
+  });
+  const theirs = useMutation({
+    mutationFn: () => readCategory(name, chosen.key),
+    onSuccess: (now) => {
+      setBase(now);
+      save.reset();
+    },
+  });
+  const mistakes = trial.isError ? asProblem(trial.error).errors : [];
+  if (save.isSuccess)
+    return (
+      <p className="banner good" role="status">
+        Saved as version {save.data.version}.
+      </p>
+    );
+  if (mistakes.length > 0) return <Refused mistakes={mistakes} />;
+  return (
+    <Answered query={trial} skeleton={<Bone height={8} />}>
+      {(effect) => (
+        <>
+          <EffectOf effect={effect} document={document} />
+          <p className="tools">
+            <button type="button" className="button primary" disabled={save.isPending} onClick={() => save.mutate()}>
+              Save
+            </button>
+          </p>
+          {save.isError && <Failed error={save.error} onTheirs={() => theirs.mutate()} />}
+        </>
+      )}
+    </Answered>
+  );
+}

@@ -1,0 +1,172 @@
+import { useState } from "react";
+import { useCoverage } from "../../api/categories";
+import type { Category, Coverage } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { count, instant, inTime } from "../../format/days";
+import { dimension, label, UNASSIGNED } from "../../format/names";
+import { read, sum } from "../../money/money";
+import { Amount, Card } from "../../ui/card";
+import { Drawer } from "../../ui/drawer";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { toggle } from "../../url/view";
+import { Assign } from "./assign";
+import { assignWords, type CategoryDocument, matchWords, nameIn } from "./document";
+
+/** How much of the costs has a value, and which version of the category says so. */
+export function CoverageCard({ category, onEdit }: { category: Category; onEdit: (() => void) | null }) {
+  const here = useHere();
+  const query = useCoverage(here.tenant ?? "", category.key, here.view);
+  return (
+    <Card
+      title={dimension(`category:${category.key}`)}
+      note={`version ${category.version}, ${instant(category.at)}, by ${category.who}${category.reason ? `: ${category.reason}` : ""}`}
+      action={
+        <>
+          <a className="more" href={here.to({ ...here.view, by: `category:${category.key}`, extra: {} }, "costs")}>
+            Costs over time
+          </a>
+          {onEdit && (
+            <button type="button" className="button" onClick={onEdit}>
+              Edit
+            </button>
+          )}
+        </>
+      }
+    >
+      <Answered query={query} skeleton={<Bone height={5} />}>
+        {(found) => <Covered found={found} />}
+      </Answered>
+    </Card>
+  );
+}
+
+function Covered({ found }: { found: Coverage }) {
+  if (found.percent === null) return <p className="note">There are no costs in this view.</p>;
+  return (
+    <div className="covered">
+      <p className="whole">{found.percent}%</p>
+      <p className="note">of the cost is assigned</p>
+      <span className="gauge" aria-hidden="true">
+        <i style={{ width: `${Math.max(0, Math.min(100, Number(found.percent)))}%` }} />
+      </span>
+      <p className="note">
+        <Amount amount={found.assigned} currency={found.currency} /> assigned,{" "}
+        <Amount amount={found.unassigned} currency={found.currency} /> not
+      </p>
+    </div>
+  );
+}
+
+/** The rules in their order, with what each of them assigned. */
+export function RulesCard({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
+  const here = useHere();
+  const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
+  const rules = document.rules ?? [];
+  const ofRule = (found: Coverage, index: number | null) =>
+    sum(found.by_rule.filter((each) => (each.rule?.index ?? null) === index).map((each) => read(each.amount)));
+  return (
+    <Card title="Rules" note={`${count(rules.length, "rule")}; the first that matches decides`}>
+      <Answered query={query} skeleton={<Bone height={12} />}>
+        {(found) => (
+          <Table
+            className="tall"
+            label="Table of rules"
+            heads={["Rule", "Where", "Value", "When and why", { name: "Assigned", end: true }]}
+          >
+            {rules.map((rule, index) => (
+              <tr key={rule.id ?? index}>
+                <th scope="row" className="num">
+                  {index + 1}
+                  {rule.id && <span className="quiet small"> {rule.id}</span>}
+                </th>
+                <td className="wordy">{matchWords(rule.match)}</td>
+                <td>{assignWords(rule, (value) => nameIn(document, value))}</td>
+                <td className="quiet small">
+                  {inTime(rule).trim() || "always"}
+                  {rule.reason && `; ${rule.reason}`}
+                </td>
+                <td className="end">
+                  <Amount amount={ofRule(found, index)} currency={found.currency} />
+                </td>
+              </tr>
+            ))}
+            <tr>
+              <th scope="row">–</th>
+              <td>no rule</td>
+              <td>{nameIn(document, document.default ?? UNASSIGNED)}</td>
+              <td />
+              <td className="end">
+                <Amount amount={ofRule(found, null)} currency={found.currency} />
+              </td>
+            </tr>
+          </Table>
+        )}
+      </Answered>
+    </Card>
+  );
+}
+
+/** Who has no value, and the way to give one. */
+export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }) {
+  const here = useHere();
+  const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
+  const [chosen, setChosen] = useState<string | null>(null);
+  return (
+    <Card title="Not assigned" note="by identity, the highest cost first">
+      <Answered query={query} skeleton={<Bone height={12} />}>
+        {(found) =>
+          found.top_unassigned.length === 0 ? (
+            <p className="note">Everything is assigned.</p>
+          ) : (
+            <Table
+              className="tall"
+              label="Table of who is not assigned"
+              heads={["Who", { name: "Amount", end: true }, canEdit && "Change"]}
+            >
+              {found.top_unassigned.map((each) => {
+                const { name, id } = label("identity_id", each.identity_id, each.display_name);
+                return (
+                  <tr key={each.identity_id}>
+                    <th scope="row">
+                      <a
+                        className="more"
+                        href={here.to(toggle({ ...here.view, extra: {} }, "identity_id", each.identity_id), "costs")}
+                      >
+                        {name}
+                      </a>
+                      {id && <span className="quiet small"> {id}</span>}
+                    </th>
+                    <td className="end">
+                      <Amount amount={each.amount} currency={found.currency} />
+                    </td>
+                    {canEdit && (
+                      <td>
+                        <button type="button" className="more" onClick={() => setChosen(each.identity_id)}>
+                          Assign<span className="sr"> {name}</span>
+                        </button>
+                      </td>
+                    )}
+                  </tr>
+                );
+              })}
+            </Table>
+          )
+        }
+      </Answered>
+      {chosen !== null && query.data && (
+        <Drawer title="Assign" onClose={() => setChosen(null)}>
+          <Assign
+            categories={[categoryKey]}
+            subjects={query.data.top_unassigned.map((each) => ({
+              kind: "identity",
+              id: each.identity_id,
+              name: each.display_name,
+            }))}
+            first={chosen}
+          />
+        </Drawer>
+      )}
+    </Card>
+  );
+}

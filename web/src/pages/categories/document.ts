@@ -1,0 +1,339 @@
+/** The document of a cost category, as the API has it, and its rules as a form has them. */
+import { add, type Day } from "../../format/days";
+import { UNASSIGNED } from "../../format/names";
+import { read, sum, type Units } from "../../money/money";
+
+export type Texts = string | readonly string[];
+export type Pattern = Texts | Readonly<Record<string, Texts>>;
+export type Match = Readonly<Record<string, unknown>>;
+
+interface Dates {
+  valid_from?: Day;
+  valid_to?: Day;
+}
+
+export interface Rule extends Dates {
+  id?: string;
+  match: Match;
+  assign?: string | { from_tag: string };
+  split?: Readonly<Record<string, string>>;
+  reason?: string;
+}
+
+export interface CategoryValue extends Dates {
+  name?: string;
+  parent?: string;
+  gl?: Readonly<Record<string, string>>;
+  contacts?: readonly string[];
+}
+
+export interface CategoryDocument {
+  default?: string;
+  values?: Readonly<Record<string, CategoryValue>>;
+  rules?: readonly Rule[];
+  share?: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** What a simple rule looks at. */
+export const KINDS: Readonly<Record<string, string>> = {
+  identity: "Identity",
+  resource: "Resource",
+  topic: "Topic",
+  product_type: "Product",
+  display_name: "Display name",
+  tag: "Tag",
+  environment: "Environment",
+  product_category: "Product group",
+};
+
+/** How a simple rule looks at it. */
+export const HOWS: Readonly<Record<string, string>> = {
+  list: "is one of (* and ? for anything)",
+  exact: "is exactly one of",
+  prefix: "begins with one of",
+  regex: "matches one of the regular expressions",
+  any: "is there at all (tags only)",
+};
+
+const HOW_WORDS: Readonly<Record<string, string>> = {
+  list: "is",
+  exact: "is exactly",
+  glob: "is like",
+  prefix: "begins with",
+  regex: "matches",
+};
+
+export interface Part {
+  value: string;
+  percent: string;
+}
+
+/** A rule as a form has it. `until` is its last day, while a document has the day after. */
+export interface RuleForm {
+  id: string;
+  kind: string;
+  tag: string;
+  how: string;
+  /** One a line. */
+  texts: string;
+  gives: "value" | "split" | "tag";
+  value: string;
+  parts: readonly Part[];
+  from: Day;
+  until: Day;
+  reason: string;
+}
+
+const NO_PARTS: readonly Part[] = [
+  { value: "", percent: "" },
+  { value: "", percent: "" },
+];
+
+export const EMPTY_FORM: RuleForm = {
+  id: "",
+  kind: "identity",
+  tag: "",
+  how: "list",
+  texts: "",
+  gives: "value",
+  value: "",
+  parts: NO_PARTS,
+  from: "",
+  until: "",
+  reason: "",
+};
+
+function lines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((each) => each.trim())
+    .filter(Boolean);
+}
+
+export function ruleOf(form: RuleForm): Rule {
+  const texts = lines(form.texts);
+  const pattern: Pattern = form.how === "list" ? texts : { [form.how]: texts };
+  const tag = { key: form.tag.trim(), ...(form.how === "any" ? {} : { value: pattern }) };
+  const split = form.parts
+    .filter((each) => each.value.trim())
+    .map((each) => [each.value.trim(), each.percent.trim()] as const);
+  return {
+    ...(form.id.trim() && { id: form.id.trim() }),
+    match: form.kind === "tag" ? { tag } : { [form.kind]: pattern },
+    ...(form.gives === "split"
+      ? { split: Object.fromEntries(split) }
+      : { assign: form.gives === "tag" ? { from_tag: form.value.trim() } : form.value.trim() }),
+    ...(form.from && { valid_from: form.from }),
+    ...(form.until && { valid_to: add(form.until, 1) }),
+    ...(form.reason.trim() && { reason: form.reason.trim() }),
+  };
+}
+
+/** A rule as a form has it; null if it is more than a form can say. */
+export function formOf(rule: Rule): RuleForm | null {
+  const [[kind, test] = ["", null], ...more] = Object.entries(rule.match);
+  if (more.length || !(kind in KINDS)) return null;
+  const tag = kind === "tag" ? (test as { key: string; value?: Pattern }) : null;
+  const found = patternOf(tag ? tag.value : (test as Pattern));
+  if (!found || (found.how === "any" && !tag)) return null;
+  const { assign, split } = rule;
+  const form: RuleForm = {
+    id: rule.id ?? "",
+    kind,
+    tag: tag?.key ?? "",
+    ...found,
+    gives: split ? "split" : typeof assign === "object" ? "tag" : "value",
+    value: typeof assign === "object" ? assign.from_tag : (assign ?? ""),
+    parts: split ? Object.entries(split).map(([value, percent]) => ({ value, percent })) : NO_PARTS,
+    from: rule.valid_from ?? "",
+    until: rule.valid_to ? add(rule.valid_to, -1) : "",
+    reason: rule.reason ?? "",
+  };
+  // What a form would lose or write differently is left to the text.
+  return canonical(ruleOf(form)) === canonical(rule) ? form : null;
+}
+
+function patternOf(pattern: Pattern | undefined): Pick<RuleForm, "how" | "texts"> | null {
+  if (pattern === undefined) return { how: "any", texts: "" };
+  if (typeof pattern === "string") return null;
+  if (isTexts(pattern)) return { how: "list", texts: pattern.join("\n") };
+  const [[how, texts] = ["", ""], ...more] = Object.entries(pattern);
+  if (more.length || !(how in HOWS) || how === "list" || how === "any" || typeof texts === "string") return null;
+  return { how, texts: texts.join("\n") };
+}
+
+function isTexts(pattern: Pattern): pattern is readonly string[] {
+  return Array.isArray(pattern);
+}
+
+/** A text that is the same for the same data, whatever the order of keys. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined);
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join()}}`;
+}
+
+/** What a rule looks at, in words. */
+export function matchWords(match: Match): string {
+  const [[kind, test] = ["", null]] = Object.entries(match);
+  if (kind === "not") return `not (${matchWords(test as Match)})`;
+  if (kind === "all" || kind === "any")
+    return (test as Match[]).map((each) => `(${matchWords(each)})`).join(kind === "all" ? " and " : " or ");
+  const name = (KINDS[kind] ?? kind).toLowerCase();
+  if (kind !== "tag") return `${name} ${patternWords(test as Pattern)}`;
+  const { key, value } = test as { key: string; value?: Pattern };
+  return value === undefined ? `tag ${key} is there` : `tag ${key} ${patternWords(value)}`;
+}
+
+const MOST = 5;
+
+function patternWords(pattern: Pattern): string {
+  const [how = "list", texts = []]: [string, Texts] | [] =
+    typeof pattern === "string" || isTexts(pattern) ? ["list", pattern] : (Object.entries(pattern)[0] ?? []);
+  const all = typeof texts === "string" ? [texts] : texts;
+  const rest = all.length - MOST;
+  return `${HOW_WORDS[how] ?? how} ${all.slice(0, MOST).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+}
+
+/** What a rule gives, in words. */
+export function assignWords(rule: Rule, name: (value: string) => string): string {
+  if (rule.split)
+    return Object.entries(rule.split)
+      .map(([value, percent]) => `${percent}% ${name(value)}`)
+      .join(", ");
+  if (typeof rule.assign === "object") return `what the tag ${rule.assign.from_tag} says`;
+  return name(rule.assign ?? "");
+}
+
+/** A list with one of its entries at another place; the same list if there is no such place. */
+export function moved<T>(list: readonly T[], from: number, to: number): T[] {
+  const all = [...list];
+  if (from in all && to in all) all.splice(to, 0, ...all.splice(from, 1));
+  return all;
+}
+
+/** The values that a document names, for forms to offer. */
+export function valuesOf(document: CategoryDocument): string[] {
+  const named = (document.rules ?? []).flatMap((rule) => [
+    ...(typeof rule.assign === "string" && !rule.assign.includes("${") ? [rule.assign] : []),
+    ...Object.keys(rule.split ?? {}),
+  ]);
+  return [...new Set([...Object.keys(document.values ?? {}), ...named])].sort();
+}
+
+/** The document with a rule in front of all others. */
+export function withRule(document: CategoryDocument, rule: Rule): CategoryDocument {
+  return { ...document, rules: [rule, ...(document.rules ?? [])] };
+}
+
+/** The most levels above a value of a register. */
+export function depthOf(values: CategoryDocument["values"] = {}): number {
+  const depth = (value: string, seen: readonly string[]): number => {
+    const parent = values[value]?.parent;
+    return parent === undefined || seen.includes(parent) ? seen.length - 1 : depth(parent, [...seen, parent]);
+  };
+  return Math.max(0, ...Object.keys(values).map((value) => depth(value, [value])));
+}
+
+/** What a value has in a period: by rules, from others, to others, and in the end. */
+export interface Sums {
+  direct: Units;
+  received: Units;
+  given: Units;
+  total: Units;
+}
+
+interface Bucket {
+  dimensions: Readonly<Record<string, string | null>>;
+  total_amount: string;
+  direct_amount?: string | null;
+  shared_in?: string | null;
+  shared_out?: string | null;
+}
+
+/** The sums of each value over all units of time. */
+export function sumsOf(buckets: readonly Bucket[], by: string): Map<string, Sums> {
+  const sums = new Map<string, Sums>();
+  for (const each of buckets) {
+    const value = each.dimensions[by] ?? "";
+    const { direct, received, given, total } = sums.get(value) ?? { direct: 0n, received: 0n, given: 0n, total: 0n };
+    sums.set(value, {
+      direct: direct + read(each.direct_amount ?? each.total_amount),
+      received: received + read(each.shared_in ?? "0"),
+      given: given + read(each.shared_out ?? "0"),
+      total: total + read(each.total_amount),
+    });
+  }
+  return sums;
+}
+
+export interface ValueRow {
+  value: string;
+  name: string;
+  depth: number;
+  /** Null where it has no cost of its own. */
+  sums: Sums | null;
+  /** Its total with those of everything below it. */
+  below: Units;
+  isParent: boolean;
+}
+
+/** The values as a tree, from the top, the dearest first and the default last. */
+export function treeOf(document: CategoryDocument, sums: ReadonlyMap<string, Sums>): ValueRow[] {
+  const values = document.values ?? {};
+  const all = [...new Set([...Object.keys(values), ...sums.keys()])];
+  const parentOf = (value: string) => values[value]?.parent ?? null;
+  const children = (of: string | null) => all.filter((each) => parentOf(each) === of);
+  const below = (value: string): Units => (sums.get(value)?.total ?? 0n) + sum(children(value).map(below));
+  const fallback = document.default ?? UNASSIGNED;
+  const rows = (of: string | null, depth: number): ValueRow[] =>
+    children(of)
+      .map((value) => ({
+        value,
+        name: values[value]?.name ?? value,
+        depth,
+        sums: sums.get(value) ?? null,
+        below: below(value),
+        isParent: children(value).length > 0,
+      }))
+      .sort((a, b) => {
+        if ((a.value === fallback) !== (b.value === fallback)) return a.value === fallback ? 1 : -1;
+        return a.below < b.below ? 1 : a.below > b.below ? -1 : a.name.localeCompare(b.name);
+      })
+      .flatMap((row) => [row, ...rows(row.value, depth + 1)]);
+  return rows(null, 0);
+}
+
+/** The number of the rule that a place of a document is in, such as `document.rules[3].assign`; null if in none. */
+export function ruleAt(place: string): number | null {
+  const found = /^document\.rules\[(\d+)\]/.exec(place);
+  return found ? Number(found[1]) : null;
+}
+
+/** A document from its text; the words say what is wrong with the text. */
+export function parsed(text: string): { document: CategoryDocument } | { wrong: string } {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value === null || typeof value !== "object" || Array.isArray(value))
+      return { wrong: "The document should be an object: { … }." };
+    return { document: value as CategoryDocument };
+  } catch (error) {
+    return { wrong: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+export const written = (document: CategoryDocument): string => JSON.stringify(document, null, 2);
+
+/** What a value is called: as its register says, the default in words. */
+export function nameIn({ values = {} }: CategoryDocument, value: string): string {
+  return values[value]?.name ?? (value === UNASSIGNED ? "Not assigned" : value);
+}
+
+/** Whether the rules of a document can be listed: each is an object with a match. */
+export function isShaped(document: CategoryDocument): boolean {
+  const rules: unknown = document.rules ?? [];
+  const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
+  return Array.isArray(rules) && rules.every((each) => isObject(each) && isObject(each.match));
+}

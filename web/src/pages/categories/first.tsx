@@ -1,0 +1,47 @@
+import { useTenant } from "../../api/questions";
+import { useHere } from "../../app/router";
+import { Empty } from "../../ui/states";
+import type { CategoryDocument } from "./document";
+
+interface Props {
+  canEdit: boolean;
+  onStart: (key: string, document: CategoryDocument) => void;
+}
+
+/** What a cost category is, and a first one from what there is. */
+export function First({ canEdit, onStart }: Props) {
+  const { tenant } = useHere();
+  const tags = useTenant(tenant ?? "").data?.tag_keys ?? [];
+  return (
+    <Empty title="There is no cost category yet">
+      <p>
+        A cost category says who really pays: its rules, the first that matches, assign each cost of each day to a cost
+        center, a team or whatever finance counts by.
+      </p>
+      <p>Rules have dates and can split a cost, and what no rule matches stays visible as not assigned.</p>
+      {canEdit && (
+        <p className="tools">
+          {tags.slice(0, 3).map(({ key }) => (
+            <button
+              key={key}
+              type="button"
+              className="button primary"
+              onClick={() => onStart(keyOf(key), { rules: [{ match: { tag: { key } }, assign: { from_tag: key } }] })}
+            >
+              Begin with the tag {key}
+            </button>
+          ))}
+          <button type="button" className="button" onClick={() => onStart("cost_center", { rules: [] })}>
+            Begin without rules
+          </button>
+        </p>
+      )}
+    </Empty>
+  );
+}
+
+/** A key for a category, made of that of a tag. */
+export function keyOf(tag: string): string {
+  const plain = tag.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^[^A-Za-z]+/, "");
+  return plain.slice(0, 64) || "cost_center";
+}

@@ -1,0 +1,120 @@
+import { useState } from "react";
+import { rulesFile, useCategories, useCategory } from "../../api/categories";
+import type { Versioned } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { useTenant } from "../../api/questions";
+import type { Category } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { dimension } from "../../format/names";
+import { refused } from "../../format/rights";
+import { Answered, Bone, Warning } from "../../ui/states";
+import { Toolbar } from "../../ui/toolbar";
+import { CATEGORIES } from "../../url/link";
+import { extra } from "../../url/view";
+import { CoverageCard, RulesCard, UnassignedCard } from "./coverage";
+import type { CategoryDocument } from "./document";
+import { Editor, type Start } from "./editor";
+import { First } from "./first";
+import { History } from "./history";
+import { Tester } from "./tester";
+import { ValuesCard } from "./values";
+
+/** Who really pays: the cost categories, what they assign, and their rules. */
+export function CategoriesPage() {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const list = useCategories(name);
+  const { isKnown, may } = useAccess(name);
+  const tenant = useTenant(name).data;
+  const canEdit = may("admin") && (tenant?.features.can_tag ?? false);
+  const [started, setStarted] = useState<Start | null>(null);
+  const known = list.data?.items ?? [];
+  const key = here.part ?? known[0]?.key ?? null;
+  const start = (key: string, document: CategoryDocument) => setStarted({ key, document, etag: null, version: null });
+
+  if (started)
+    return (
+      <>
+        <Toolbar filters={false} compare={false} />
+        <Editor start={started} onDone={() => setStarted(null)} />
+      </>
+    );
+  return (
+    <>
+      <Toolbar compare={false} {...(key && known.length ? { file: rulesFile(name, key) } : {})} />
+      <Answered query={list} skeleton={<Bone height={30} />}>
+        {() => (
+          <>
+            {known.length > 0 && (
+              <div className="tools">
+                <nav className="segments" aria-label="Cost category">
+                  {known.map((each) => (
+                    <a
+                      key={each.key}
+                      href={here.to(extra(here.view, "edit", null), `${CATEGORIES}/${encodeURIComponent(each.key)}`)}
+                      aria-current={each.key === key ? "true" : undefined}
+                    >
+                      {dimension(`category:${each.key}`)}
+                    </a>
+                  ))}
+                </nav>
+                {canEdit && (
+                  <button type="button" className="button plain" onClick={() => start("", { rules: [] })}>
+                    New category
+                  </button>
+                )}
+              </div>
+            )}
+            {key === null || (known.length === 0 && here.part === null) ? (
+              <First canEdit={canEdit} onStart={start} />
+            ) : (
+              <One key={key} categoryKey={key} canEdit={canEdit} />
+            )}
+            {isKnown && !may("admin") && <p className="note">{refused("admin")}</p>}
+          </>
+        )}
+      </Answered>
+    </>
+  );
+}
+
+function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }) {
+  const { tenant } = useHere();
+  const query = useCategory(tenant ?? "", categoryKey);
+  const [editing, setEditing] = useState<Start | null>(null);
+  if (editing) return <Editor start={editing} onDone={() => setEditing(null)} />;
+  return (
+    <Answered query={query} skeleton={<Bone height={30} />}>
+      {(found) => (
+        <>
+          {found.body.warnings.map((each) => (
+            <Warning key={`${each.path} ${each.message}`}>
+              {each.path}: {each.message}
+            </Warning>
+          ))}
+          <Cards category={found.body} onEdit={canEdit ? () => setEditing(startOf(found)) : null} />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+export function startOf({ body, etag }: Versioned<Category>): Start {
+  return { key: body.key, document: body.document as CategoryDocument, etag, version: body.version };
+}
+
+function Cards({ category, onEdit }: { category: Category; onEdit: (() => void) | null }) {
+  const document = category.document as CategoryDocument;
+  return (
+    <>
+      <CoverageCard category={category} onEdit={onEdit} />
+      <ValuesCard categoryKey={category.key} document={document} />
+      <RulesCard categoryKey={category.key} document={document} />
+      <div className="halves">
+        <UnassignedCard categoryKey={category.key} canEdit={onEdit !== null} />
+        <Tester categoryKey={category.key} document={document} />
+      </div>
+      <History categoryKey={category.key} />
+    </>
+  );
+}

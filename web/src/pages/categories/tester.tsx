@@ -1,0 +1,101 @@
+import { type FormEvent, useState } from "react";
+import { useAssigned } from "../../api/categories";
+import type { Query } from "../../api/client";
+import { useHere } from "../../app/router";
+import { full } from "../../format/days";
+import { Card } from "../../ui/card";
+import { texts } from "../../ui/form";
+import { Answered, Bone } from "../../ui/states";
+import { type CategoryDocument, nameIn } from "./document";
+
+const FIELDS = ["identity_id", "resource_id", "topic", "product_type", "date"] as const;
+
+/** What one identity, resource or topic is assigned on a day, and why. */
+export function Tester({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
+  const [subject, setSubject] = useState<Query | null>(null);
+  const ask = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const found = texts(event.currentTarget, ...FIELDS);
+    setSubject(FIELDS.filter((each) => found[each]).map((each) => [each, found[each]]));
+  };
+  return (
+    <Card title="Try it" note="what is assigned, and why">
+      <form className="form" onSubmit={ask}>
+        <label>
+          Identity
+          <input className="field" name="identity_id" autoComplete="off" />
+        </label>
+        <label>
+          Resource
+          <input className="field" name="resource_id" autoComplete="off" />
+        </label>
+        <label>
+          Topic
+          <input className="field" name="topic" autoComplete="off" />
+        </label>
+        <label>
+          Product
+          <input className="field" name="product_type" autoComplete="off" />
+        </label>
+        <label>
+          Day (without one: today)
+          <input className="field" name="date" type="date" />
+        </label>
+        <button type="submit" className="button">
+          Try
+        </button>
+      </form>
+      {subject && <Assigned categoryKey={categoryKey} subject={subject} document={document} />}
+    </Card>
+  );
+}
+
+interface Props {
+  categoryKey: string;
+  subject: Query;
+  document: CategoryDocument;
+}
+
+function Assigned({ categoryKey, subject, document }: Props) {
+  const { tenant } = useHere();
+  const query = useAssigned(tenant ?? "", categoryKey, subject);
+  const name = (value: string) => nameIn(document, value);
+  return (
+    <Answered query={query} skeleton={<Bone height={8} />}>
+      {(found) => (
+        <div role="status">
+          <dl className="facts-list">
+            <div>
+              <dt>Value on {full(found.date)}</dt>
+              <dd>
+                {found.value === null
+                  ? found.parts.map((each) => `${name(each.value)} × ${each.category_share}`).join(", ")
+                  : name(found.value)}
+              </dd>
+            </div>
+            {found.path.length > 1 && (
+              <div>
+                <dt>Belongs to</dt>
+                <dd>{found.path.slice(1).map(name).join(" › ")}</dd>
+              </div>
+            )}
+            <div>
+              <dt>Rule</dt>
+              <dd>{found.rule ? `${found.rule.index + 1}, ${found.rule.id}` : "none matches; it is the default"}</dd>
+            </div>
+            {found.reason && (
+              <div>
+                <dt>Reason</dt>
+                <dd>{found.reason}</dd>
+              </div>
+            )}
+            <div>
+              <dt>Later rules that would match, too</dt>
+              <dd>{found.lost.map((each) => `${each.index + 1}, ${each.id}`).join("; ") || "none"}</dd>
+            </div>
+          </dl>
+        </div>
+      )}
+    </Answered>
+  );
+}

@@ -1,0 +1,107 @@
+import { aggregateQuery, useAggregate } from "../../api/questions";
+import { useHere } from "../../app/router";
+import { inTime } from "../../format/days";
+import { read, type Units } from "../../money/money";
+import { Amount, Card, share } from "../../ui/card";
+import { sumsFile } from "../../ui/csv";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { toggle } from "../../url/view";
+import { type CategoryDocument, nameIn, sumsOf, treeOf, type ValueRow } from "./document";
+
+/** The values with what is below them, and what each of them has in the period. */
+export function ValuesCard({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const by = `category:${categoryKey}`;
+  const query = useAggregate(name, aggregateQuery(here.view, [by], "month"), true);
+  return (
+    <Card
+      title="Values"
+      note="own: by the rules; then what values hand on"
+      file={sumsFile(name, here.view, [by], { values: Object.keys(document.values ?? {}).length + 1, days: 30 })}
+    >
+      <Answered query={query} skeleton={<Bone height={16} />}>
+        {(found) => (
+          <ValuesTable
+            rows={treeOf(document, sumsOf(found.buckets, by))}
+            whole={read(found.total_amount)}
+            by={by}
+            document={document}
+            currency={found.currency}
+          />
+        )}
+      </Answered>
+    </Card>
+  );
+}
+
+interface Props {
+  rows: readonly ValueRow[];
+  whole: Units;
+  by: string;
+  document: CategoryDocument;
+  currency: string;
+}
+
+function ValuesTable({ rows, whole, by, document, currency }: Props) {
+  const here = useHere();
+  const hands = rows.some((each) => each.sums?.given || each.sums?.received);
+  const parents = rows.some((each) => each.isParent);
+  const amount = (units: Units | undefined) =>
+    units === undefined ? <span className="quiet">–</span> : <Amount amount={units} currency={currency} />;
+  if (rows.length === 0) return <p className="note">There are no values and no costs in this view.</p>;
+  return (
+    <Table
+      className="tall"
+      label="Table of values"
+      heads={[
+        "Value",
+        { name: "Own", end: true },
+        hands && { name: "Handed in", end: true },
+        hands && { name: "Handed out", end: true },
+        { name: "Total", end: true },
+        parents && { name: "With those below", end: true },
+        { name: "Share", end: true },
+      ]}
+      foot={
+        <tr>
+          <th scope="row">All</th>
+          <td />
+          {hands && <td />}
+          {hands && <td />}
+          <td className="end">{amount(whole)}</td>
+          {parents && <td />}
+          <td />
+        </tr>
+      }
+    >
+      {rows.map((row) => (
+        <tr key={row.value}>
+          <th scope="row" style={{ paddingInlineStart: `${0.75 + row.depth * 1.25}rem` }}>
+            <a
+              className="more"
+              href={here.to(toggle({ ...here.view, extra: {} }, by, row.value), "costs")}
+              title={row.value}
+            >
+              {nameIn(document, row.value)}
+            </a>
+            {row.name !== row.value && <span className="quiet small"> {row.value}</span>}
+            <span className="quiet small">{inTime(document.values?.[row.value] ?? {})}</span>
+            {row.depth > 0 && <span className="sr">, below {nameIn(document, parentOf(document, row.value))}</span>}
+          </th>
+          <td className="end">{amount(row.sums?.direct)}</td>
+          {hands && <td className="end">{amount(row.sums?.received)}</td>}
+          {hands && <td className="end">{amount(row.sums?.given)}</td>}
+          <td className="end">{amount(row.sums?.total)}</td>
+          {parents && <td className="end">{row.isParent ? amount(row.below) : null}</td>}
+          <td className="end num">{share(row.below, whole)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function parentOf(document: CategoryDocument, value: string): string {
+  return document.values?.[value]?.parent ?? "";
+}
