@@ -1,0 +1,68 @@
+"""Answers in another currency: the parameter ``currency``, and what an answer says about the rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from chargeback.api.problems import InvalidParameter, InvalidRequest
+from chargeback.model.currency import Conversion, missing_months, months_of
+from chargeback.model.days import InstantRange
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.reader import TenantReader
+
+#: Says, of a file, from which currency its amounts were converted, and by which rates.
+RATES: Final = "X-Currency-Rates"
+
+RATES_HEADER: Final = {
+    RATES: {
+        "description": "With `currency` only: the rates by which the amounts were converted, as `month=rate`, after "
+        "the currencies.",
+        "schema": {"type": "string", "examples": ["USD to EUR: 2026-09=0.9044, 2026-10=0.9131"]},
+    }
+}
+
+
+def conversion_for(
+    tenant: TenantView,
+    reader: TenantReader,
+    currency: str | None,
+    datasets: Iterable[Dataset],
+    windows: Iterable[InstantRange | None],
+) -> Conversion | None:
+    """Return how the amounts of some datasets in some windows are converted; None if they are asked for in the
+    currency of the bill.
+
+    Raises:
+        InvalidRequest: the tenant has no such currency, or no rate of a month that has rows.
+    """
+    if currency is None or currency == tenant.currency:
+        return None
+    rates = tenant.currencies.get(currency)
+    if rates is None:
+        known = ", ".join([tenant.currency, *sorted(tenant.currencies)])
+        raise InvalidRequest([InvalidParameter("currency", f"should be a currency of this tenant: {known}")])
+    ranges = [window.days() for window in windows if window is not None and window.start < window.end]
+    days = [day for dataset in datasets for day in reader.dates(dataset) if any(day in each for each in ranges)]
+    missing = missing_months(rates, days)
+    if missing:
+        message = f"has no rate for {', '.join(missing)}; add them to currencies.{currency} of the tenant"
+        raise InvalidRequest([InvalidParameter("currency", message)])
+    return Conversion(tenant.currency, currency, {month: rates[month] for month in months_of(days)})
+
+
+def currency_of(tenant: TenantView, conversion: Conversion | None) -> dict[str, Any]:
+    """Return what an answer says about its currency and, if its amounts were converted, about the rates."""
+    if conversion is None:
+        return {"currency": tenant.currency}
+    rates = {"billed_currency": conversion.billed, "rates": conversion.named_rates}
+    return {"currency": conversion.currency, "conversion": rates}
+
+
+def rates_header(conversion: Conversion | None) -> dict[str, str]:
+    """Return the header of a converted file."""
+    if conversion is None:
+        return {}
+    rates = ", ".join(f"{month}={rate}" for month, rate in conversion.named_rates.items())
+    return {RATES: f"{conversion.billed} to {conversion.currency}: {rates}"}
