@@ -1,0 +1,121 @@
+"""Unit costs are sums of rows divided by the measurements of the same subjects, resources and days."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chargeback.model.days import instants
+from chargeback.model.money import total
+from chargeback.model.units import unit_cost
+from chargeback.model.usage import USAGE
+from chargeback.store.facts.tables import USAGE_TABLE, FactTables
+from chargeback.store.queries.selection import Selection, equal
+from chargeback.store.queries.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
+from tests.store.queries.conftest import Read
+from tests.support.facts import Share, days_from, write_shares
+
+FIRST = date(2026, 1, 1)
+DAYS = days_from(FIRST, 4)
+ALL = Selection(instants(FIRST, DAYS[-1]))
+WRITTEN = UNIT_MEASURES["gib_in"]
+ONE = Decimal(1)
+
+shares = st.lists(
+    st.builds(
+        Share,
+        day=st.sampled_from(DAYS),
+        identity=st.sampled_from(["sa-1", "sa-2"]),
+        amount=st.decimals("-99", "99999", places=12).map(str),
+        resource=st.sampled_from(["lkc-1", "lkc-2", "lcc-1"]),
+        product=st.sampled_from(["KAFKA_STORAGE", "KAFKA_BASE"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+measured = st.dictionaries(
+    st.tuples(st.sampled_from(DAYS), st.sampled_from(["lkc-1", "lkc-2"]), st.sampled_from(["sa-1", "sa-2", "sa-3"])),
+    st.decimals(0, 10**12, places=6),
+    max_size=12,
+)
+
+Measured = dict[tuple[date, str, str], Decimal]
+
+
+def write_usage(facts: FactTables, used: Measured) -> None:
+    """Keep measurements of all days, beside those of another measure."""
+    for day in DAYS:
+        rows = [
+            {"date": day, "measure": "bytes_in", "resource_id": place, "subject": who, "value": value}
+            for (on, place, who), value in sorted(used.items())
+            if on == day
+        ]
+        rows.append(
+            {"date": day, "measure": "bytes_out", "resource_id": "lkc-1", "subject": "sa-1", "value": Decimal(7)}
+        )
+        facts.replace_day(USAGE_TABLE, day, pa.Table.from_pylist(rows, schema=USAGE), epoch=1)
+
+
+def counts(row: Share, used: Measured) -> bool:
+    """Whether a row's day was measured for its resource or, if that never is, at all."""
+    places = {place for _, place, _ in used}
+    if row.resource in places:
+        return any((on, place) == (row.day, row.resource) for on, place, _ in used)
+    return any(on == row.day for on, _, _ in used)
+
+
+@given(rows=shares, used=measured)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_by_hand(read: Read, facts: FactTables, rows: list[Share], used: Measured) -> None:
+    """Every group, and the total: no cost is lost, no usage is counted twice."""
+    write_shares(facts, [*rows, *(Share(day, "sa-0", "0") for day in DAYS)])
+    write_usage(facts, used)
+    found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("identity_id",), 10))
+    groups: dict[str, list[Share]] = defaultdict(list)
+    for row in rows:
+        groups[row.identity].append(row)
+    items = {item.key[0]: item for item in found.items if item.key != ("sa-0",)}
+    assert items.keys() == groups.keys()
+    for identity, own in groups.items():
+        kept = [row for row in own if counts(row, used)]
+        pairs = {(row.day, row.resource, identity) for row in kept} & used.keys()
+        usage = sum((used[pair] for pair in pairs), Decimal(0)) if pairs else None
+        item = items[identity]
+        assert item.amount == total(Decimal(row.amount) for row in kept)
+        assert item.excluded == total(Decimal(row.amount) for row in own if row not in kept)
+        assert (item.usage, item.unit_cost) == unit_cost(item.amount, usage, WRITTEN.unit)
+        assert item.days == len({row.day for row in kept})
+    assert found.total.amount == total(item.amount for item in found.items)
+    assert total([found.total.amount, found.total.excluded]) == total(Decimal(row.amount) for row in rows)
+
+
+def test_groups_that_share_usage(read: Read, facts: FactTables) -> None:
+    """The usage of an identity counts in each of its product types, and once in the total."""
+    write_shares(facts, [Share(FIRST, "sa-1", "1", product=product, line=product) for product in ("A", "B")])
+    write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(2**30)})
+    found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("product_type",), 10))
+    assert [(item.usage, item.unit_cost) for item in found.items] == [(ONE, ONE), (ONE, ONE)]
+    assert (found.total.usage, found.total.unit_cost) == (ONE, 2 * ONE)
+
+
+def test_the_most_expensive_come_first(read: Read, facts: FactTables) -> None:
+    """Groups that are not named are counted."""
+    write_shares(facts, [Share(FIRST, name, amount) for name, amount in (("sa-1", "1"), ("sa-2", "3"), ("sa-3", "2"))])
+    write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(1)})
+    found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("identity_id",), 2))
+    assert ([item.key for item in found.items], found.groups) == ([("sa-2",), ("sa-3",)], 3)
+
+
+def test_nothing(read: Read, facts: FactTables) -> None:
+    """Without costs there is a total of nothing, in any currency."""
+    write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(1)})
+    nobody = Selection(ALL.window, equal(identity_id="nobody"))
+    rates = {FIRST: Decimal("0.9")}
+    for selection in (ALL, nobody):
+        found: UnitCosts = read(lambda reader, some=selection: unit_costs(reader, WRITTEN, some, (), 5, rates))
+        assert [found.total.amount, found.total.usage, found.missing_days] == [0, None, ()]

@@ -1,0 +1,243 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { tell } from "../api/client";
+import { useAccess } from "../api/me";
+import { asProblem } from "../api/problems";
+import { tenantPath, useFindings, useTenant } from "../api/questions";
+import type { Finding } from "../api/shapes";
+import { remember } from "../app/memory";
+import { useHere } from "../app/router";
+import { count, full } from "../format/days";
+import { refused } from "../format/rights";
+import { AuthorField } from "../ui/author";
+import { Amount, Card } from "../ui/card";
+import { Choice } from "../ui/choice";
+import { CsvLink } from "../ui/csv";
+import { Drawer } from "../ui/drawer";
+import { texts } from "../ui/form";
+import { RemoveButton } from "../ui/remove";
+import { Answered, Bone, Empty } from "../ui/states";
+import { Table } from "../ui/table";
+import { has, toggle } from "../url/view";
+
+const STATES: readonly (readonly [string, string])[] = [
+  ["open", "Open"],
+  ["snoozed", "Snoozed"],
+  ["all", "All"],
+];
+const KINDS: Record<Finding["kind"], string> = {
+  topic_without_traffic: "Topic without traffic",
+  topic_never_read: "Topic that nobody reads",
+  topic_never_written: "Topic that nobody writes",
+  idle_resource: "Idle resource",
+  idle_identity: "Identity without usage",
+};
+const SAVES: Record<Finding["avoidable"], string> = { none: "nothing", partial: "a part", full: "all of it" };
+const MIN_DAYS = ["7", "14", "30", "60"];
+
+/** What costs something without being used, what that proves, and what to do about it. */
+export function FindingsPage() {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const { may } = useAccess(name);
+  const state = STATES.find(([key]) => key === here.view.extra.state)?.[0] ?? "open";
+  const days = MIN_DAYS.find((each) => each === here.view.extra.days) ?? "14";
+  const query = [
+    ["min_days", days],
+    ["state", state],
+    ["page_size", "200"],
+  ] as const;
+  const found = useFindings(name, query);
+  const file = { path: tenantPath(name, "findings.csv"), query: query.slice(0, 2), name: `${name}-findings.csv` };
+  return (
+    <>
+      <div className="tools">
+        <Choice name="State" values={STATES} chosen={state} field="state" />
+        <Choice
+          name="Unused for at least"
+          values={MIN_DAYS.map((each) => [each, `${each} days`] as const)}
+          chosen={days}
+          field="days"
+        />
+        <span className="fill" />
+        {may("export") && <CsvLink className="button" file={file} />}
+      </div>
+      <Answered query={found} skeleton={<Bone height={30} />}>
+        {(answer) =>
+          answer.items.length === 0 ? (
+            <Empty title={state === "snoozed" ? "Nothing is snoozed" : "Nothing unused was found"}>
+              <p>Only what was measured is judged: a day without measurements says nothing.</p>
+              {answer.snoozed > 0 && state === "open" && <p>{count(answer.snoozed, "finding")} snoozed.</p>}
+            </Empty>
+          ) : (
+            <Findings items={answer.items} total={answer.total} currency={answer.currency} />
+          )
+        }
+      </Answered>
+    </>
+  );
+}
+
+function Findings({ items, total, currency }: { items: readonly Finding[]; total: number; currency: string }) {
+  const [snoozing, setSnoozing] = useState<Finding | null>(null);
+  return (
+    <Card title={count(total, "finding")} note="the most expensive first; the cost is that of the last 30 days">
+      <Table
+        className="tall"
+        label="Findings"
+        heads={["What", "Why", "Unused since", "Deleting it saves", { name: "A month", end: true }, "Snooze"]}
+      >
+        {items.map((each) => (
+          <Row key={each.id} finding={each} currency={currency} onSnooze={() => setSnoozing(each)} />
+        ))}
+      </Table>
+      {items.length < total && <p className="note">The first {items.length}; the file has all.</p>}
+      {snoozing && <SnoozeDialog finding={snoozing} onClose={() => setSnoozing(null)} />}
+    </Card>
+  );
+}
+
+interface RowProps {
+  finding: Finding;
+  currency: string;
+  onSnooze: () => void;
+}
+
+function Row({ finding, currency, onSnooze }: RowProps) {
+  const { evidence, subject, snooze } = finding;
+  return (
+    <tr>
+      <th scope="row">
+        <Subject finding={finding} />
+        <div className="quiet small">
+          {KINDS[finding.kind]}
+          {subject.cluster_id && ` in ${subject.cluster_id}`}
+          {finding.tags.team && `, team ${finding.tags.team}`}
+        </div>
+      </th>
+      <td className="why">
+        {finding.why}
+        <div className="quiet small">{finding.action}</div>
+      </td>
+      <td>
+        {full(finding.since)}
+        <div className="quiet small">
+          {count(evidence.measured_days, "measured day")}
+          {evidence.unmeasured_days > 0 && `, ${evidence.unmeasured_days} not measured`}; {finding.confidence}{" "}
+          confidence
+        </div>
+      </td>
+      <td>
+        {SAVES[finding.avoidable]}
+        {finding.avoidable === "partial" && (
+          <>
+            : <Amount amount={finding.avoidable_cost} currency={currency} />
+          </>
+        )}
+      </td>
+      <td className="end">
+        <Amount amount={finding.monthly_cost} currency={currency} />
+      </td>
+      <td>
+        {snooze ? (
+          <>
+            {snooze.reason}
+            <div className="quiet small">
+              {snooze.created_by}, {snooze.until ? `until ${full(snooze.until)}` : "for good"}
+            </div>
+            <WakeButton finding={finding} />
+          </>
+        ) : (
+          <SnoozeButton name={subject.name ?? subject.id} onSnooze={onSnooze} />
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** The subject of a finding, as a link to its rows. */
+function Subject({ finding }: { finding: Finding }) {
+  const here = useHere();
+  const { subject, kind } = finding;
+  const plain = { ...here.view, filters: [], extra: {} };
+  const column = kind === "idle_identity" ? "identity_id" : "resource_id";
+  const name = subject.name ?? subject.id;
+  const to =
+    subject.cluster_id !== null
+      ? here.to({ ...plain, extra: { tab: "topics", cluster: subject.cluster_id, topic: name } }, "rows")
+      : here.to(has(plain, column, subject.id) ? plain : toggle(plain, column, subject.id), "costs");
+  return (
+    <a className="more" href={to} title={subject.id}>
+      {name}
+    </a>
+  );
+}
+
+function useCanSnooze(): { can: boolean; why: string } {
+  const name = useHere().tenant ?? "";
+  const { isKnown, may } = useAccess(name);
+  const takesTags = useTenant(name).data?.features.can_tag ?? false;
+  return { can: may("tag") && takesTags, why: isKnown && !may("tag") ? refused("tag") : "" };
+}
+
+function SnoozeButton({ name, onSnooze }: { name: string; onSnooze: () => void }) {
+  const { can, why } = useCanSnooze();
+  if (!can) return why ? <span className="note">{why}</span> : null;
+  return (
+    <button type="button" className="more" onClick={onSnooze}>
+      Snooze<span className="sr"> {name}</span>
+    </button>
+  );
+}
+
+function WakeButton({ finding }: { finding: Finding }) {
+  const name = useHere().tenant ?? "";
+  const { can } = useCanSnooze();
+  if (!can) return null;
+  return (
+    <RemoveButton
+      path={tenantPath(name, `findings/${finding.id}/snooze`)}
+      what={`the snooze of ${finding.subject.name ?? finding.subject.id}`}
+    />
+  );
+}
+
+/** Put a finding off, with a reason that others read. */
+function SnoozeDialog({ finding, onClose }: { finding: Finding; onClose: () => void }) {
+  const name = useHere().tenant ?? "";
+  const client = useQueryClient();
+  const snooze = useMutation({
+    mutationFn: (body: Record<string, string>) => tell("PUT", tenantPath(name, `findings/${finding.id}/snooze`), body),
+    onSuccess: () => {
+      void client.invalidateQueries();
+      onClose();
+    },
+  });
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const { reason, until, author } = texts(event.currentTarget, "reason", "until", "author");
+    remember("author", author);
+    snooze.mutate({ reason, created_by: author, ...(until ? { until } : {}) });
+  };
+  return (
+    <Drawer title={`Snooze ${finding.subject.name ?? finding.subject.id}`} onClose={onClose}>
+      <form className="form" onSubmit={onSubmit}>
+        <label>
+          Reason
+          <input className="field" name="reason" required maxLength={255} autoComplete="off" />
+        </label>
+        <label>
+          Until this day, or for good
+          <input className="field" name="until" type="date" />
+        </label>
+        <AuthorField maxLength={255} />
+        <button type="submit" className="button primary" disabled={snooze.isPending}>
+          Snooze
+        </button>
+        <p role="status" className={snooze.isError ? "bad small" : "sr"}>
+          {snooze.isError && asProblem(snooze.error).detail}
+        </p>
+      </form>
+    </Drawer>
+  );
+}

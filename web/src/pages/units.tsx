@@ -1,0 +1,152 @@
+import { useCategories } from "../api/categories";
+import { tenantPath, useTenant, useUnitCosts } from "../api/questions";
+import type { UnitCosts } from "../api/shapes";
+import { useHere } from "../app/router";
+import { count, full } from "../format/days";
+import { grouped, money } from "../format/money";
+import { dimension, label } from "../format/names";
+import { Card, Exact } from "../ui/card";
+import { Choice } from "../ui/choice";
+import { LeftAside } from "../ui/filters";
+import { Answered, Bone, Empty, Warning } from "../ui/states";
+import { Table } from "../ui/table";
+import { Toolbar } from "../ui/toolbar";
+import { filterKey, isFilterKey, sumsQuery, toggle } from "../url/view";
+import { filterValue } from "./costs/facts";
+
+const OF_IDENTITIES = ["identity_id", "environment_id", "resource_id", "product_type"];
+const OF_TOPICS = ["topic_name", "cluster_resource_id", "product_type"];
+
+interface Per {
+  per: string;
+  title: string;
+  /** What can be grouped by; tags and cost categories as well. */
+  by: readonly string[];
+  ofTopics: boolean;
+}
+
+const PERS: readonly Per[] = [
+  { per: "gib_in", title: "GiB written", by: OF_IDENTITIES, ofTopics: false },
+  { per: "gib_out", title: "GiB read", by: OF_IDENTITIES, ofTopics: false },
+  { per: "gib_stored", title: "GiB stored", by: OF_TOPICS, ofTopics: true },
+  { per: "topic", title: "Topic", by: OF_TOPICS, ofTopics: true },
+];
+const [USUAL] = PERS as [Per, ...Per[]];
+const MOST = "200";
+const TITLES: Record<string, string> = { topic_name: "Topic", cluster_resource_id: "Cluster" };
+
+function titleOf(by: string): string {
+  return TITLES[by] ?? dimension(by);
+}
+
+/** What one unit of usage cost: a GiB written, read or stored, or a topic. */
+export function UnitsPage() {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const tenant = useTenant(name).data;
+  const categories = useCategories(name).data?.items.map((each) => `category:${each.key}`) ?? [];
+  const offered = PERS.filter((each) => !each.ofTopics || tenant?.features.topics !== false);
+  const found = offered.find((each) => each.per === here.view.extra.per) ?? USUAL;
+  const tags = tenant?.tag_keys.map((each) => `tag:${each.key}`) ?? [];
+  const choices = [...found.by, ...tags, ...categories];
+  const by = choices.find((each) => each === here.view.extra.group) ?? found.by[0] ?? "";
+  const query = [
+    ...sumsQuery(here.view, { compare: false }),
+    ["per", found.per] as const,
+    ["group_by", by] as const,
+    ["limit", MOST] as const,
+  ];
+  const costs = useUnitCosts(name, query);
+  const file = { path: tenantPath(name, "unit-costs.csv"), query, name: `${name}-unit-costs.csv` };
+  return (
+    <>
+      <Toolbar compare={false} file={file} currencies />
+      <Choice name="Costs per" values={offered.map((each) => [each.per, each.title])} chosen={found.per} field="per" />
+      <Choice name="By" values={choices.map((each) => [each, titleOf(each)])} chosen={by} field="group" />
+      <Answered query={costs} skeleton={<Bone height={30} />}>
+        {(answer) => <Answer answer={answer} by={by} title={found.title} />}
+      </Answered>
+    </>
+  );
+}
+
+function Answer({ answer, by, title }: { answer: UnitCosts; by: string; title: string }) {
+  const { total, currency, unit } = answer;
+  if (answer.items.length === 0) return <Empty title="No costs in this view" />;
+  const more = answer.groups - answer.items.length;
+  return (
+    <>
+      <LeftAside subject="Topics" keys={answer.ignored_filters} />
+      {answer.missing_days.length > 0 && (
+        <Warning>
+          {money(total.excluded_amount, currency)} of {count(answer.missing_days.length, "day")} is left out, because
+          usage was not measured there: {answer.missing_days.slice(0, 5).map(full).join(", ")}
+          {answer.missing_days.length > 5 && " and others"}.
+        </Warning>
+      )}
+      <Card
+        title={`${title}: ${each(total.unit_cost, currency)}${total.unit_cost === null ? "" : ` per ${unit}`}`}
+        note={`${money(total.amount, currency)} divided by ${usage(total.usage, unit)}, ${count(total.days, "day")}`}
+      >
+        <Table
+          className="tall"
+          label={`Costs per ${unit}`}
+          heads={[
+            titleOf(by),
+            { name: `Per ${unit}`, end: true },
+            { name: unit, end: true, note: "measured" },
+            { name: "Days with usage", end: true },
+            { name: "Amount", end: true },
+          ]}
+        >
+          {answer.items.map((item) => (
+            <Row key={JSON.stringify(item.dimensions)} item={item} by={by} answer={answer} />
+          ))}
+        </Table>
+        {more > 0 && <p className="note">and {count(more, "other")} with smaller amounts.</p>}
+        <p className="note">
+          The amount is every cost in this view, whatever the product. Without usage there is no unit cost.
+        </p>
+      </Card>
+    </>
+  );
+}
+
+function Row({ item, by, answer }: { item: UnitCosts["items"][number]; by: string; answer: UnitCosts }) {
+  const here = useHere();
+  const value = item.dimensions[by] ?? null;
+  const { name } = label(by, value, value === null ? null : (answer.names[by]?.[value] ?? null));
+  return (
+    <tr>
+      <th scope="row">
+        {isFilterKey(filterKey(by)) ? (
+          <a className="more" href={here.to(toggle({ ...here.view, extra: {} }, by, filterValue(by, value)), "costs")}>
+            {name}
+          </a>
+        ) : (
+          name
+        )}
+      </th>
+      <td className="end">
+        {item.unit_cost === null ? (
+          <span className="quiet">no usage</span>
+        ) : (
+          <Exact amount={item.unit_cost} currency={answer.currency} />
+        )}
+      </td>
+      <td className="end num">{item.usage === null ? "–" : grouped(item.usage)}</td>
+      <td className="end num">
+        {item.days_with_usage} of {item.days}
+      </td>
+      <td className="end num">{money(item.amount, answer.currency)}</td>
+    </tr>
+  );
+}
+
+function each(cost: string | null, currency: string): string {
+  return cost === null ? "no usage was measured" : money(cost, currency);
+}
+
+function usage(value: string | null, unit: string): string {
+  return value === null ? "no usage" : `${grouped(value)} ${unit}`;
+}
