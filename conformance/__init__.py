@@ -1,0 +1,1 @@
+"""The bill in FOCUS before the official validator: `make focus-check`."""

@@ -1,0 +1,85 @@
+"""The bills that are checked, in FOCUS: a demo by identity and by topic, lines that are special in some way, and the
+constructed bill of a cluster without a provider."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from tests.support.facts import line, tenant_store
+from tests.support.focus import BilledLine, focus_source, write_bill, write_special_bill
+
+from chargeback.config import load_configuration
+from chargeback.demo.config import demo_configuration
+from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.ecosystems.contract import FocusEcosystem
+from chargeback.ecosystems.discovery import load_ecosystems
+from chargeback.model.days import DayRange, utc_today
+from chargeback.model.focus import IDENTITIES, TOPICS, V1_2
+from chargeback.store.queries.focus import FocusSource, focus_batches, focus_schema
+from chargeback.store.queries.focus_columns import FocusLayout
+from chargeback.store.queries.focus_lookups import FocusTenant
+from chargeback.store.tenant import TenantStore, open_store
+
+_DEMO_DAYS: Final = 8
+_ALWAYS: Final = DayRange(date(2000, 1, 1), date(2100, 1, 1))
+_DAY: Final = date(2026, 2, 28)
+
+
+def datasets() -> Iterator[tuple[str, pa.Table]]:
+    """Yield the name and the rows of each bill; all have the same columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _demo(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, tenant_store(Path(folder)) as store:
+        write_special_bill(store)
+        with focus_source(store) as source:
+            yield "special lines", _rows(source, IDENTITIES)
+    with tempfile.TemporaryDirectory() as folder, tenant_store(Path(folder), name="own-cluster") as store:
+        yield "constructed bill", _constructed(store)
+
+
+def _rows(source: FocusSource, split: str) -> pa.Table:
+    layout = FocusLayout(V1_2, split)
+    return pa.Table.from_batches(list(focus_batches(source, layout, _ALWAYS)), focus_schema(source.columns(layout)))
+
+
+def _demo(folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """A generated organisation, gathered and calculated as any other."""
+    file = folder / "chargeback.yaml"
+    with DemoServer(Organisation.generate(DemoSpec(today=utc_today(), size="small", days=_DEMO_DAYS))) as server:
+        file.write_text(demo_configuration(server.info, folder), encoding="utf-8")
+        subprocess.run(
+            [sys.executable, "-m", "chargeback", "run", "--config", str(file)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        (tenant,) = load_configuration(file).tenants.values()
+    with closing(open_store(tenant)) as store, focus_source(store, tenant) as source:
+        for split in (IDENTITIES, TOPICS):
+            yield f"demo by {split}", _rows(source, split)
+
+
+def _constructed(store: TenantStore) -> pa.Table:
+    """Daily and hourly lines of a cluster that nobody bills: without account, environment and provider."""
+    shares = (("User:orders", 3), ("User:payments", 1), ("UNALLOCATED", 2))
+    lines = [
+        line(_DAY, "6", product="KAFKA_COMPUTE", unit_price=Decimal("0.25"), quantity=Decimal(24), unit="hour"),
+        line(_DAY, "0.123456789012", product="KAFKA_STORAGE"),
+        *(line(_DAY, "0.01", product="KAFKA_NETWORK_READ", hour=hour, granularity="hourly") for hour in range(24)),
+    ]
+    write_bill(store, [BilledLine(each, (shares,)) for each in lines])
+    ecosystem = load_ecosystems().get("self_managed_kafka")
+    assert isinstance(ecosystem, FocusEcosystem)
+    with focus_source(store) as source:
+        own = FocusTenant(store.tenant_name, store.tenant_id, ecosystem.focus_profile)
+        return _rows(FocusSource(source.reader, source.control, own), IDENTITIES)

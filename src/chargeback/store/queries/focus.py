@@ -1,0 +1,275 @@
+"""The bill in the FinOps Open Cost and Usage Specification (FOCUS): one row for each share of a billing line.
+
+Some days at a time are one query: their lines, the shares of these, and small tables of names, tags and products are
+joined, and prices and quantities are shared as amounts were. Memory does not grow with the number of days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Final, Literal
+
+import pyarrow as pa
+
+from chargeback.ecosystems.focus import PROGRAMME
+from chargeback.errors import StorageError
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.focus import IDENTITIES, TOPICS
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.export_parquet import parquet_file
+from chargeback.store.queries.export_texts import text_of
+from chargeback.store.queries.focus_columns import FocusColumn, FocusLayout, all_columns, csv_line
+from chargeback.store.queries.focus_lookups import FocusTenant, Occurring, lookup_tables, tag_table
+from chargeback.store.queries.focus_query import category_columns, focus_query
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import END_OF_LINE, named
+
+#: The formats of files in FOCUS.
+FocusFormat = Literal["csv", "parquet"]
+
+_BATCH: Final = 20_000
+#: So many shares are made at a time, or those of one day.
+_PIECE: Final = 100_000
+
+#: What the columns of shares are made of, where they are rows of chargebacks, of topics, or whole lines.
+_SHARES: Final[Mapping[str, Mapping[str, str]]] = {
+    CHARGEBACKS.table: {
+        "payer": "identity_id",
+        "payer_id": f"nullif(identity_id, '{UNALLOCATED}')",
+        "portion": "portion",
+        "method": "allocation_method",
+        "detail": "allocation_detail",
+        "cost_type": "cost_type",
+        "chain_position": "chain_position",
+        "used": "identity_usage",
+        "total_usage": "total_usage",
+        "policy_hash": "policy_hash",
+    },
+    TOPIC_ATTRIBUTIONS.table: {
+        "payer": TOPIC_RESOURCE_SQL,
+        "payer_id": f"CASE WHEN topic_name <> '{UNATTRIBUTED}' THEN {TOPIC_RESOURCE_SQL} END",
+        "payer_name": "topic_name",
+        "method": "attribution_method",
+        "used": "topic_usage",
+        "total_usage": "total_usage",
+        "usage_unit": f"CASE WHEN attribution_method IN ('{BYTES_RATIO}', '{RETAINED_BYTES_RATIO}') THEN 'B' END",
+    },
+    BILLING_LINES.table: {},
+}
+_SHARE_TYPES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("line_id", "payer", "payer_id", "payer_name", "method", "detail", "cost_type"), "VARCHAR"),
+    **dict.fromkeys(("policy_hash", "usage_unit"), "VARCHAR"),
+    **dict.fromkeys(("portion", "chain_position"), "SMALLINT"),
+    **dict.fromkeys(("used", "total_usage"), "DECIMAL(38, 6)"),
+    "amount": "DECIMAL(38, 12)",
+}
+_SPLIT: Final = {IDENTITIES: CHARGEBACKS, TOPICS: TOPIC_ATTRIBUTIONS}
+
+
+@dataclass(frozen=True)
+class FocusSource:
+    """What FOCUS data is made of: the facts of a reader without a scope, the control database, and whose bill it is."""
+
+    reader: TenantReader
+    control: ControlDatabase
+    tenant: FocusTenant
+
+    @cached_property
+    def categories(self) -> list[str]:
+        """The keys of the tenant's cost categories, in their order."""
+        return sorted(self.reader.categories.index.by_key)
+
+    def columns(self, layout: FocusLayout) -> tuple[FocusColumn, ...]:
+        """Return the columns of a layout, in its order.
+
+        Raises:
+            ValueError: the version has no such column.
+        """
+        has_programme = self.tenant.profile.discount == PROGRAMME
+        columns = all_columns(layout.version, self.categories, has_programme=has_programme)
+        by_name = {column.name: column for column in columns}
+        unknown = [name for name in layout.columns if name not in by_name]
+        if unknown:
+            raise ValueError(f"FOCUS {layout.version} has no column {', '.join(unknown)}; it has {', '.join(by_name)}")
+        return tuple(by_name[name] for name in layout.columns) or columns
+
+    def states(self, days: DayRange) -> list[DayState]:
+        """Return the states of the UTC days of a range that have any, ascending.
+
+        Raises:
+            StorageError: the storage cannot be read.
+        """
+        for dataset in (BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS):
+            self.reader.snapshot(dataset.table)  # before the states: a day that is calculated later is not yet in it
+        with self.control.read() as connection:
+            return read_days(connection, days)
+
+
+def focus_schema(columns: Sequence[FocusColumn]) -> pa.Schema:
+    """Return the schema of batches with some columns."""
+    return pa.schema([pa.field(column.name, column.type) for column in columns])
+
+
+def focus_batches(source: FocusSource, layout: FocusLayout, days: DayRange) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the calculated UTC days of a range by day, line, portion and payer; the schema is that of the
+    layout's columns.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the storage cannot be read, or the bill changes while it is read.
+        ValueError: the version has no such column.
+    """
+    columns = source.columns(layout)
+    schema = focus_schema(columns)
+    for batch in _read(source, layout, days, named({column.name: column.sql for column in columns})):
+        yield batch.cast(schema)
+
+
+def focus_csv(source: FocusSource, layout: FocusLayout, days: DayRange) -> Iterator[memoryview]:
+    """Yield the same as CSV (RFC 4180, UTF-8), the header first. Values are written as they are, also those that a
+    spreadsheet would take for formulas.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the storage cannot be read, or the bill changes while it is read.
+        ValueError: the version has no such column.
+    """
+    columns = source.columns(layout)
+    yield memoryview(f"{','.join(column.name for column in columns)}{END_OF_LINE}".encode())
+    for batch in _read(source, layout, days, csv_line(columns)):
+        yield text_of(batch.column(0))
+
+
+def focus_file(source: FocusSource, layout: FocusLayout, days: DayRange, form: FocusFormat) -> Iterator[memoryview]:
+    """Yield the same as a file of some format.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the storage cannot be read, or the bill changes while it is read.
+        ValueError: the version has no such column.
+    """
+    if form == "csv":
+        return focus_csv(source, layout, days)
+    return parquet_file(focus_schema(source.columns(layout)), focus_batches(source, layout, days))
+
+
+def _read(source: FocusSource, layout: FocusLayout, days: DayRange, fields: str) -> Iterator[pa.RecordBatch]:
+    cursor = source.reader.cursor
+    pieces = list(_pieces(source, source.states(days)))
+    if not pieces:
+        return
+    with source.control.read() as connection:
+        tables = lookup_tables(connection, source.tenant, _occurring(source, days))
+    for name, table in tables.items():
+        cursor.register(name, table)
+    for piece in pieces:
+        _register_tags(source, layout, piece[0].tracking_date)
+        _load(source, layout, piece)
+        yield from cursor.batches(focus_query(fields, source.categories), {}, size=_BATCH)
+
+
+def _pieces(source: FocusSource, states: Sequence[DayState]) -> Iterator[list[DayState]]:
+    """Yield the calculated days, which have the rows of the present bill, in pieces of consecutive days that have the
+    same tags and are alike in whether topics are attributed."""
+    has_lines = {file.day for file in source.reader.snapshot(BILLING_LINES.table).files if file.rows}
+    piece: list[DayState] = []
+    for state in states:
+        if not state.chargeback_calculated or state.tracking_date not in has_lines:
+            continue
+        if piece and not (_are_alike(source, piece[-1], state) and sum(map(_size, piece)) < _PIECE):
+            yield piece
+            piece = []
+        piece.append(state)
+    if piece:
+        yield piece
+
+
+def _are_alike(source: FocusSource, before: DayState, after: DayState) -> bool:
+    return (
+        after.tracking_date == before.tracking_date + ONE_DAY
+        and source.reader.tags.era(after.tracking_date) == source.reader.tags.era(before.tracking_date)
+        and after.topic_attribution_calculated == before.topic_attribution_calculated
+    )
+
+
+def _size(state: DayState) -> int:
+    return max(state.chargeback_rows, state.topic_rows)
+
+
+def _occurring(source: FocusSource, days: DayRange) -> Occurring:
+    bill = ("resource_id", "environment_id", "product_category", "product_type", "unit")
+    lines = _distinct(source, BILLING_LINES, days, bill)
+    payers = _distinct(source, CHARGEBACKS, days, ("identity_id",))
+    return Occurring(
+        {resource for resource, *_ in lines},
+        {environment for _, environment, *_ in lines if environment is not None},
+        {identity for (identity,) in payers},
+        {(category, product_type) for _, _, category, product_type, _ in lines},
+        {unit for *_, unit in lines if unit is not None},
+    )
+
+
+def _distinct(source: FocusSource, dataset: Dataset, days: DayRange, columns: Sequence[str]) -> set[tuple[str, ...]]:
+    found = source.reader.parts(dataset, Selection.of_days(days))
+    if found is None:
+        return set()
+    relation, condition = found
+    sql = f"SELECT DISTINCT {', '.join(columns)} FROM {relation} WHERE {condition.sql}"
+    return set(source.reader.cursor.rows(sql, condition.parameters))
+
+
+def _register_tags(source: FocusSource, layout: FocusLayout, day: date) -> None:
+    tags = source.reader.tags
+    of_payers = tags.resources if layout.split == TOPICS else tags.identities
+    source.reader.cursor.register("focus_tags", tag_table(tags.resources, day))
+    source.reader.cursor.register("focus_payer_tags", tag_table(of_payers, day))
+
+
+def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState]) -> None:
+    """Make the tables ``focus_lines`` and ``focus_shares`` of some days.
+
+    Raises:
+        StorageError: the shares of a line do not sum to its cost.
+    """
+    cursor = source.reader.cursor
+    days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
+    kinds = {**_SHARE_TYPES, **dict.fromkeys(category_columns(source.categories), "VARCHAR")}
+    cursor.run(f"CREATE OR REPLACE TEMP TABLE focus_shares ({', '.join(f'{k} {v}' for k, v in kinds.items())})")
+    dataset = _SPLIT.get(layout.split)
+    if dataset is not None and (dataset is CHARGEBACKS or piece[0].topic_attribution_calculated):
+        _insert(source, dataset, days, "TRUE")
+    _insert(source, BILLING_LINES, days, "line_id NOT IN (SELECT line_id FROM focus_shares)")
+    bill = source.reader.parts(BILLING_LINES, Selection.of_days(days))
+    if bill is not None:
+        relation, condition = bill
+        cursor.run(
+            f"CREATE OR REPLACE TEMP TABLE focus_lines AS FROM {relation} WHERE {condition.sql}", condition.parameters
+        )
+    wrong = cursor.rows(
+        """SELECT date FROM (SELECT line_id, sum(amount) AS charged FROM focus_shares GROUP BY line_id)
+           FULL JOIN focus_lines USING (line_id) WHERE charged IS DISTINCT FROM total_cost LIMIT 1"""
+    )
+    if wrong:
+        raise StorageError(f"the bill of {wrong[0][0] or days.start} changed while it was read; export it again")
+
+
+def _insert(source: FocusSource, dataset: Dataset, days: DayRange, which: str) -> None:
+    """Insert rows of a dataset into the shares."""
+    found = source.reader.parts(dataset, Selection.of_days(days), source.categories)
+    if found is None:
+        return
+    relation, condition = found
+    columns = {"line_id": "line_id", "amount": dataset.amount, **_SHARES[dataset.table]}
+    columns |= {name: name for name in category_columns(source.categories)}
+    source.reader.cursor.run(
+        f"INSERT INTO focus_shares BY NAME SELECT {named(columns)} FROM {relation} WHERE {condition.sql} AND {which}",
+        condition.parameters,
+    )

@@ -1,0 +1,168 @@
+"""What FOCUS rows show beside the facts, as small tables of a query: products, names, places, tags, units."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, Self
+
+import pyarrow as pa
+from sqlalchemy import Connection
+
+from chargeback.allocation.methods import MethodKind
+from chargeback.config import Tenant
+from chargeback.ecosystems.focus import PROGRAMME, FocusProfile
+from chargeback.model.dated import DatedValue
+from chargeback.model.focus import focus_unit
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, InventoryFilter, listed
+from chargeback.store.control.lineage import Lineage, read_lineages
+from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.policies import used_policies
+
+#: The keys of a resource's metadata that say where it is; what lies in a resource is where that is.
+REGION: Final = "region"
+CLOUD: Final = "cloud"
+
+_ACCOUNT: Final = pa.schema(
+    [("id", pa.string()), ("name", pa.string()), ("issuer", pa.string()), ("has_programme", pa.bool_())]
+)
+_RESOURCES: Final = pa.schema([(name, pa.string()) for name in ("id", "name", "type", REGION, CLOUD)])
+_PAYERS: Final = pa.schema([(name, pa.string()) for name in ("id", "name", "type")])
+_PRODUCTS: Final = pa.schema(
+    [(name, pa.string()) for name in ("category", "type", "service", "service_category", "service_subcategory")]
+    + [("is_credit", pa.bool_()), ("is_recurring", pa.bool_())]
+)
+_UNITS: Final = pa.schema([("unit", pa.string()), ("focus_unit", pa.string())])
+_MEASURES: Final = pa.schema(
+    [("policy_hash", pa.string()), ("portion", pa.int16()), ("chain_position", pa.int16()), ("unit", pa.string())]
+)
+_TAGS: Final = pa.schema([("id", pa.string()), ("tags", pa.map_(pa.string(), pa.string()))])
+
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FocusTenant:
+    """Whose bill it is: the tenant's name and id, and the profile of its ecosystem with the tenant's changes."""
+
+    name: str
+    tenant_id: str
+    profile: FocusProfile
+
+    @classmethod
+    def of(cls, tenant: Tenant) -> Self:
+        """Return that of a configured tenant."""
+        return cls(tenant.name, tenant.settings.tenant_id, tenant.focus)
+
+
+@dataclass(frozen=True)
+class Occurring:
+    """What occurs in the bill of some days, and in what was charged for them; ``products`` are pairs of category and
+    type."""
+
+    resources: Collection[str]
+    environments: Collection[str]
+    identities: Collection[str]
+    products: Collection[tuple[str, str]]
+    units: Collection[str]
+
+
+def lookup_tables(connection: Connection, tenant: FocusTenant, found: Occurring) -> dict[str, pa.Table]:
+    """Return the tables that are the same for all days, by their names.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    account = _account(connection, tenant)
+    lineages = read_lineages(connection, {*found.resources, *found.environments})
+    payers = names_of(connection, IDENTITIES, found.identities)
+    units = [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in found.units]
+    products = [_product(tenant.profile, *each) for each in found.products]
+    return {
+        "focus_account": pa.Table.from_pylist([account], _ACCOUNT),
+        "focus_resources": pa.Table.from_pylist(list(_resources(lineages)), _RESOURCES),
+        "focus_payers": pa.Table.from_pylist(list(_payers(payers)), _PAYERS),
+        "focus_products": pa.Table.from_pylist(products, _PRODUCTS),
+        "focus_units": pa.Table.from_pylist(units, _UNITS),
+        "focus_measures": pa.Table.from_pylist(list(_measures(connection, tenant.profile)), _MEASURES),
+    }
+
+
+def tag_table(tags: Mapping[str, Mapping[str, Sequence[DatedValue]]], day: date) -> pa.Table:
+    """Return the tags of entities on a UTC day; those without any are left out."""
+    rows = []
+    for entity, by_key in tags.items():
+        held = {key: each.value for key, values in by_key.items() for each in values if day in each.during}
+        if held:
+            rows.append({"id": entity, "tags": sorted(held.items())})
+    return pa.Table.from_pylist(rows, _TAGS)
+
+
+def _account(connection: Connection, tenant: FocusTenant) -> _Row:
+    """Return the account that is billed: the resource of the profile's type, the tenant where there is none."""
+    profile = tenant.profile
+    found = None
+    if profile.account_type is not None:
+        accounts, _ = listed(connection, RESOURCES, InventoryFilter(type=profile.account_type), offset=0, limit=1)
+        found = accounts[0] if accounts else None
+    name = profile.billing_account_name or (found and found["display_name"]) or tenant.name
+    return {
+        "id": tenant.tenant_id if found is None else found["resource_id"],
+        "name": name,
+        "issuer": profile.issuer or tenant.name,
+        "has_programme": profile.discount == PROGRAMME,
+    }
+
+
+def _resources(lineages: Mapping[str, Lineage]) -> Iterator[_Row]:
+    for resource_id, each in lineages.items():
+        yield {
+            "id": resource_id,
+            "name": each.name,
+            "type": each.type,
+            REGION: _inherited(lineages, resource_id, REGION),
+            CLOUD: _inherited(lineages, resource_id, CLOUD),
+        }
+
+
+def _inherited(lineages: Mapping[str, Lineage], resource_id: str, key: str) -> str | None:
+    """Return what the metadata of a resource, or of the nearest one that contains it, has under a key."""
+    above: str | None = resource_id
+    seen: set[str] = set()
+    while above is not None and above in lineages and above not in seen:
+        seen.add(above)
+        value = lineages[above].metadata.get(key)
+        if value:
+            return str(value)
+        above = lineages[above].parent_id
+    return None
+
+
+def _payers(names: Mapping[str, Named]) -> Iterable[_Row]:
+    return ({"id": identity_id, "name": each.name, "type": each.type} for identity_id, each in names.items())
+
+
+def _product(profile: FocusProfile, category: str, product_type: str) -> _Row:
+    service = profile.service(category)
+    return {
+        "category": category,
+        "type": product_type,
+        "service": service.name,
+        "service_category": service.category,
+        "service_subcategory": service.subcategory,
+        "is_credit": profile.is_credit(product_type),
+        "is_recurring": profile.is_recurring(product_type),
+    }
+
+
+def _measures(connection: Connection, profile: FocusProfile) -> Iterator[_Row]:
+    """Yield the unit of what each method of each recorded policy measures, where it is known. Portions and methods
+    count from 1, as in rows."""
+    policies = {used.hash: used.policy for used in used_policies(connection)}
+    for policy_hash, policy in policies.items():
+        for portion, each in enumerate(policy.portions, start=1):
+            for position, method in enumerate(each.methods, start=1):
+                unit = profile.unit(method.arguments) if method.kind is MethodKind.USAGE else None
+                if unit is not None:
+                    yield {"policy_hash": policy_hash, "portion": portion, "chain_position": position, "unit": unit}

@@ -1,0 +1,126 @@
+"""The emitter ``focus``."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pydantic import ValidationError
+
+from chargeback.emitters.contract import MONTHLY, EmitterContext, Facts, FocusKind, Period
+from chargeback.emitters.focus import FocusParams, emitter_type
+from chargeback.errors import Stopped
+from chargeback.store.tenant import TenantStore
+from tests.support.facts import line
+from tests.support.focus import BilledLine, write_bill
+
+FIRST, NEXT = date(2026, 2, 27), date(2026, 3, 1)
+CONTEXT = EmitterContext("finops", "acme", "acme-id", "test_cloud", "USD", MONTHLY)
+
+
+def emit(facts: Facts, folder: Path, *days: date, **more: Any) -> None:
+    """Write the months of some days."""
+    emitter = emitter_type.open(CONTEXT, FocusParams.model_validate({"output_dir": str(folder), **more}), Event())
+    emitter.emit([Period.containing(day, MONTHLY) for day in days], facts)
+
+
+def tree(folder: Path) -> list[str]:
+    """All files of a folder."""
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def test_a_month_is_a_file(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
+    """Each has the whole bill of its month; the metadata beside it name what is in the folder."""
+    write_bill(store, [BilledLine(line(day, "12.5", product=name)) for day in (FIRST, NEXT) for name in "ab"])
+    folder = tmp_path / "focus"
+    emit(facts, folder, FIRST, NEXT)
+    data = folder / "data" / "acme-identities"
+    assert [file.name for file in sorted(data.iterdir())] == ["2026-02.parquet", "2026-03.parquet"]
+    for file in data.iterdir():
+        table = pq.read_table(file)
+        assert sum(table.column("BilledCost").to_pylist()) == 25
+        assert {f"{start:%Y-%m}" for start in table.column("BillingPeriodStart").to_pylist()} == {file.stem}
+    (schema,) = (folder / "metadata" / "schemas").iterdir()
+    columns = [each["ColumnName"] for each in json.loads(schema.read_text(encoding="utf-8"))["ColumnDefinition"]]
+    assert columns == pq.read_schema(data / "2026-02.parquet").names
+    instances = json.loads((folder / "metadata" / "dataset_instances.json").read_text(encoding="utf-8"))
+    assert [each["DatasetInstanceName"] for each in instances["DatasetInstance"]] == ["acme-identities"]
+
+
+def test_a_file_is_replaced(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
+    """A day that is calculated again replaces its month, and no other; equal data gives equal bytes."""
+    write_bill(store, [BilledLine(line(day, "1")) for day in (FIRST, NEXT)])
+    folder = tmp_path / "focus"
+    emit(facts, folder, FIRST, NEXT, format="csv")
+    files = {path: (folder / path).read_bytes() for path in tree(folder)}
+    emit(facts, folder, FIRST, NEXT, format="csv")
+    assert {path: (folder / path).read_bytes() for path in tree(folder)} == files
+    write_bill(store, [BilledLine(line(FIRST, "3"))])
+    emit(facts, folder, FIRST, format="csv")
+    february, march = (folder / "data" / "acme-identities" / f"2026-0{month}.csv" for month in (2, 3))
+    assert february.read_bytes() != files[str(february.relative_to(folder))]
+    assert march.read_bytes() == files[str(march.relative_to(folder))]
+
+
+@pytest.mark.parametrize("kind", [("1.4", "topics"), ("1.2", "none")])
+def test_versions_and_splits(store: TenantStore, facts: Facts, tmp_path: Path, kind: tuple[str, str]) -> None:
+    """A split is a dataset of its own, beside others in the same folder."""
+    version, split = kind
+    write_bill(store, [BilledLine(line(FIRST, "4"), topics=(("a", 1), ("b", 3)))])
+    emit(facts, tmp_path, FIRST)
+    emit(facts, tmp_path, FIRST, version=version, split=split)
+    table = pq.read_table(tmp_path / "data" / f"acme-{split}" / "2026-02.parquet")
+    assert table.num_rows == (2 if split == "topics" else 1)
+    assert ("ServiceProviderName" in table.schema.names) == (version == "1.4")
+    instances = json.loads((tmp_path / "metadata" / "dataset_instances.json").read_text(encoding="utf-8"))
+    names = {each["DatasetInstanceName"] for each in instances["DatasetInstance"]}
+    assert names == {"acme-identities", f"acme-{split}"}
+
+
+def test_a_stop_leaves_the_old_file(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
+    """What was begun is not there."""
+    write_bill(store, [BilledLine(line(FIRST, "4"))])
+
+    class Ending:
+        """Facts of a run that is told to stop while a file is written."""
+
+        def focus(self, period: Period, kind: FocusKind) -> Any:
+            return facts.focus(period, kind)
+
+        def focus_metadata(self, period: Period, kind: FocusKind) -> Any:
+            return facts.focus_metadata(period, kind)
+
+        def check(self) -> None:
+            raise Stopped("the run was stopped")
+
+    with pytest.raises(Stopped):
+        emit(Ending(), tmp_path, FIRST)  # type: ignore[arg-type]
+    assert tree(tmp_path / "data") == []
+
+
+@pytest.mark.parametrize(
+    ("params", "wrong"),
+    [({}, "output_dir"), ({"version": "1.3"}, "version"), ({"split": "teams"}, "split"), ({"format": "xml"}, "format")],
+)
+def test_params(tmp_path: Path, params: dict[str, str], wrong: str) -> None:
+    """What FOCUS, or this service, does not have is refused by its name."""
+    given = params and {"output_dir": str(tmp_path), **params}
+    with pytest.raises(ValidationError, match=wrong):
+        FocusParams.model_validate(given)
+
+
+def test_destinations(tmp_path: Path) -> None:
+    """Splits of one tenant may share a folder, and tenants, too; versions and formats of one split may not."""
+    params = [
+        FocusParams.model_validate({"output_dir": str(tmp_path), **more})
+        for more in ({}, {"version": "1.4"}, {"format": "csv"}, {"split": "none"})
+    ]
+    first, *same, other = (emitter_type.destinations(CONTEXT, each) for each in params)
+    assert same == [first, first]
+    assert other != first
+    assert emitter_type.aggregations == {"monthly"}
