@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import datetime
+from decimal import Decimal
 from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.contract.problems import complaints
-from tests.contract.records import Client, Everything, Record, those, when
+from tests.contract.records import Client, Everything, Record, shown, those, when
 
 DEFAULT = (
     "timestamp",
@@ -26,6 +29,7 @@ DEFAULT = (
     "tags",
 )
 COLUMNS = ("ecosystem", "tenant_id", *DEFAULT[:-1], "allocation_detail", "tags", "metadata")
+FORMATS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "jsonl": "application/x-ndjson"}
 FILTERS = ("identity_id", "product_type", "resource_id", "cost_type")
 
 
@@ -45,9 +49,32 @@ def field(row: Record, name: str) -> str:
     if name == "tags":
         return ";".join(f"{key}={value}" for key, value in sorted(row["tags"].items()))
     if name == "metadata":
-        return json.dumps(row["metadata"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        stored = {name: value for name, value in row["metadata"].items() if name != "explain"}
+        return json.dumps(stored, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     text: str = row[name]
     return text
+
+
+def records(content: bytes, form: str) -> list[Record]:
+    """The rows of a file that is not CSV."""
+    if form == "parquet":
+        found: list[Record] = pq.read_table(io.BytesIO(content)).to_pylist(maps_as_pydicts="strict")
+        return found
+    return [json.loads(line) for line in content.decode().split("\n")[:-1]]
+
+
+def plain(value: Any) -> Any:
+    """A value of such a file as the list has it, whatever its type there."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items() if each is not None}
+    if isinstance(value, Decimal):
+        return shown(value)
+    return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else value
+
+
+def stored(row: Record, name: str) -> Any:
+    """A field of the list as such a file has it."""
+    return {key: value for key, value in row[name].items() if key != "explain"} if name == "metadata" else row[name]
 
 
 def expected(rows: list[Record], columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -86,6 +113,38 @@ def test_filters(client: Client, everything: Everything, filters: tuple[str, ...
     asked = {name: row[name] for name in filters}
     rows = exported(client, body={"filters": asked, "columns": list(DEFAULT)})
     assert rows == expected(those(everything.chargebacks, **asked), DEFAULT) != []
+
+
+@pytest.mark.parametrize(("form", "media_type"), FORMATS.items())
+def test_formats(client: Client, everything: Everything, form: str, media_type: str) -> None:
+    """The same rows in every format, with every column, filters and a zone; texts are as they are in the list."""
+    row = those(everything.chargebacks, cost_type="usage")[40]
+    body = {"format": form, "columns": list(COLUMNS), "filters": {"identity_id": row["identity_id"]}}
+    response = client.post(f"{everything.base}/export", json=body | {"timezone": "Asia/Tokyo"})
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"].partition(";")[0] == media_type
+    assert response.headers["content-disposition"] == f"attachment; filename=chargebacks.{form}"
+    rows = those(everything.chargebacks, identity_id=row["identity_id"])
+    if form == "csv":
+        assert list(csv.DictReader(io.StringIO(response.text, newline=""))) == expected(rows, COLUMNS)
+        return
+    found = records(response.content, form)
+    listed = [{name: stored(each, name) for name in COLUMNS} for each in rows]
+    assert [{name: plain(each[name]) for name in COLUMNS} for each in found] == listed != []
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "body",
+    [{"columns": ["amount", "category_share"]}, {"as_of": "x"}, {"columns": ["category:none", "amount"]}],
+    ids=str,
+)
+def test_every_format_refuses_the_same(client: Client, everything: Everything, form: str, body: Record) -> None:
+    """A share without its category, an instant that is none, and a category that there is not."""
+    refused = client.post(f"{everything.base}/export", json=body)
+    answer = client.post(f"{everything.base}/export", json={"format": form, **body})
+    assert answer.status_code == refused.status_code in (400, 404)
+    assert answer.json()["detail"] == refused.json()["detail"]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
@@ -127,6 +186,8 @@ def test_tags(scratch: Client) -> None:
         ({"filters": []}, ["filters"]),
         ({"start_date": "2026-02-02", "end_date": "2026-02-01"}, ["start_date"]),
         ({"timezone": "x", "end_date": "x", "format": "xlsx"}, ["end_date", "format", "timezone"]),
+        ({"format": ["csv"]}, ["format"]),
+        ({"format": "CSV"}, ["format"]),
         ([], ["body"]),
     ],
 )

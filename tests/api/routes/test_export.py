@@ -1,13 +1,16 @@
-"""The CSV export over HTTP."""
+"""The export over HTTP."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 
 import httpx
+import pyarrow.parquet as pq
 
-from tests.api.conftest import ACME, DAYS
+from chargeback.model.money import render
+from tests.api.conftest import ACME, DAYS, parameters_of
 
 
 def test_without_a_body_everything_is_default(client: httpx.Client) -> None:
@@ -39,3 +42,20 @@ def test_columns_range_and_filters(client: httpx.Client) -> None:
         "filters": {"cost_type": "shared", "identity_id": "sa-2"},
     }
     assert client.post(f"{ACME}/export", json=body).text == "amount,identity_id\r\n1.25,sa-2\r\n"
+
+
+def test_formats(client: httpx.Client) -> None:
+    """Each has its media type and its suffix, and the rows of CSV; what is no format is refused by its name."""
+    body = {"columns": ["timestamp", "identity_id", "amount"]}
+    rows = list(csv.DictReader(io.StringIO(client.post(f"{ACME}/export", json=body).text)))
+    parquet = client.post(f"{ACME}/export", json={**body, "format": "parquet"})
+    assert parquet.headers["content-type"] == "application/vnd.apache.parquet"
+    assert parquet.headers["content-disposition"] == "attachment; filename=chargebacks.parquet"
+    table = pq.read_table(io.BytesIO(parquet.content))
+    assert [render(amount) for amount in table.column("amount").to_pylist()] == [row["amount"] for row in rows]
+    lines = client.post(f"{ACME}/export", json={**body, "format": "jsonl"})
+    assert lines.headers["content-type"] == "application/x-ndjson"
+    assert lines.headers["content-disposition"] == "attachment; filename=chargebacks.jsonl"
+    assert [json.loads(line) for line in lines.text.splitlines()] == rows != []
+    refused = client.post(f"{ACME}/export", json={"format": "xlsx"})
+    assert (refused.status_code, parameters_of(refused)) == (400, ["format"])

@@ -1,0 +1,220 @@
+"""``chargeback export``: write a tenant's rows as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import date, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from chargeback.cli.exit_codes import FAILED
+from chargeback.cli.export_focus import FocusVersion, Split, billed_days, write_focus
+from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, chosen_tenants, to_day
+from chargeback.cli.storage import TenantName
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.model.days import DayRange
+    from chargeback.store.queries.datasets import Dataset
+    from chargeback.store.queries.export import ExportFormat
+    from chargeback.store.queries.reader import TenantReader
+    from chargeback.store.tenant import TenantStore
+
+MONTH_FORMATS = ["%Y-%m"]
+
+
+class FileFormat(StrEnum):
+    """The format of the files, which is also the suffix of their names; ``focus`` is a folder of Parquet files."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    FOCUS = "focus"
+
+
+class Rows(StrEnum):
+    """What the rows of a file are."""
+
+    CHARGEBACKS = "chargebacks"
+    TOPICS = "topics"
+
+
+def export(  # noqa: PLR0913, PLR0917 - the options of a command
+    to: Annotated[
+        Path,
+        typer.Option(
+            "--to",
+            metavar="PATH",
+            help="The file; or an existing folder, in which each UTC month is a file of its own. "
+            "With `--format focus` a folder.",
+        ),
+    ],
+    tenant: TenantName,
+    config: ConfigOption = DEFAULT_CONFIG,
+    form: Annotated[FileFormat, typer.Option("--format", help="The format of the file.")] = FileFormat.CSV,
+    rows: Annotated[Rows, typer.Option("--rows", help="Which rows.")] = Rows.CHARGEBACKS,
+    month: Annotated[
+        datetime | None,
+        typer.Option("--month", metavar="YYYY-MM", formats=MONTH_FORMATS, help="Only the days of this UTC month."),
+    ] = None,
+    start: Annotated[
+        datetime | None,
+        typer.Option("--from", metavar="DAY", formats=DAY_FORMATS, help="First UTC day; default: the first one."),
+    ] = None,
+    end: Annotated[
+        datetime | None,
+        typer.Option("--through", metavar="DAY", formats=DAY_FORMATS, help="Last UTC day; default: the last one."),
+    ] = None,
+    version: Annotated[
+        FocusVersion | None, typer.Option("--version", help="With `--format focus`: its version; default: 1.2.")
+    ] = None,
+    split: Annotated[
+        Split | None,
+        typer.Option("--split", help="With `--format focus`: among whom lines are divided; default: identities."),
+    ] = None,
+) -> None:
+    """Write the rows of a tenant as CSV, Parquet or JSON lines, or the bill in FOCUS: all days or some. A file is
+    replaced as a whole."""
+    from chargeback.config import load_configuration
+
+    period = period_of(month, start, end)
+    _check_options(form, rows, version, split)
+    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    if form is FileFormat.FOCUS:
+        lines = _focus(chosen, to, version or FocusVersion.V1_2, split or Split.IDENTITIES, period)
+    else:
+        lines = _written(chosen, to, form, rows, period)
+    for line in lines:
+        typer.echo(line)
+
+
+def _check_options(form: FileFormat, rows: Rows, version: FocusVersion | None, split: Split | None) -> None:
+    if form is not FileFormat.FOCUS and (version is not None or split is not None):
+        raise typer.BadParameter("are for --format focus only", param_hint="--version / --split")
+    if form is FileFormat.FOCUS and rows is not Rows.CHARGEBACKS:
+        raise typer.BadParameter("is not for --format focus; use --split topics", param_hint="--rows")
+
+
+def period_of(month: datetime | None, start: datetime | None, end: datetime | None) -> tuple[date, date]:
+    """Return the first and the last day that the options name; without them all days there can be.
+
+    Raises:
+        BadParameter: a month and days are given together, or the days are in the wrong order.
+    """
+    from chargeback.model.days import ONE_DAY, month_of
+
+    if month is not None:
+        if start is not None or end is not None:
+            raise typer.BadParameter("name either a month or days", param_hint="--month / --from / --through")
+        days = month_of(month.date())
+        return days.start, days.end - ONE_DAY
+    first, last = to_day(start) or date.min, to_day(end) or date.max
+    if last < first:
+        raise typer.BadParameter(f"should not be before the first day, {first}", param_hint="--through")
+    return first, last
+
+
+def _written(tenant: Tenant, to: Path, form: FileFormat, rows: Rows, period: tuple[date, date]) -> Iterator[str]:
+    """Write the files; yield a line about each of them."""
+    from chargeback.emitters.files import write_whole
+    from chargeback.model.days import DayRange
+    from chargeback.store.queries.selection import Selection
+
+    dataset = _dataset(tenant, rows)
+    with _opened(tenant) as (_, reader):
+        first, last = period
+        days = [day for day in reader.dates(dataset) if first <= day <= last]
+        if not days:
+            raise _failed(f"tenant {tenant.name}: there are no {rows} on these days")
+        for path, some in _files(to, f"{tenant.name}_{rows}", form, days):
+            span = DayRange.spanning(some)
+            pieces = reader.export(dataset, Selection.of_days(span), form=cast("ExportFormat", form.value))
+            write_whole(path, shown(pieces, path), lambda: None)
+            yield f"{path}: {_count(reader, dataset, span):,} rows, {some[0]} to {some[-1]}"
+
+
+def _focus(tenant: Tenant, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]) -> Iterator[str]:
+    """Write the bill in FOCUS; yield a line about each file."""
+    from chargeback.store.queries.focus import FocusSource
+    from chargeback.store.queries.focus_lookups import FocusTenant
+
+    if to.exists() and not to.is_dir():
+        raise typer.BadParameter("should be a folder", param_hint="--to")
+    with _opened(tenant) as (store, reader):
+        source = FocusSource(reader, store.control, FocusTenant.of(tenant))
+        if not billed_days(source, period):
+            raise _failed(f"tenant {tenant.name}: there is no bill of these days")
+        yield from write_focus(source, to, version, split, period)
+
+
+@contextmanager
+def _opened(tenant: Tenant) -> Iterator[tuple[TenantStore, TenantReader]]:
+    """Open the storage of a tenant and a reader of it, or end with an error if there is none yet."""
+    from chargeback.store.queries.cancellation import CancellationToken
+    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.lookups import LookupCaches
+    from chargeback.store.queries.reader import open_reader
+    from chargeback.store.tenant import open_store
+
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        raise _failed(f"tenant {tenant.name}: no data has been gathered yet")
+    with (
+        closing(open_store(tenant)) as store,
+        closing(QueryEngine()) as engine,
+        open_reader(engine, store, CancellationToken(), LookupCaches()) as reader,
+    ):
+        yield store, reader
+
+
+def _dataset(tenant: Tenant, rows: Rows) -> Dataset:
+    from chargeback.recompute.rules import topic_plan
+    from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
+
+    if rows is Rows.CHARGEBACKS:
+        return CHARGEBACKS
+    if topic_plan(tenant) is None:
+        raise _failed(f"tenant {tenant.name}: topic attribution is not enabled")
+    return TOPIC_ATTRIBUTIONS
+
+
+def _files(to: Path, name: str, form: FileFormat, days: Sequence[date]) -> Iterator[tuple[Path, Sequence[date]]]:
+    """Yield each file with its days: ``to`` with all of them or, if it is a folder, one file for each month in it."""
+    from itertools import groupby
+
+    from chargeback.emitters.files import file_name
+
+    if not to.is_dir():
+        yield to, days
+        return
+    for month, some in groupby(days, key=lambda day: f"{day:%Y-%m}"):
+        yield to / file_name("{name}_{month}.{form}", {"name": name, "month": month, "form": form}), list(some)
+
+
+def _count(reader: TenantReader, dataset: Dataset, span: DayRange) -> int:
+    return sum(file.rows for file in reader.snapshot(dataset.table).within(span))
+
+
+def shown(pieces: Iterable[memoryview], path: Path) -> Iterator[memoryview]:
+    """Yield the pieces of a file; a terminal shows how many bytes there are so far."""
+    import sys
+
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(file=sys.stderr, highlight=False)
+    columns = (TextColumn("{task.description}"), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(path.name, total=None)
+        for piece in pieces:
+            yield piece
+            bars.advance(task, len(piece))
+
+
+def _failed(why: str) -> typer.Exit:
+    typer.echo(f"error: {why}", err=True)
+    return typer.Exit(FAILED)

@@ -1,0 +1,97 @@
+"""``chargeback export``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from chargeback.model.days import ONE_DAY
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
+from tests.cli.conftest import Demo, Run
+
+
+def amounts(file: Path) -> list[Decimal]:
+    """The amounts of a file."""
+    if file.suffix == ".parquet":
+        return [Decimal(each) for each in pq.read_table(file).column("amount").to_pylist()]
+    with file.open(newline="", encoding="utf-8") as lines:
+        rows = csv.DictReader(lines) if file.suffix == ".csv" else map(json.loads, lines)
+        return [Decimal(row["amount"]) for row in rows]
+
+
+def total(facts: FactTables, table: str, column: str) -> Decimal:
+    """What the rows of a table sum to."""
+    files = facts.snapshot(table).files
+    return sum((sum(pq.read_table(file.path).column(column).to_pylist()) for file in files), Decimal(0))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_all_rows(chargeback: Run, calculated: Demo, form: str) -> None:
+    """One file of all days sums to the bill, in every format; the output says what is in it."""
+    file = calculated.file.with_name(f"all.{form}")
+    said = chargeback(
+        "export", "--config", str(calculated.file), "--tenant", "acme", "--format", form, "--to", str(file)
+    )
+    assert said.returncode == 0, said.stderr
+    facts = FactTables(calculated.file.parent / "acme.facts")
+    days = facts.snapshot(CHARGEBACKS_TABLE).days
+    found = amounts(file)
+    assert sum(found) == total(facts, BILLING_TABLE, "total_cost")
+    assert said.stdout == f"{file}: {len(found):,} rows, {days[0]} to {days[-1]}\n"
+    assert said.stderr == ""
+    assert not list(file.parent.glob(".chargeback-*"))
+
+
+def test_a_folder_has_a_file_for_each_month(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """Topics, month by month; a month that is named, or days, are all that is written."""
+    facts = FactTables(calculated.file.parent / "acme.facts")
+    days = facts.snapshot(TOPICS_TABLE).days
+    months = sorted({f"{day:%Y-%m}" for day in days})
+    words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--rows", "topics"]
+    folder = tmp_path / "files"
+    folder.mkdir()
+    assert chargeback(*words, "--to", str(folder)).returncode == 0
+    assert sorted(file.name for file in folder.iterdir()) == [f"acme_topics_{month}.csv" for month in months]
+    written = [amount for file in folder.iterdir() for amount in amounts(file)]
+    assert sum(written) == total(facts, TOPICS_TABLE, "amount")
+    one = tmp_path / "one.csv"
+    said = chargeback(*words, "--month", months[-1], "--to", str(one))
+    assert one.read_bytes() == (folder / f"acme_topics_{months[-1]}.csv").read_bytes(), said.stderr
+    said = chargeback(*words, "--from", str(days[1]), "--through", str(days[2]), "--to", str(one))
+    assert said.stdout.endswith(f"{days[1]} to {days[2]}\n")
+
+
+def test_what_cannot_be_exported(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """1 where there is nothing or no place for it, 2 for a wrong command; no file is written or changed."""
+    file = tmp_path / "rows.csv"
+    file.write_text("before", encoding="utf-8")
+    words = ["export", "--config", str(calculated.file), "--to", str(file)]
+    days = FactTables(calculated.file.parent / "acme.facts").snapshot(CHARGEBACKS_TABLE).days
+    said = chargeback(*words, "--tenant", "acme", "--from", str(days[-1] + ONE_DAY))
+    assert (said.returncode, said.stderr) == (
+        1,
+        "error: tenant acme: there are no chargebacks on these days\n",
+    )
+    nowhere = [*words[:-1], str(file / "rows.csv"), "--tenant", "acme"]
+    assert (chargeback(*nowhere).returncode, "cannot be written" in chargeback(*nowhere).stderr) == (1, True)
+    for wrong in (
+        ["--tenant", "nobody"],
+        ["--tenant", "acme", "--format", "xlsx"],
+        ["--tenant", "acme", "--month", "2026-13"],
+        ["--tenant", "acme", "--month", "2026-01", "--from", "2026-01-01"],
+        ["--tenant", "acme", "--from", "2026-01-02", "--through", "2026-01-01"],
+    ):
+        assert chargeback(*words, *wrong).returncode == 2
+    assert file.read_text(encoding="utf-8") == "before"
+
+
+def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
+    """A tenant that was never run says so; nothing is created."""
+    said = chargeback("export", "--config", str(demo.file), "--tenant", "acme", "--to", "rows.csv")
+    assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
+    assert not (demo.file.parent / "acme.db").exists()
