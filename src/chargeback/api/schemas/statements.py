@@ -1,0 +1,225 @@
+"""Statements: what each value of a cost category, identity or tag costs in a month, as finance books it."""
+
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from chargeback.api.parameters import CATEGORY_PARAMETER, TAG_PARAMETER, FactsParameters, Id
+from chargeback.api.schemas.changes import ChangeEffects
+from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
+from chargeback.api.schemas.costs import DayState
+from chargeback.api.schemas.explain import PolicyPortion
+
+_BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
+Cents = Annotated[str, Field(pattern=r"^-?\d+\.\d{2}$", examples=["1234.57"])]
+
+
+class StatementsQuery(FactsParameters):
+    """Parameters of the statements of a month."""
+
+    period: Annotated[str, StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] = Field(
+        description="The month, of UTC days.", examples=["2026-10"]
+    )
+    by: Annotated[str, StringConstraints(pattern=f"^({_BY})$")] = Field(
+        description="What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.",
+        examples=["category:cost_center"],
+    )
+
+    @property
+    def month(self) -> date:
+        """The first day of the month."""
+        return date.fromisoformat(f"{self.period}-01")
+
+
+class StatementQuery(StatementsQuery):
+    """Parameters of one statement."""
+
+    value: Id = Field(
+        description="Whose statement: the value of the category or tag, or the id of the identity.",
+        examples=["payments"],
+    )
+
+
+class StatedAmount(ResponseModel):
+    """An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+    statements to those of the month."""
+
+    amount: Decimal
+    rounded: Cents
+
+
+class StatementHeading(ResponseModel):
+    """What all statements of a month have in common."""
+
+    tenant_name: str = Field(examples=["acme"])
+    by: str = Field(examples=["category:cost_center"])
+    period: str = Field(examples=["2026-10"])
+    start_date: date
+    end_date: date
+    days: int = Field(description="UTC days of the month.")
+    calculated_days: int = Field(description="Those that are calculated.")
+    data_through: date | None = Field(description="The last of these.")
+    issued_at: Instant | None = Field(
+        description="Since when the statements are as they are: the newest revision of a day, or of the cost category."
+    )
+    status: Literal["PROVISIONAL"] = Field(description="The month is not closed: its statements may change.")
+    basis: Literal["accrual"] = Field(description="Costs belong to the day of the usage.")
+    currency: str = Field(examples=["USD"])
+    revision: int = Field(
+        description="1, and one more for each time a day of the month was replaced or the cost category changed."
+    )
+    category_version: int | None = Field(description="The version of the cost category; else null.")
+    scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
+
+
+class PathStep(ResponseModel):
+    """A value of a cost category, and its name."""
+
+    value: str
+    name: str | None
+
+
+class StatementRecipient(ResponseModel):
+    """Whom a statement is for, as the register of the cost category has it."""
+
+    value: str = Field(
+        description="`UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.",
+        examples=["payments"],
+    )
+    name: str | None
+    path: list[PathStep] = Field(description="The value, its parent, and so on; empty if it is not registered.")
+    gl: dict[str, str] = Field(description="Finance's own ids.", examples=[{"account": "54100"}])
+    contacts: list[str]
+
+
+class StatementRow(StatedAmount):
+    """One statement in the list of a month."""
+
+    number: str = Field(examples=["CB-acme-2026-10-cost_center.payments-r1"])
+    recipient: StatementRecipient
+    previous: Decimal | None = Field(description="The amount of the month before; null if that has no costs at all.")
+    delta: Decimal | None
+
+
+class StatementTieOut(ResponseModel):
+    """All statements of the month beside the provider's bill."""
+
+    state: DayState
+    difference: Decimal = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
+    statements: StatedAmount
+    billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
+    outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
+    pending: StatedAmount = Field(description="Billed on days that are not calculated from their present bill yet.")
+
+
+class StatementsAnswer(StatementHeading):
+    """The statements of a month, by value; those for costs that belong to nobody come last."""
+
+    items: list[StatementRow]
+    total: StatedAmount
+    tie_out: StatementTieOut | None = Field(description="Null for callers who see a part of the bill.")
+
+
+class StatementLine(StatedAmount):
+    """One line of a statement."""
+
+    kind: Literal["direct", "shared_in", "shared_out"] = Field(
+        description="Assigned to the value; handed on to it by others; handed on by it, which is negative."
+    )
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_STORAGE"])
+
+
+class PreviousStatement(ResponseModel):
+    """The month before, and why this month's amount is another one."""
+
+    period: str = Field(examples=["2026-09"])
+    amount: Decimal
+    delta: Decimal
+    effects: ChangeEffects
+    sentence: str
+
+
+class RankedPart(StatedAmount):
+    """Something that costs a part of a statement."""
+
+    id: str
+    name: str | None
+    within: str | None = Field(description="The cluster of a topic.")
+
+
+class OtherParts(StatedAmount):
+    """All parts that are not named, together."""
+
+    count: int
+
+
+class StatementRanking(ResponseModel):
+    """The largest parts by one column; with the others they add up to `total`."""
+
+    items: list[RankedPart]
+    other: OtherParts | None
+    total: StatedAmount
+
+
+class StatementUnitCost(ResponseModel):
+    """What one unit of usage cost."""
+
+    per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
+    unit: str = Field(examples=["GiB"])
+    amount: Decimal = Field(description="The part of the statement's amount that lies on days with measurements.")
+    usage: Decimal = Field(description="The usage of these days, in units, rounded to six places.")
+    unit_cost: Decimal = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
+
+
+class StatementPolicy(ResponseModel):
+    """How the lines of a product type were split among identities."""
+
+    product_type: str
+    hash: str
+    portions: list[PolicyPortion]
+
+
+class StatementRule(ResponseModel):
+    """What a rule of the cost category assigned."""
+
+    id: str | None = Field(description="Null: no rule applies.")
+    reason: str | None
+    amount: Decimal
+
+
+class StatementStep(ResponseModel):
+    """A step of `share` by which cost came to the value, or left it."""
+
+    source: str = Field(alias="from")
+    by: str
+
+
+class StatementSplit(ResponseModel):
+    """How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
+    of the bill."""
+
+    policies: list[StatementPolicy]
+    rules: list[StatementRule] | None
+    steps: list[StatementStep] | None
+
+
+class StatementAnswer(StatementHeading, StatedAmount):
+    """One statement. Its lines add up to it, exactly and in cents."""
+
+    number: str
+    supersedes: str | None = Field(description="The number of the revision before.")
+    recipient: StatementRecipient
+    lines: list[StatementLine]
+    previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
+    identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
+    resources: StatementRanking
+    topics: StatementRanking | None = Field(
+        description="Another view of the costs of clusters, which is not a part of the total; by cost category only."
+    )
+    unit_costs: list[StatementUnitCost] = Field(
+        description="Those of the units that it used; none for costs that belong to nobody."
+    )
+    split: StatementSplit
+    tie_out: StatementTieOut | None

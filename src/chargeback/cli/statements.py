@@ -1,0 +1,128 @@
+"""``chargeback statements``: write the statements of a month to files."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.exit_codes import FAILED
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.service.statements.content import Statements
+
+_MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
+_BY = re.compile(r"identity_id|tag:.+")
+
+
+def _month(text: str) -> str:
+    if not _MONTH.fullmatch(text):
+        raise typer.BadParameter("should be a month such as 2026-10")
+    return text
+
+
+def _by(text: str | None) -> str | None:
+    if text is not None and not _BY.fullmatch(text):
+        raise typer.BadParameter("should be identity_id or tag:KEY; cost categories are named by --category")
+    return text
+
+
+def _formats(text: str) -> str:
+    from chargeback.service.statements.files import FORMATS
+
+    unknown = [each for each in text.split(",") if each not in FORMATS]
+    if unknown:
+        raise typer.BadParameter(f"should be some of {','.join(FORMATS)}, not {','.join(unknown)}")
+    return text
+
+
+def statements(
+    tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
+    period: Annotated[str, typer.Option(metavar="YYYY-MM", callback=_month, help="The month, of UTC days.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", file_okay=False, help="The folder for the files.")],
+    category: Annotated[
+        str | None, typer.Option(metavar="KEY", help="A statement for each value of this cost category.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(callback=_by, help="Or a statement for each identity (identity_id), or value of a tag (tag:KEY)."),
+    ] = None,
+    formats: Annotated[
+        str,
+        typer.Option("--format", metavar="LIST", callback=_formats, help="Any of html,pdf,csv,json; pdf is an extra."),
+    ] = "html,csv",
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=INSTANT_FORMATS, help="Statements of what was charged at this instant, in UTC."),
+    ] = None,
+) -> None:
+    """Write a statement for each cost category value, identity or tag value of a month, and an index; exit with 1 if
+    they do not add up to the bill."""
+    from chargeback.config import load_configuration
+    from chargeback.model.days import render_instant
+    from chargeback.service.statements.files import INDEX, write_statements
+
+    if (category is None) == (by is None):
+        raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
+    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    instant = None if as_of is None else as_of.replace(tzinfo=UTC)
+    month = date.fromisoformat(f"{period}-01")
+    found = _compile(chosen, month, by or f"category:{category}", instant)
+    files = write_statements(found, to, formats.split(","))
+    issued = "" if found.heading.issued_at is None else f", as they are since {render_instant(found.heading.issued_at)}"
+    typer.echo(f"{len(found.items)} statements of {period}{issued}: {len(files)} files, see {to / INDEX}.html")
+    _print_tie_out(found)
+
+
+def _compile(tenant: Tenant, month: date, by: str, as_of: datetime | None) -> Statements:
+    """Return the statements, or end with an error."""
+    from contextlib import closing
+
+    from chargeback.recompute.rules import AllocationRules
+    from chargeback.service.statements.compile import compile_statements
+    from chargeback.service.tenant_view import TenantView
+    from chargeback.store.queries.cancellation import CancellationToken
+    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.lookups import LookupCaches
+    from chargeback.store.queries.reader import open_reader
+    from chargeback.store.tenant import open_store
+
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
+        raise typer.Exit(FAILED)
+    with closing(open_store(tenant)) as store, QueryEngine() as engine:
+        view = TenantView(
+            tenant.name,
+            tenant.settings.tenant_id,
+            tenant.settings.ecosystem,
+            tenant.settings.lookback_days,
+            store,
+            topic_attribution_status=tenant.topic_status.value,
+            currency=tenant.settings.currency,
+            rules=AllocationRules.of(tenant),
+        )
+        with open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader:
+            return compile_statements(view, reader, month, by)
+
+
+def _print_tie_out(found: Statements) -> None:
+    """Print the statements beside the bill; end with an error if they differ."""
+    from chargeback.cli.display import money_table
+
+    tie = found.tie_out
+    if tie is None:
+        return
+    amounts = [("all statements", tie.statements.exact), ("billed", tie.billed.exact)]
+    amounts += [("being calculated again", tie.outdated.exact)] if tie.outdated.exact else []
+    amounts += [("difference", tie.difference)]
+    amounts += [("billed, and not calculated yet", tie.pending.exact)] if tie.pending.exact else []
+    money_table("Against the provider's bill", "total", amounts, found.heading.currency)
+    if tie.difference:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,35 @@
+"""Tables as the text of CSV files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
+
+
+def csv_text(columns: Sequence[str], items: Iterable[Mapping[str, Any]], *, numbers: Collection[str] = ()) -> str:
+    """Return items as CSV with a header (RFC 4180), as the export writes it.
+
+    ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
+    """
+    lines = [",".join(map(csv_field, columns))]
+    lines += [",".join(_field(item[column], is_number=column in numbers) for column in columns) for item in items]
+    return "".join(f"{line}{END_OF_LINE}" for line in lines)
+
+
+def _field(value: object, *, is_number: bool) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value if is_number else csv_field(value)
+        case Mapping():
+            text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            # As JSON may write it, so that it separates nothing.
+            return '"' + text.replace(";", "\\u003b").replace('"', '""') + '"'
+        case _:
+            return str(value)

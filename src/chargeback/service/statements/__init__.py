@@ -1,0 +1,1 @@
+"""Statements: what finance books for each cost category value, identity or tag value of a month."""

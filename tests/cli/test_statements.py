@@ -1,0 +1,61 @@
+"""``chargeback statements``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from decimal import Decimal
+from pathlib import Path
+
+from tests.cli.conftest import TODAY, Demo, Run
+
+PERIOD = f"{TODAY:%Y-%m}"
+
+
+def words_for(demo: Demo, folder: Path, *more: str) -> list[str]:
+    """The command for the month of today."""
+    given = ["--config", str(demo.file), "--tenant", "acme", "--period", PERIOD, "--to", str(folder)]
+    return ["statements", *given, *more]
+
+
+def test_files_and_an_index(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """A file for each statement and format, which are named in an index and add up to the bill; the same bytes again,
+    PDF files as well."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        said = chargeback(*words_for(calculated, folder, "--by", "tag:team", "--format", "csv,html,json,pdf"))
+        assert said.returncode == 0, said.stdout + said.stderr
+        assert "Against the provider's bill" in said.stdout
+    one, two = ({file.name: file.read_bytes() for file in folder.iterdir()} for folder in folders)
+    assert one == two
+    index = list(csv.DictReader(one["index.csv"].decode().splitlines()))
+    numbers = {row["number"] for row in index}
+    assert {f"{number}.{form}" for number in numbers for form in ("csv", "html", "json", "pdf")} == (
+        one.keys() - {"index.csv", "index.html"}
+    )
+    page = one["index.html"].decode()
+    for row in index:
+        assert f'href="{row["number"]}.pdf"' in page
+        assert one[f"{row['number']}.pdf"].startswith(b"%PDF-")
+        statement = json.loads(one[f"{row['number']}.json"])
+        assert (statement["amount"], statement["rounded"]) == (row["amount"], row["rounded"])
+    tie = json.loads(one[f"{index[0]['number']}.json"])["tie_out"]
+    assert Decimal(tie["statements"]["rounded"]) == sum(Decimal(row["rounded"]) for row in index)
+    assert tie["difference"] == "0.00"
+
+
+def test_mistakes(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
+    """2 with the option that is wrong; 1 where nothing is gathered. Nothing is written."""
+    folder = tmp_path / "none"
+    for wrong, told in (
+        ((), "--category / --by"),
+        (("--by", "identity_id", "--category", "stage"), "--category / --by"),
+        (("--by", "product_type"), "should be identity_id or tag:KEY"),
+        (("--by", "identity_id", "--format", "html,docx"), "not docx"),
+        (("--by", "identity_id", "--period", "2026-13"), "should be a month such as 2026-10"),
+    ):
+        said = chargeback(*words_for(demo, folder, *wrong))
+        assert (said.returncode, told in said.stderr) == (2, True), said.stderr
+    said = chargeback(*words_for(demo, folder, "--by", "identity_id"))
+    assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
+    assert not folder.exists()

@@ -1,0 +1,202 @@
+"""Statements over HTTP: they are the bill, in every form, and within the scope of whoever asks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pypdfium2
+import pytest
+
+from chargeback.access.rights import Right
+from tests.contract import shapes, statement_shapes
+from tests.contract.deployment import Deployment
+from tests.contract.problems import complaints
+from tests.contract.records import Client, Everything, Record, shown, total
+from tests.support.callers import Callers, asked_by, caller
+
+BY = ("category:cost_center", "tag:team", "identity_id")
+PAYMENTS = {"by": "category:cost_center", "value": "payments"}
+
+
+@pytest.fixture(scope="session")
+def month(everything: Everything) -> str:
+    """The month of the last day."""
+    return everything.days[-1][:7]
+
+
+def statements_of(client: Client, month: str, by: str) -> Record:
+    """The list of a month."""
+    answer: Record = client.answer("/api/v1/tenants/acme/statements", period=month, by=by)
+    shapes.check(statement_shapes.STATEMENTS, answer)
+    return answer
+
+
+def statement_of(client: Client, month: str, by: str, value: str) -> Record:
+    """One statement."""
+    answer: Record = client.answer("/api/v1/tenants/acme/statement", period=month, by=by, value=value)
+    shapes.check(statement_shapes.STATEMENT, answer)
+    return answer
+
+
+def rounded(items: list[Record]) -> Decimal:
+    """The sum of amounts in cents."""
+    return sum((Decimal(item["rounded"]) for item in items), Decimal(0))
+
+
+@pytest.mark.parametrize("by", BY)
+def test_statements_are_the_bill(client: Client, everything: Everything, month: str, by: str) -> None:
+    """To the last digit and in cents: all of a month are what was billed, and each is the sum of its lines."""
+    found = statements_of(client, month, by)
+    billed = total((line for line in everything.billing if line["timestamp"].startswith(month)), "total_cost")
+    assert shown(total(found["items"])) == found["total"]["amount"] == shown(billed)
+    assert rounded(found["items"]) == Decimal(found["total"]["rounded"]) == round(billed, 2)
+    tie = found["tie_out"]
+    assert (tie["state"], tie["difference"], tie["billed"], tie["statements"]) == (
+        "equal",
+        "0.00",
+        found["total"],
+        found["total"],
+    )
+    sums = client.answer(
+        f"{everything.base}/chargebacks/aggregate", period=month, group_by=[by, "identity_id"], time_bucket="month"
+    )
+    nobody = {"category:cost_center": "UNASSIGNED", "tag:team": "UNTAGGED"}.get(by)
+    expected: dict[str, Decimal] = {}
+    for bucket in sums["buckets"]:
+        value, identity = bucket["dimensions"][by], bucket["dimensions"]["identity_id"]
+        value = "UNALLOCATED" if value == nobody and identity == "UNALLOCATED" else value
+        expected[value] = expected.get(value, Decimal(0)) + Decimal(bucket["total_amount"])
+    amounts = {each["recipient"]["value"]: each["amount"] for each in found["items"] if Decimal(each["amount"])}
+    assert amounts == {value: shown(amount) for value, amount in expected.items() if amount}
+    for each in found["items"]:
+        one = statement_of(client, month, by, each["recipient"]["value"])
+        assert {name: one[name] for name in ("number", "amount", "rounded", "recipient")} == {
+            name: each[name] for name in ("number", "amount", "rounded", "recipient")
+        }
+        assert shown(total(one["lines"])) == one["amount"]
+        assert rounded(one["lines"]) == Decimal(one["rounded"])
+
+
+def test_a_statement_says_what_finance_needs(client: Client, month: str) -> None:
+    """Its number, whom it is for, what changed and why, and how it was split."""
+    found = statement_of(client, month, **PAYMENTS)
+    assert re.fullmatch(rf"CB-acme-{month}-cost_center\.payments-r\d+", found["number"])
+    assert (found["status"], found["basis"], found["scope"]) == ("PROVISIONAL", "accrual", None)
+    assert found["split"]["policies"]
+    assert total(found["split"]["rules"]) == total(line for line in found["lines"] if line["kind"] == "direct")
+    assert all(line["kind"] != "direct" for line in found["lines"]) or found["split"]["rules"]
+
+
+def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Everything, month: str) -> None:
+    """A statement has the unit costs that the question for them answers; what was not used has none."""
+    expected: dict[str, dict[str, Any]] = {}
+    for per in ("gib_in", "gib_out"):
+        asked = {"period": month, "per": per, "group_by": "identity_id", "limit": 1000}
+        for item in client.answer(f"{everything.base}/unit-costs", **asked)["items"]:
+            if item["unit_cost"] is not None:
+                of_identity = expected.setdefault(item["dimensions"]["identity_id"], {})
+                of_identity[per] = {name: item[name] for name in ("amount", "usage", "unit_cost")}
+    assert expected
+    for value, costs in expected.items():
+        found = statement_of(client, month, "identity_id", value)["unit_costs"]
+        assert {each["per"]: {name: each[name] for name in ("amount", "usage", "unit_cost")} for each in found} == costs
+    assert statement_of(client, month, "identity_id", "UNALLOCATED")["unit_costs"] == []
+
+
+def test_files_are_the_statement(client: Client, month: str) -> None:
+    """The list and the lines as CSV have the amounts of the JSON, and so have the page and the PDF."""
+    listed = statements_of(client, month, PAYMENTS["by"])
+    asked = {"period": month, "by": PAYMENTS["by"]}
+    rows = csv_of(client, "statements.csv", asked)
+    assert [(row["number"], row["amount"], row["rounded"]) for row in rows] == [
+        (item["number"], item["amount"], item["rounded"]) for item in listed["items"]
+    ]
+    found, asked = statement_of(client, month, **PAYMENTS), {"period": month, **PAYMENTS}
+    lines = csv_of(client, "statement.csv", asked)
+    assert [(line["kind"], line["product_type"], line["amount"], line["rounded"]) for line in lines] == [
+        (line["kind"], line["product_type"], line["amount"], line["rounded"]) for line in found["lines"]
+    ]
+    page = client.get("/api/v1/tenants/acme/statement.html", params=asked)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "style-src 'sha256-" in page.headers["content-security-policy"]
+    printed = client.get("/api/v1/tenants/acme/statement.pdf", params=asked)
+    assert printed.headers["content-disposition"] == f"inline; filename={found['number']}.pdf"
+    document = pypdfium2.PdfDocument(printed.content)
+    text = " ".join(sheet.get_textpage().get_text_range() for sheet in document)
+    document.close()
+    amount = f"{Decimal(found['rounded']):,.2f}"
+    assert found["number"] in page.text
+    assert found["number"] in text
+    assert amount in page.text
+    assert amount in text
+
+
+def csv_of(client: Client, name: str, params: Record) -> list[dict[str, str]]:
+    """The rows of a file."""
+    response = client.get(f"/api/v1/tenants/acme/{name}", params=params)
+    assert response.status_code == 200, response.text
+    return list(csv.DictReader(io.StringIO(response.text)))
+
+
+def test_what_is_wrong_is_named(client: Client, month: str) -> None:
+    """Months that are none, groupings that are none, a category or a value that is not there."""
+    base = "/api/v1/tenants/acme"
+    assert complaints(client.get(f"{base}/statements", params={"period": "2026-13", "by": "product_type"})) == [
+        "by",
+        "period",
+    ]
+    for form in ("", ".html", ".csv", ".pdf"):
+        none: dict[str, Any] = {"period": month, "by": "category:none", "value": "payments"}
+        assert client.get(f"{base}/statement{form}", params=none).status_code == 404
+        none |= {"by": "identity_id", "value": "nobody's / $%& id"}
+        answer = client.get(f"{base}/statement{form}", params=none)
+        assert (answer.status_code, "There is no statement of" in answer.json()["detail"]) == (404, True)
+    assert statements_of(client, "2001-01", "identity_id")["items"] == []
+
+
+@pytest.fixture(scope="session")
+def callers(deployment: Deployment) -> Iterator[Client]:
+    """One sees the cost centre payments, one may only read."""
+    scope = {"category:cost_center": ["payments"]}
+    known = [caller("payments", Right.EXPORT, scope=scope), caller("reader", Right.READ)]
+    with (
+        deployment.served(mode="api", authenticate=Callers.of(known)) as address,
+        Client(base_url=address, timeout=60) as client,
+    ):
+        yield client
+
+
+def test_a_scope_gets_its_own_statement(client: Client, callers: Client, month: str) -> None:
+    """The same document, without the bill and without the rules of the category; no other statement is there."""
+    whole = statement_of(client, month, **PAYMENTS)
+    callers.headers.update(asked_by("payments"))
+    mine = statement_of(callers, month, **PAYMENTS)
+    assert mine["scope"] == {"category:cost_center": ["payments"]}
+    assert (mine["tie_out"], mine["split"]["rules"], mine["split"]["steps"]) == (None, None, None)
+    hidden = ("scope", "tie_out", "split", "previous", "topics")
+    assert {name: value for name, value in mine.items() if name not in hidden} == {
+        name: value for name, value in whole.items() if name not in hidden
+    }
+    listed = statements_of(callers, month, PAYMENTS["by"])
+    assert [each["recipient"]["value"] for each in listed["items"]] == ["payments"]
+    others = {each["recipient"]["value"] for each in statements_of(client, month, PAYMENTS["by"])["items"]}
+    for value in others - {"payments"}:
+        for form in ("", ".html", ".csv", ".pdf"):
+            asked = {"period": month, "by": PAYMENTS["by"], "value": value}
+            assert callers.get(f"/api/v1/tenants/acme/statement{form}", params=asked).status_code == 404
+
+
+def test_files_need_the_right_to_export(callers: Client, month: str) -> None:
+    """Reading is enough for the page."""
+    callers.headers.update(asked_by("reader"))
+    asked = {"period": month, **PAYMENTS}
+    statuses = [
+        callers.get(f"/api/v1/tenants/acme/statement{form}", params=asked).status_code
+        for form in ("", ".html", ".csv", ".pdf")
+    ]
+    assert statuses == [200, 200, 403, 403]

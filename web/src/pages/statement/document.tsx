@@ -1,0 +1,196 @@
+import { address } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { statementQuery, tenantPath } from "../../api/questions";
+import type { Statement, StatementRanking } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { full, instant, month } from "../../format/days";
+import { grouped, signed } from "../../format/money";
+import { code, dimension } from "../../format/names";
+import { read } from "../../money/money";
+import { Card, Exact } from "../../ui/card";
+import { CsvLink } from "../../ui/csv";
+import { Fact } from "../../ui/fact";
+import { Icon } from "../../ui/icons";
+import { Table } from "../../ui/table";
+import { statements } from "./address";
+import { Cents, nameOf } from "./amount";
+import { TieOut } from "./tieout";
+
+const KINDS: Record<Statement["lines"][number]["kind"], string> = {
+  direct: "Direct",
+  shared_in: "Handed on by others",
+  shared_out: "Handed on to others",
+};
+
+const UNITS: Record<Statement["unit_costs"][number]["per"], string> = {
+  gib_in: "GiB written",
+  gib_out: "GiB read",
+};
+
+/** One statement: what it says as a page and as PDF, and where these are. */
+export function StatementView({ found }: { found: Statement }) {
+  const here = useHere();
+  return (
+    <>
+      <Head found={found} />
+      <Card title="What it is made of">
+        <Lines found={found} />
+        {found.tie_out && <TieOut tie={found.tie_out} period={found.start_date} currency={found.currency} />}
+      </Card>
+      <div className="cards">
+        {found.identities && <Largest title="Identities" of={found.identities} currency={found.currency} />}
+        <Largest title="Resources" of={found.resources} currency={found.currency} />
+        {found.topics && found.topics.items.length > 0 && (
+          <Largest title="Topics" of={found.topics} currency={found.currency} />
+        )}
+        {found.unit_costs.length > 0 && <UnitCosts of={found.unit_costs} currency={found.currency} />}
+      </div>
+      <p className="note">
+        <a className="more" href={here.to(statements(here.view, found.by))}>
+          All statements of {month(found.start_date)}
+        </a>
+      </p>
+    </>
+  );
+}
+
+function Head({ found }: { found: Statement }) {
+  const { recipient, previous, currency } = found;
+  const above = recipient.path.slice(1).map((each) => each.name ?? each.value);
+  return (
+    <Card
+      className="statement"
+      title={nameOf(found.by, recipient)}
+      note={[dimension(found.by), ...above].join(" · ")}
+      action={<Files found={found} />}
+    >
+      <p className="statement-total">
+        <Cents of={found} currency={currency} />
+        {previous && (
+          <span className="note" title={previous.sentence}>
+            {signed(read(previous.delta), currency)} since {month(`${previous.period}-01`)}
+          </span>
+        )}
+      </p>
+      {previous && <p className="note">{previous.sentence}</p>}
+      <dl className="facts-list">
+        <Fact name="Number">{found.number}</Fact>
+        <Fact name="Status">Provisional: the month is not closed</Fact>
+        <Fact name="Data through">
+          {found.data_through ? full(found.data_through) : "no day yet"}, {found.calculated_days} of {found.days} days
+        </Fact>
+        {found.issued_at && <Fact name="Issued">{instant(found.issued_at)}</Fact>}
+        {found.supersedes && <Fact name="Supersedes">{found.supersedes}</Fact>}
+        {Object.entries(recipient.gl).map(([name, id]) => (
+          <Fact key={name} name={dimension(name)}>
+            {id}
+          </Fact>
+        ))}
+        {recipient.contacts.length > 0 && <Fact name="Contact">{recipient.contacts.join(", ")}</Fact>}
+      </dl>
+    </Card>
+  );
+}
+
+/** The statement as a page, as CSV and as PDF: plain addresses, to send to a colleague. */
+function Files({ found }: { found: Statement }) {
+  const { may } = useAccess(found.tenant_name);
+  const query = statementQuery(found.period, found.by, found.recipient.value);
+  const path = (form: string) => tenantPath(found.tenant_name, `statement${form}`);
+  return (
+    <>
+      <a className="button" href={address(path(".html"), query)} target="_blank" rel="noreferrer">
+        <Icon name="print" />
+        Page
+      </a>
+      {may("export") && (
+        <>
+          <a className="button" href={address(path(".pdf"), query)} target="_blank" rel="noreferrer">
+            <Icon name="download" />
+            PDF
+          </a>
+          <CsvLink className="button" file={{ path: path(".csv"), query, name: `${found.number}.csv` }} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Lines({ found }: { found: Statement }) {
+  return (
+    <Table
+      label="Lines"
+      heads={["Product", "How", { name: found.currency, end: true }]}
+      foot={
+        <tr>
+          <th scope="row" colSpan={2}>
+            Total
+          </th>
+          <td className="end">
+            <Cents of={found} currency={found.currency} />
+          </td>
+        </tr>
+      }
+    >
+      {found.lines.map((line) => (
+        <tr key={`${line.kind} ${line.product_category} ${line.product_type}`}>
+          <th scope="row" title={line.product_type}>
+            {code(line.product_type)}
+          </th>
+          <td className="quiet small">{KINDS[line.kind]}</td>
+          <td className="end">
+            <Cents of={line} currency={found.currency} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function UnitCosts({ of, currency }: { of: Statement["unit_costs"]; currency: string }) {
+  return (
+    <Card title="Costs per unit" note="of the days on which usage was measured">
+      <Table label="Units" heads={["Unit", { name: "Usage", end: true }, { name: "Per unit", end: true }]}>
+        {of.map((each) => (
+          <tr key={each.per}>
+            <th scope="row">{UNITS[each.per]}</th>
+            <td className="end num">{grouped(each.usage)}</td>
+            <td className="end">
+              <Exact amount={each.unit_cost} currency={currency} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
+  );
+}
+
+function Largest({ title, of, currency }: { title: string; of: StatementRanking; currency: string }) {
+  return (
+    <Card title={`Largest ${title.toLowerCase()}`}>
+      <Table label={title} heads={["Name", { name: currency, end: true }]}>
+        {of.items.map((each) => (
+          <tr key={`${each.within ?? ""} ${each.id}`}>
+            <th scope="row">
+              {each.name ?? each.id}
+              {(each.within ?? (each.name && each.id)) && (
+                <span className="quiet small"> {each.within ?? each.id}</span>
+              )}
+            </th>
+            <td className="end">
+              <Cents of={each} currency={currency} />
+            </td>
+          </tr>
+        ))}
+        {of.other && (
+          <tr>
+            <th scope="row">{of.other.count} others</th>
+            <td className="end">
+              <Cents of={of.other} currency={currency} />
+            </td>
+          </tr>
+        )}
+      </Table>
+    </Card>
+  );
+}
