@@ -18,13 +18,17 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from chargeback.api.app import create_app
+from chargeback.categories.parsing import parse_category
 from chargeback.model.chargeback import DIMENSION_COLUMNS, dimension_id
 from chargeback.model.days import utc_now
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
+from chargeback.service.cost_categories import save_categories
+from chargeback.service.findings import finding_id
 from chargeback.store.control import schema
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.views import ViewWrite, create_view
 from chargeback.store.facts.tables import TOPICS_TABLE
+from chargeback.store.queries.findings import IDLE_RESOURCE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import DAYS, LAST
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, tenant_store, write_lines, write_shares
@@ -79,6 +83,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TenantSto
         for store, name in ((acme, MARK), (globex, "the-others")):
             with store.control.write() as connection:
                 create_view(connection, ViewWrite(name, "costs", f"tag:team={name}"), "somebody")
+                rules = [{"match": {"identity": [f"sa-{name}"]}, "assign": name}]
+                save_categories(connection, [parse_category("cost_center", {"rules": rules})], who=name)
         yield acme, globex
 
 
@@ -106,8 +112,20 @@ def bodies() -> dict[str, Any]:
         "/tags/bulk-delete": {"items": [{name: tag[name] for name in ("entity_type", "entity_id", "tag_key")}]},
         "/views": {"name": "changed", "page": "costs", "query": ""},
         "/views/{view_id}": {"name": "changed too", "page": "costs", "query": ""},
+        "/cost-categories/{category_key}": {"document": {}},
+        "/cost-categories/{category_key}/rules.csv": {
+            "csv": f"entity_type,entity_id,value\nresource,{RESOURCE},changed\n"
+        },
+        "/reconciliation/external": {
+            "csv": f"id,amount\n{RESOURCE},1\n",
+            "mapping": {"columns": {"entity": "id", "amount": "amount"}},
+            "start_date": str(DAYS[0]),
+            "end_date": str(LAST),
+        },
         "/pipeline/run": {},
+        "/findings/{finding_id}/snooze": {"reason": "changed"},
         "/export": {},
+        "/export/focus": {},
         "/topic-attributions/export": {},
     }
 
@@ -131,6 +149,8 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{tag_key}": KEY,
                 "{dimension_id}": str(acmes_dimension()),
                 "{view_id}": "1",
+                "{category_key}": "cost_center",
+                "{finding_id}": finding_id(IDLE_RESOURCE, RESOURCE),
                 "{date}": str(LAST),
             }
             concrete = path
@@ -139,7 +159,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
             assert "{" not in concrete, path
             for method in sorted(methods, key=["get", "post", "patch", "put", "delete"].index):
                 body = None if method in {"get", "delete"} else bodies()[path.removeprefix(prefix)]
-                answer = client.request(method, concrete, json=body)
+                answer = client.request(method, concrete, json=body, headers={"If-Match": "*"})
                 assert answer.status_code < 500, answer.text
                 assert MARK not in answer.text, f"{method} {path}"
                 asked += 1

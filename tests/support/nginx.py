@@ -18,8 +18,11 @@ from tests.support.processes import free_port
 from tests.support.prometheus import installed
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+#: The example that leaves decisions to the service, and the file that it includes.
+ACCESS_CONFIG = CONFIG.parent / "access" / "nginx.conf"
+SECRET_FILE = "/etc/nginx/chargeback-secret.conf"
 PASSWORD = "open-sesame"
-USERS = ("alice", "bob", "finance", "nobody")
+USERS = ("alice", "bob", "carol", "finance", "nobody")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def configuration(text: str, folder: Path, upstream: str, certificate: Path, por
     for written, here in places.items():
         assert written in text
         text = text.replace(written, here)
+    text = text.replace(SECRET_FILE, str(folder / "secret.conf"))
     temporary = "".join(
         f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -80,13 +84,19 @@ def configuration(text: str, folder: Path, upstream: str, certificate: Path, por
 
 
 @contextmanager
-def proxied(folder: Path, upstream: str, certificate: Path, text: str | None = None) -> Iterator[Proxy]:
-    """nginx with the example, or with ``text``, before the service at ``upstream``; it needs a folder of its own."""
+def proxied(
+    folder: Path, upstream: str, certificate: Path, text: str | None = None, secret: str = ""
+) -> Iterator[Proxy]:
+    """nginx with the example, or with ``text``, before the service at ``upstream``; it needs a folder of its own.
+
+    ``secret`` is what the example for roles tells the service with every request.
+    """
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
     folder.mkdir(parents=True, exist_ok=True)
     ports = (free_port(), free_port())
     example = CONFIG.read_text(encoding="utf-8") if text is None else text
     (folder / "htpasswd").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in USERS))
+    (folder / "secret.conf").write_text(f'proxy_set_header X-Chargeback-Proxy-Secret "{secret}";\n')
     (folder / "nginx.conf").write_text(configuration(example, folder, upstream, certificate, ports))
     command = [nginx, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)

@@ -13,7 +13,7 @@ tenants.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,11 +33,19 @@ _MAX_LOGGED_NAMES = 100
 class RequestGuard:
     """Middleware that returns 421 for an unknown ``Host``, and 403 for changes sent by pages of other origins.
 
-    ``origins`` are the origins of other sites that may use the API; ``*`` means all of them.
+    ``origins`` are the origins of other sites that may use the API; ``*`` means all of them. ``on_refusal`` is called
+    with the scope of a refused request, the status, and the host or origin that was refused.
     """
 
-    def __init__(self, app: ASGIApp, hosts: AllowedHosts, origins: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: AllowedHosts,
+        origins: Collection[str] = (),
+        on_refusal: Callable[[Scope, int, str], None] | None = None,
+    ) -> None:
         self._app = app
+        self._on_refusal = on_refusal
         self._hosts = hosts
         self._origins = frozenset(origins)
         self._logged: set[str] = set()
@@ -49,11 +57,17 @@ class RequestGuard:
             return
         headers = Headers(scope=scope)
         if (host := self._foreign_host(scope, headers)) is not None:
+            self._tell(scope, 421, host)
             await unknown_host(host)(scope, receive, send)
         elif scope["method"] not in _SAFE_METHODS and not self._may_write(headers):
+            self._tell(scope, 403, headers.get("origin") or "unknown")
             await foreign_origin(headers.get("origin"))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    def _tell(self, scope: Scope, status: int, sender: str) -> None:
+        if self._on_refusal is not None:
+            self._on_refusal(scope, status, sender)
 
     def _foreign_host(self, scope: Scope, headers: Headers) -> str | None:
         """Return the ``Host`` of the request if it is not allowed. Every browser sends one."""

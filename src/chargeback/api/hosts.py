@@ -11,6 +11,8 @@ import ipaddress
 import re
 from collections.abc import Iterable
 
+from chargeback.settings import is_loopback
+
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::[0-9]*)?")
 
 #: The entry of ``api.allowed_hosts`` that allows every name.
@@ -62,12 +64,6 @@ def host_name(host: str) -> str | None:
     """
     match = _HOST.fullmatch(host.strip().lower())
     return match and (match["address"] or match["name"].removesuffix("."))
-
-
-def is_loopback(name: str) -> bool:
-    """Return whether a name or address means this machine only."""
-    address = _address(name)
-    return name.lower() == "localhost" if address is None else address.is_loopback
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

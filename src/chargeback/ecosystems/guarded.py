@@ -20,12 +20,14 @@ from chargeback.ecosystems.contract import (
     Capabilities,
     Ecosystem,
     Finding,
+    FocusEcosystem,
     GatheredDay,
     Gatherer,
     MeasuredUsage,
     TenantContext,
     UsageResolver,
 )
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.ecosystems.validation.bills import check_days
 from chargeback.ecosystems.validation.listings import check_listing
@@ -57,6 +59,7 @@ class GuardedEcosystem:
         self.capabilities: Capabilities = plugin.capabilities
         self.settings_model: type[PluginSettings] = plugin.settings_model
         self.catalogue: PolicyCatalogue = plugin.catalogue
+        self.focus_profile = plugin.focus_profile if isinstance(plugin, FocusEcosystem) else FocusProfile()
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """Return the policies with the changes of this tenant's settings."""

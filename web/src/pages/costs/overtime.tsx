@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import { useRegisters } from "../../api/categories";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import type { Band } from "../../charts/areas";
@@ -7,7 +8,7 @@ import { RankedList } from "../../charts/ranked";
 import { Stacked } from "../../charts/stacked";
 import { count, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
-import { label } from "../../format/names";
+import { categoryOf, isCategory, label } from "../../format/names";
 import { larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
@@ -15,6 +16,7 @@ import { Icon } from "../../ui/icons";
 import { Scroller } from "../../ui/scroller";
 import { isTable, MAIN, toggleTable } from "../../url/tables";
 import { during } from "../../url/view";
+import { depthOf } from "../categories/document";
 import { breakdownFile } from "./cards";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
 
@@ -51,6 +53,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
       note={`${count(times.length, "day")}, stacked by`}
       action={
         <>
+          {isCategory(found.by) && <Levels by={found.by} />}
           <Dimensions label="Stacked by" by={found.by} choices={choices} />
           <a
             className="button square"
@@ -94,6 +97,28 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
         <RankedList items={items} whole={whole} currency={currency} swatches comparable={comparable} onPoint={setLit} />
       </div>
     </Card>
+  );
+}
+
+/** The ways to what the values of a cost category belong to, and back. */
+function Levels({ by }: { by: string }) {
+  const here = useHere();
+  const { key, level } = categoryOf(by);
+  const depth = depthOf(useRegisters(here.tenant ?? "", [by]).get(key));
+  const to = (other: number) => here.to({ ...here.view, by: other ? `category:${key}@${other}` : `category:${key}` });
+  return (
+    <>
+      {level < depth && (
+        <a className="more" href={to(level + 1)} data-replace="">
+          one level up
+        </a>
+      )}
+      {level > 0 && (
+        <a className="more" href={to(level - 1)} data-replace="">
+          one level down
+        </a>
+      )}
+    </>
   );
 }
 

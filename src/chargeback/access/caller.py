@@ -1,0 +1,63 @@
+"""Who asks, and what that caller may do with each tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from chargeback.access.rights import ALL_RIGHTS, Right
+from chargeback.access.scope import RowScope
+
+#: The name of everybody, where nobody is told apart.
+ANONYMOUS: Final = "api"
+
+
+@dataclass(frozen=True)
+class TenantAccess:
+    """What a caller may do with one tenant: ``rights``, with the rows of ``scope``, or with all rows where it is None.
+
+    ``role`` says what gave the rights, for explanations.
+    """
+
+    rights: frozenset[Right]
+    scope: RowScope | None = None
+    role: str = ""
+
+    def allows(self, right: Right) -> bool:
+        """Return whether the caller has a right."""
+        return right in self.rights
+
+
+EVERYTHING: Final = TenantAccess(ALL_RIGHTS)
+
+
+def _everything(_tenant_name: str) -> TenantAccess | None:
+    return EVERYTHING
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody whose identity was vouched for, or everybody where nobody has to be.
+
+    ``kind`` says by what: ``anonymous``, ``proxy``, ``jwt`` or ``token``. ``access`` returns what the caller may do
+    with a tenant, or None where there is nothing: then, for this caller, the tenant does not exist.
+    """
+
+    name: str
+    kind: str = "anonymous"
+    groups: tuple[str, ...] = ()
+    access: Callable[[str], TenantAccess | None] = field(default=_everything, compare=False, repr=False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is somebody, and not everybody."""
+        return self.kind != "anonymous"
+
+    def signature(self, given: str) -> str:
+        """Return who made something, where ``given`` is the name that the request says: only everybody can choose."""
+        return self.name if self.is_known else given
+
+
+#: Everybody, where the configuration tells nobody apart.
+EVERYBODY: Final = Caller(ANONYMOUS)

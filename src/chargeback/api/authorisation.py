@@ -1,0 +1,176 @@
+"""What a caller must be allowed for a request.
+
+Every route declares it, see :func:`~chargeback.api.documentation.documented`; here it is compared with what the caller
+has, before anything else of the request is looked at. What a route may read of its tenant is not decided here: its
+readers know the caller's scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+
+from chargeback.access.caller import ANONYMOUS, Caller, TenantAccess
+from chargeback.access.rights import Right
+from chargeback.api.authentication import authenticated
+from chargeback.api.parameters import CSV_TYPE
+from chargeback.api.problems import ApiError, Forbidden, NotFound, Unauthenticated
+from chargeback.api.refusals import RefusalLog
+from chargeback.api.services import Services
+from chargeback.errors import ChargebackError
+
+#: The keys of a declaration in the OpenAPI document.
+NEEDS: Final = "x-needs"
+WHOLE: Final = "x-whole-bill"
+#: The key of the :class:`TenantAccess` of a request in its scope.
+ACCESS: Final = "chargeback.access"
+
+_TENANT: Final = "tenant_name"
+
+
+class Openness(StrEnum):
+    """To whom routes without a tenant in their path are open: to callers who are known, or to everybody."""
+
+    KNOWN = "identity"
+    OPEN = "nothing"
+
+
+Needs = Right | Openness
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a route ``needs``; ``whole`` says that its answer is about the whole bill, so that a caller who sees a part
+    of it gets none."""
+
+    needs: Needs
+    whole: bool = False
+
+    def declaration(self) -> dict[str, Any]:
+        """Return it as the OpenAPI document has it."""
+        return {NEEDS: self.needs.value} | ({WHOLE: True} if self.whole else {})
+
+    @classmethod
+    def of(cls, route: BaseRoute) -> Reach | None:
+        """Return what a route declares, if it does."""
+        found = (route.openapi_extra if isinstance(route, APIRoute) else None) or {}
+        return cls.declared(found) if NEEDS in found else None
+
+    @classmethod
+    def declared(cls, declaration: Mapping[str, Any]) -> Reach:
+        """Return what a declaration says."""
+        needs = declaration[NEEDS]
+        return cls(Openness(needs) if needs in tuple(Openness) else Right(needs), declaration.get(WHOLE, False))
+
+    def sentence(self) -> str:
+        """Return what readers of the documentation are told."""
+        match self.needs:
+            case Openness.OPEN:
+                return "Needs no identity."
+            case Openness.KNOWN:
+                return "Needs an identity, and no right."
+        scope = ", without a scope: the answer is about the whole bill." if self.whole else "."
+        return f"Needs the right `{self.needs}`{scope}"
+
+
+def require_declarations(routes: Sequence[BaseRoute]) -> None:
+    """Check that every route of the API says what it needs: none is open because somebody forgot.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for route in api_routes(routes):
+        if Reach.of(route) is None:
+            raise ValueError(f"{route.path} does not declare what it needs: documented(needs=...)")
+
+
+def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
+    """Yield the routes that answer requests of the API, whatever routers they are in."""
+    for route in routes:
+        if isinstance(route, APIRoute):
+            yield route
+        elif (inner := getattr(route, "original_router", None)) is not None:
+            yield from api_routes(inner.routes)
+
+
+async def authorise(request: Request) -> None:
+    """Let a request pass to its route, or refuse it; a refusal about a tenant is in its audit log.
+
+    Raises:
+        Unauthenticated: the route needs an identity, and nobody vouches for one.
+        NotFound: there is no such tenant, or none for this caller.
+        Forbidden: the caller may not do this.
+    """
+    reach = Reach.of(request.scope["route"])
+    if reach is None:
+        raise Forbidden("The route does not say what it needs.")
+    if reach.needs is Openness.OPEN:
+        return
+    caller = None
+    try:
+        caller = await authenticated(request)
+        if _TENANT in request.path_params:
+            request.scope[ACCESS] = _access(request, caller, reach)
+    except (Unauthenticated, Forbidden, NotFound) as error:
+        _note(request, caller, error)
+        raise
+
+
+async def authenticated_or_none(request: Request) -> Caller | None:
+    """Return who sends a request that needs no identity, None if nobody can vouch for one."""
+    try:
+        return await authenticated(request)
+    except ChargebackError:  # an unknown token, or its storage is away
+        return None
+
+
+def access_to(caller: Caller, tenant_name: str) -> TenantAccess | None:
+    """Return what a caller may do with a tenant, None if not even read it: then, for this caller, there is none."""
+    access = caller.access(tenant_name)
+    return access if access is not None and access.allows(Right.READ) else None
+
+
+def require_whole_tenant(caller: Caller, services: Services) -> None:
+    """Check that a caller may see what is about the service as a whole.
+
+    Raises:
+        Forbidden: there is no tenant of which the caller sees everything.
+    """
+    found = [access_to(caller, name) for name in services.tenants]
+    if caller.is_known and not any(access is not None and access.scope is None for access in found):
+        raise Forbidden("This is about the whole service: it needs the right `read`, without a scope, in some tenant.")
+
+
+def accepts_only_csv(request: Request) -> bool:
+    """Return whether a request accepts a CSV file and nothing else: then lists are exported."""
+    accepted = request.headers.get("accept", "").split(",")
+    return [part.partition(";")[0].strip() for part in accepted] == [CSV_TYPE]
+
+
+def _access(request: Request, caller: Caller, reach: Reach) -> TenantAccess:
+    services: Services = request.app.state.services
+    name = request.path_params[_TENANT]
+    access = access_to(caller, name) if name in services.tenants else None
+    if access is None:
+        raise NotFound(f"There is no tenant {name!r}.")
+    exports = reach.needs is Right.READ and not reach.whole and accepts_only_csv(request)
+    needs = Right.EXPORT if exports else Right(reach.needs)
+    by = f" ({access.role})" if access.role else ""
+    if not access.allows(needs):
+        yours = ", ".join(right for right in Right if right in access.rights)
+        raise Forbidden(f"This needs the right {needs} in tenant {name}; yours are: {yours}{by}.")
+    if reach.whole and access.scope is not None:
+        parts = "; ".join(f"{key} {', '.join(values) or 'none'}" for key, values in access.scope.as_json().items())
+        raise Forbidden(f"This is about the whole bill of tenant {name}, and you see a part of it: {parts}{by}.")
+    return access
+
+
+def _note(request: Request, caller: Caller | None, error: ApiError) -> None:
+    refusals: RefusalLog = request.app.state.refusals
+    refusals.deny(request.scope, error.status, ANONYMOUS if caller is None else caller.name, error.message)

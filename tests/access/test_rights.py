@@ -1,0 +1,23 @@
+"""What a right includes."""
+
+from __future__ import annotations
+
+import pytest
+
+from chargeback.access.rights import ALL_RIGHTS, Right, rights_of
+
+
+def test_admin_is_every_right() -> None:
+    """Whatever else is named beside it."""
+    assert rights_of([Right.ADMIN]) == rights_of([Right.ADMIN, Right.TAG]) == ALL_RIGHTS
+
+
+@pytest.mark.parametrize("right", sorted(ALL_RIGHTS - {Right.ADMIN}))
+def test_who_may_do_something_may_read(right: Right) -> None:
+    """And nothing else."""
+    assert rights_of([right]) == {right, Right.READ}
+
+
+def test_nothing_is_nothing() -> None:
+    """Without a right not even reading is allowed."""
+    assert rights_of([]) == frozenset()

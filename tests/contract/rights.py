@@ -1,0 +1,66 @@
+"""What each endpoint needs, as the specification of access says; written down once more, to compare."""
+
+from __future__ import annotations
+
+from chargeback.access.rights import Right
+from tests.contract.endpoints import BY_NAME, ENTITY, TENANT, Endpoint
+
+_CATEGORY = f"{TENANT}/cost-categories/{{category_key}}"
+
+#: Endpoints that anybody may ask.
+OPEN = frozenset({"GET /health", "GET /api/v1/readiness"})
+#: Endpoints that anybody may ask who is somebody.
+OF_ANYBODY = frozenset({"GET /api/v1/me", "GET /api/v1/tenants", "GET /metrics/chargebacks"})
+#: What is about the whole bill, and refused to callers with a scope.
+WHOLE = frozenset(
+    {
+        f"GET {TENANT}/runs",
+        f"GET {TENANT}/audit",
+        f"GET {TENANT}/usage",
+        f"GET {TENANT}/days/{{date}}/revisions",
+        f"GET {TENANT}/reconciliation",
+        f"POST {TENANT}/reconciliation/external",
+        f"POST {TENANT}/export/focus",
+        f"GET {TENANT}/export/focus/metadata",
+        f"GET {_CATEGORY}",
+        f"GET {_CATEGORY}/history",
+        f"GET {_CATEGORY}/rules.csv",
+        f"GET {_CATEGORY}/coverage",
+        f"GET {_CATEGORY}/resolve",
+        f"PUT {_CATEGORY}",
+        f"PUT {_CATEGORY}/rules.csv",
+        f"DELETE {_CATEGORY}",
+    }
+)
+_WRITES = {
+    f"POST {TENANT}/export": Right.EXPORT,
+    f"POST {TENANT}/topic-attributions/export": Right.EXPORT,
+    f"POST {TENANT}/export/focus": Right.EXPORT,
+    f"POST {TENANT}/reconciliation/external": Right.READ,
+    f"PUT {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
+    f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
+    f"POST {TENANT}/views": Right.READ,
+    f"PUT {TENANT}/views/{{view_id}}": Right.READ,
+    f"DELETE {TENANT}/views/{{view_id}}": Right.READ,
+    f"PUT {_CATEGORY}": Right.ADMIN,
+    f"PUT {_CATEGORY}/rules.csv": Right.ADMIN,
+    f"DELETE {_CATEGORY}": Right.ADMIN,
+    f"POST {ENTITY}": Right.TAG,
+    f"PUT {ENTITY}/{{tag_key}}": Right.TAG,
+    f"PATCH {ENTITY}/{{tag_key}}": Right.TAG,
+    f"DELETE {ENTITY}/{{tag_key}}": Right.TAG,
+    f"POST {TENANT}/tags/bulk": Right.TAG,
+    f"POST {TENANT}/tags/bulk-delete": Right.TAG,
+    f"POST {TENANT}/tags/bulk-by-filter": Right.TAG,
+    f"POST {TENANT}/pipeline/run": Right.RUN,
+}
+assert set(_WRITES) == {name for name, each in BY_NAME.items() if each.method != "GET"}
+assert set(BY_NAME) >= WHOLE | OPEN | OF_ANYBODY
+
+
+def right_for(endpoint: Endpoint) -> Right:
+    """The right that an endpoint of a tenant needs: files are exports, but for the rules of a category."""
+    if endpoint.method != "GET":
+        return _WRITES[endpoint.name]
+    is_file = endpoint.path.endswith((".csv", ".pdf")) and "rules.csv" not in endpoint.path
+    return Right.EXPORT if is_file else Right.READ

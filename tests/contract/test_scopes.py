@@ -1,0 +1,231 @@
+"""A caller with a scope: no endpoint tells of anything outside, and everything within is as filters would choose it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chargeback.access.caller import Caller
+from chargeback.access.rights import Right
+from tests.contract.deployment import Deployment
+from tests.contract.endpoints import BY_NAME, ENDPOINTS, TENANT, Endpoint
+from tests.contract.records import Client, Everything, key_of, statement_key_of, topic_key_of, total, typical
+from tests.contract.rights import WHOLE
+from tests.contract.seen import Scoped, Seen
+from tests.contract.test_export import records
+from tests.support.callers import Callers, asked_by, caller
+
+ACME = "/api/v1/tenants/acme"
+NAMES = ("identity", "environment", "category")
+READ = [
+    each
+    for each in ENDPOINTS
+    if each.name not in WHOLE
+    and not each.path.endswith(("/pipeline/run", "/metrics/chargebacks"))
+    and (each.method == "GET" or each.path.endswith("/export") or "bulk-by-filter" in each.path)
+]
+
+
+@pytest.fixture(scope="session")
+def scopes(everything: Everything) -> dict[str, Scoped]:
+    """An identity, an environment, and a value of a category that splits rows."""
+    identity = typical([row for row in everything.chargebacks if row["identity_id"] != "UNALLOCATED"], "identity_id")
+    environment = typical(everything.topics, "env_id")
+    category = {"category:cost_center": "payments"}
+    return {
+        "identity": Scoped("identity", {"identity_id": [identity]}, {"identity_id": identity}),
+        "environment": Scoped(
+            "environment",
+            {"environment_id": [environment]},
+            {"environment_id": environment},
+            {"environment_id": environment},
+            {"env_id": environment},
+        ),
+        "category": Scoped("category", {"category:cost_center": ["payments"]}, category, category, category),
+    }
+
+
+@pytest.fixture(scope="session")
+def callers(deployment: Deployment, scopes: dict[str, Scoped]) -> Iterator[Client]:
+    """The same tenants, where the caller's name says the scope; all of them may do everything within it."""
+    known: list[Caller] = [caller(name, Right.ADMIN, scope=each.scope) for name, each in scopes.items()]
+    known += [caller("nothing", Right.ADMIN, scope={"identity_id": []}), caller("whole", Right.ADMIN)]
+    with (
+        deployment.served(mode="api", authenticate=Callers.of(known)) as address,
+        Client(base_url=address, timeout=60) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=NAMES)
+def scoped(request: pytest.FixtureRequest, scopes: dict[str, Scoped]) -> Scoped:
+    """Each of the scopes."""
+    return scopes[request.param]
+
+
+@pytest.fixture(scope="session")
+def all_seen(client: Client, scopes: dict[str, Scoped]) -> dict[str, Seen]:
+    """What each of them sees."""
+    return {name: Seen(client, "acme", each) for name, each in scopes.items()}
+
+
+@pytest.fixture
+def seen(scoped: Scoped, all_seen: dict[str, Seen]) -> Seen:
+    """What the scope sees."""
+    found = all_seen[scoped.name]
+    assert found.chargebacks
+    assert found.outside
+    return found
+
+
+def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
+    """The request of an endpoint about something that is visible."""
+    row = seen.chargebacks[0]
+    parameters: dict[str, Any] = dict(endpoint.needed)
+    if "topic_name" in parameters:
+        parameters |= topic_key_of(seen.topics[0]) if seen.topics else {}
+    elif "identity_id" in parameters:
+        parameters |= key_of(row)
+    elif "by" in parameters:
+        parameters = {name: value for name, value in statement_key_of(row).items() if name in parameters}
+    elif "names" in endpoint.query:
+        parameters |= {"names": "true"}
+    elif "q" in endpoint.query and "search" in endpoint.path:
+        parameters |= {"q": "e"}
+    elif "include" in endpoint.query:
+        parameters |= {"by": ["identity_id", "resource_id", "environment_id"], "top": 50}
+    if endpoint.path.endswith(("/aggregate", "/aggregate.csv")):
+        parameters |= {"group_by": ["env_id", "topic_name"] if "topic" in endpoint.path else ["identity_id"]}
+    path = endpoint.of("acme", entity_id=row["resource_id"], dimension_id=row["dimension_id"])
+    body = None
+    if endpoint.method != "GET":
+        body = {"dry_run": True, "tag_key": "team", "display_name": "x"} if endpoint.body >= {"dry_run"} else {}
+    return {"method": endpoint.method, "url": path, "params": parameters, "json": body}
+
+
+@pytest.mark.parametrize("endpoint", READ, ids=lambda endpoint: endpoint.name)
+def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: Seen, endpoint: Endpoint) -> None:
+    """No id and no name of anything that occurs in no visible row, at any endpoint that reads."""
+    answer = callers.request(**_asked(endpoint, seen), headers=asked_by(scoped.name))
+    missing = "topic-attributions/explain" in endpoint.path and not seen.topics
+    assert answer.status_code == (404 if missing else endpoint.success), answer.text
+    assert seen.told(answer.text) == []
+
+
+def test_the_search_for_outside_ids_finds_them(client: Client, seen: Seen) -> None:
+    """Without a scope, the same endpoints tell of the outside: the test above would notice."""
+    for name in (f"GET {TENANT}/chargebacks", f"GET {TENANT}/identities", f"GET {TENANT}/resources.csv"):
+        assert seen.told(client.request(**_asked(BY_NAME[name], seen)).text), name
+
+
+def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client, scoped: Scoped, seen: Seen) -> None:
+    """What a scope answers is what anybody else gets who filters so."""
+    by = asked_by(scoped.name)
+    callers.headers.update(by)
+    rows = callers.all_items(f"{ACME}/chargebacks")
+    assert [row["dimension_id"] for row in rows] == [row["dimension_id"] for row in seen.chargebacks]
+    asked = {"group_by": ["product_type", "identity_id"], "time_bucket": "day"}
+    mine = callers.answer(f"{ACME}/chargebacks/aggregate", **asked)
+    assert mine == client.answer(f"{ACME}/chargebacks/aggregate", **asked, **scoped.chargebacks)
+    assert mine["total_amount"] == callers.answer(f"{ACME}/chargebacks/aggregate")["total_amount"]
+    if scoped.name != "category":  # sums by categories have what values hand on, too, which is in no row
+        assert total(rows) == total(mine["buckets"], "total_amount")
+    file = list(csv.DictReader(io.StringIO(callers.post(f"{ACME}/export", json={}).text)))
+    assert total(file) == total(rows)
+    for form in ("parquet", "jsonl"):
+        assert total(records(callers.post(f"{ACME}/export", json={"format": form}).content, form)) == total(rows)
+    topics = callers.all_items(f"{ACME}/topic-attributions")
+    assert len(topics) == len(seen.topics)
+    assert len(callers.all_items(f"{ACME}/billing")) == len(seen.billing)
+    flow = {"by": ["environment_id", "identity_id"], "period": "30d"}
+    assert callers.answer(f"{ACME}/flow", **flow) == client.answer(f"{ACME}/flow", **flow, **scoped.chargebacks)
+
+
+@pytest.mark.parametrize("scoped", ["identity", "environment"], indirect=True)
+def test_what_is_outside_is_not_there(everything: Everything, callers: Client, scoped: Scoped, seen: Seen) -> None:
+    """Filters find nothing, ids are unknown, other entities cannot be tagged; nothing of it is an error of rights."""
+    callers.headers.update(asked_by(scoped.name))
+    row = next(
+        each
+        for each in everything.chargebacks
+        if each["identity_id"] not in {*seen.identities, "UNALLOCATED"} and each["resource_id"] not in seen.resources
+    )
+    assert callers.answer(f"{ACME}/chargebacks", identity_id=row["identity_id"])["total"] == 0
+    assert callers.answer(f"{ACME}/costs", identity_id=row["identity_id"])["total"]["amount"] == "0.00"
+    assert callers.get(f"{ACME}/chargebacks/{row['dimension_id']}").status_code == 404
+    assert callers.get(f"{ACME}/chargebacks/explain", params=key_of(row)).status_code == 404
+    tags = callers.tag_path("acme", "resource", row["resource_id"])
+    new = {"tag_key": "team", "tag_value": "mine"}
+    assert callers.get(tags).status_code == 404
+    assert callers.post(tags, json=new).status_code == 404
+    assert callers.put(f"{tags}/team", json={"tag_value": "mine"}).status_code == 404
+    assert callers.delete(f"{tags}/team").status_code == 404
+    place = {"entity_type": "resource", "entity_id": row["resource_id"], "tag_key": "team"}
+    assert callers.post(f"{ACME}/tags/bulk", json={"items": [place | {"tag_value": "mine"}]}).status_code == 404
+    removed = callers.post(f"{ACME}/tags/bulk-delete", json={"items": [place]})
+    assert removed.json() == {"deleted_count": 0, "missing_count": 1}
+
+
+def test_tags_of_visible_entities(client: Client, callers: Client, scoped: Scoped, seen: Seen) -> None:
+    """Who may tag does so within the scope, under the own name, and is told of no other tags."""
+    callers.headers.update(asked_by(scoped.name))
+    identity = sorted(seen.identities - {"UNALLOCATED"})[0]
+    mine = client.tag_path("acme", "identity", identity)
+    other = client.tag_path("acme", "resource", sorted(set(seen.outside) & set(_ids(client)))[0])
+    assert client.post(other, json={"tag_key": "secret", "tag_value": "theirs"}).status_code == 201
+    try:
+        made = callers.post(mine, json={"tag_key": "squad", "tag_value": "mine", "created_by": "somebody else"})
+        assert (made.status_code, made.json()["created_by"]) == (201, scoped.name)
+        assert callers.answer(f"{ACME}/tags/keys") == {"keys": ["squad"]}
+        assert callers.answer(f"{ACME}/tags/keys/secret/values") == {"values": []}
+        assert [tag["entity_id"] for tag in callers.all_items(f"{ACME}/tags")] == [identity]
+        assert [each["key"] for each in callers.answer(ACME)["tag_keys"]] == ["squad"]
+    finally:
+        assert client.delete(f"{mine}/squad").status_code == 204
+        assert client.delete(f"{other}/secret").status_code == 204
+
+
+def _ids(client: Client) -> list[str]:
+    return [each["resource_id"] for each in client.all_items(f"{ACME}/resources")]
+
+
+def test_an_empty_scope_sees_nothing(callers: Client) -> None:
+    """A condition without values is met by no row."""
+    callers.headers.update(asked_by("nothing"))
+    for name in ("chargebacks", "billing", "topic-attributions", "resources", "identities", "tags"):
+        assert callers.answer(f"{ACME}/{name}")["total"] == 0
+    assert callers.answer(f"{ACME}/chargebacks/aggregate")["total_amount"] == "0.00"
+    assert callers.answer(f"{ACME}/search", q="a")["items"] == []
+
+
+def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> None:
+    """An ETag of somebody who sees more is none of this caller's, and a kept answer is for the same scope."""
+    for path in ("chargebacks/aggregate", "costs", "resources", "search?q=a", "flow"):
+        whole = callers.get(f"{ACME}/{path}", headers=asked_by("whole"))
+        mine = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": whole.headers["etag"]})
+        assert (mine.status_code, mine.headers["etag"] != whole.headers["etag"]) == (200, True), path
+        again = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": mine.headers["etag"]})
+        assert again.status_code == 304
+        assert mine.text != whole.text
+
+
+def test_views_are_those_of_the_caller(callers: Client, scoped: Scoped) -> None:
+    """A caller with a scope has views of his own; who sees the whole has all of them."""
+    view = {"name": f"View of {scoped.name}", "page": "costs", "query": "", "created_by": "somebody else"}
+    others = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by("whole")).json()
+    mine = callers.post(f"{ACME}/views", json=view, headers=asked_by(scoped.name)).json()
+    try:
+        assert (others["created_by"], mine["created_by"]) == ("whole", scoped.name)
+        for name, expected in ((scoped.name, [mine]), ("whole", [others, mine])):
+            assert callers.get(f"{ACME}/views", headers=asked_by(name)).json()["items"] == expected
+        address, change = f"{ACME}/views/{others['id']}", {"name": "Mine", "page": "costs", "query": ""}
+        assert callers.put(address, json=change, headers=asked_by(scoped.name)).status_code == 404
+        assert callers.delete(address, headers=asked_by(scoped.name)).status_code == 404
+        assert callers.put(f"{ACME}/views/{mine['id']}", json=change, headers=asked_by(scoped.name)).status_code == 200
+    finally:
+        for each in (others, mine):
+            assert callers.delete(f"{ACME}/views/{each['id']}", headers=asked_by("whole")).status_code == 204

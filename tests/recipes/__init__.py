@@ -1,0 +1,1 @@
+"""The recipes of docs/access.md, run by real programs."""

@@ -1,0 +1,81 @@
+"""A scope becomes filters, or nothing at all; who may leave it out is listed here."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import chargeback
+from chargeback.access.scope import RowScope
+from chargeback.categories.document import CostCategory
+from chargeback.model.days import instants
+from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.narrowing import category_keys, narrowed
+from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter, equal
+
+WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
+CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_center"), 1)})
+#: What is decided by the whole bill, and shows no row of it: the calendar, the sums of dimensions (which the scope
+#: chooses from), what bills changed by, whether days are charged as they were billed, and how the cents of a month are
+#: divided among its statements.
+WHOLE = {
+    "service/statements/compile.py": 1,
+    "store/queries/changes.py": 1,
+    "store/queries/cost_sums.py": 1,
+    "store/queries/costs.py": 2,
+    "store/queries/day_totals.py": 1,
+}
+
+
+def test_conditions_are_filters_beside_those_of_the_request() -> None:
+    """Every condition has to be met, and what the request asks for as well."""
+    scope = RowScope.of(
+        {"identity_id": ["a", "b"], "tag:team": ["x"], "category:cost_center": ["y"], "environment_id": ["e"]}
+    )
+    asked = Selection(WINDOW, equal(identity_id="a"), categories=(CategoryFilter("cost_center", frozenset("z")),))
+    found = narrowed(asked, CHARGEBACKS, scope, CATEGORIES)
+    assert found.window == WINDOW
+    assert set(found.columns) == {
+        *asked.columns,
+        ColumnFilter("identity_id", frozenset("ab")),
+        ColumnFilter("environment_id", frozenset("e")),
+    }
+    assert found.tags == (TagFilter("team", frozenset("x")),)
+    assert found.categories == (*asked.categories, CategoryFilter("cost_center", frozenset("y")))
+    assert category_keys(scope) == ("cost_center",)
+
+
+def test_topics_have_columns_of_their_own() -> None:
+    """The resource of a topic's row, and its cluster, is the cluster."""
+    for name, column in (
+        ("resource_id", "cluster_resource_id"),
+        ("cluster_id", "cluster_resource_id"),
+        ("environment_id", "env_id"),
+        ("product_type", "product_type"),
+    ):
+        found = narrowed(Selection(WINDOW), TOPIC_ATTRIBUTIONS, RowScope.of({name: ["x"]}), CATEGORIES)
+        assert found.columns == (ColumnFilter(column, frozenset("x")),)
+
+
+def test_nothing_is_selected_where_the_filter_does_not_exist() -> None:
+    """Identities of bills and topics, and cost categories that are gone."""
+    for dataset, condition in (
+        (BILLING_LINES, {"identity_id": ["a"]}),
+        (TOPIC_ATTRIBUTIONS, {"identity_id": ["a"], "environment_id": ["e"]}),
+        (CHARGEBACKS, {"category:gone": ["a"]}),
+    ):
+        window = narrowed(Selection(WINDOW), dataset, RowScope.of(condition), CATEGORIES).window
+        assert window.start == window.end
+
+
+def test_only_listed_modules_leave_a_scope_out() -> None:
+    """Whoever needs the whole bill says so in one way, which is found here."""
+    package = Path(chargeback.__file__).parent
+    found = {}
+    for file in package.rglob("*.py"):
+        count = len(re.findall(r"\.unscoped\(\)", file.read_text(encoding="utf-8")))
+        if count:
+            found[file.relative_to(package).as_posix()] = count
+    assert found == WHOLE

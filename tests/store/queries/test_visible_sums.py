@@ -1,0 +1,127 @@
+"""Sums of what a scope shows: made once for each file, for as long as nothing that decides them changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from chargeback.access.scope import RowScope
+from chargeback.errors import StorageError
+from chargeback.model.days import InstantRange, instants, start_of_day
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.queries.aggregate import Aggregate, Grouping
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection, equal
+from chargeback.store.queries.tag_index import TagIndex
+from chargeback.store.queries.visible_sums import VisibleSums, VisibleSumsCache
+from tests.store.queries.conftest import Ask
+from tests.support.facts import Share, days_from, write_shares
+
+DAYS = days_from(date(2026, 3, 23), 4)
+EVERYTHING = Selection(instants(DAYS[0], DAYS[-1]))
+COLUMNS = ("identity_id",)
+SCOPE = RowScope.of({"identity_id": ["sa-1"]})
+
+
+def _files(*days: date) -> list[DayFile]:
+    return [DayFile(day, f"/{day}.parquet", rows=1) for day in days]
+
+
+class Maker:
+    """Sums files: one row for each of its days; says which it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[date | None]] = []
+
+    def __call__(self, files: Sequence[DayFile]) -> pa.Table:
+        """Return a row for each file."""
+        self.asked.append([file.day for file in files])
+        days = sorted(file.day for file in files if file.day is not None)
+        return pa.table({"date": pa.array(days, pa.date32()), "total": pa.array(range(len(days)), pa.int64())})
+
+
+def test_each_file_is_summed_once() -> None:
+    """Another question about the same days, or some of them, sums nothing; about more days, only the new ones."""
+    sums, make = VisibleSums(None, most_bytes=1_000), Maker()
+    for asked in (DAYS[1:3], DAYS[1:2], DAYS, DAYS):
+        found = sums.of(CHARGEBACKS, COLUMNS, _files(*asked), make)
+        assert found is not None
+        assert found["date"].to_pylist() == list(asked)
+    assert make.asked == [DAYS[1:3], [DAYS[0], DAYS[3]]]
+
+
+def test_days_between_the_files_are_left_out() -> None:
+    """What is summed beside the files that were asked for is not theirs."""
+    sums = VisibleSums(None, most_bytes=1_000)
+    found = sums.of(CHARGEBACKS, COLUMNS, _files(DAYS[0], DAYS[2]), lambda _: Maker()(_files(*DAYS)))
+    assert found is not None
+    assert found["date"].to_pylist() == [DAYS[0], DAYS[2]]
+
+
+def test_what_is_too_large_is_not_kept() -> None:
+    """The sums by one set of columns do not displace those of others; the next question reads the rows at once."""
+    sums, make = VisibleSums(None, most_bytes=30), Maker()
+    assert sums.of(CHARGEBACKS, COLUMNS, _files(*DAYS), make) is not None
+    assert sums.of(CHARGEBACKS, COLUMNS, _files(*DAYS), make) is None
+    assert len(make.asked) == 1
+    assert sums.of(CHARGEBACKS, ("product_type",), _files(DAYS[0]), make) is not None
+    assert sums.of(CHARGEBACKS, (), [], make) is None
+    assert sums.size == 12
+
+
+def test_the_scopes_that_were_asked_for_last_stay() -> None:
+    """All sums together are limited."""
+    cache = VisibleSumsCache(most_bytes=100)
+    kept = {name: cache.get(name, 1) for name in "abcde"}
+    for each in kept.values():
+        each.of(CHARGEBACKS, COLUMNS, _files(*DAYS[:2]), Maker())
+    assert [each.size for each in kept.values()] == [24] * 5
+    assert cache.get("e", 1) is kept["e"]
+    assert cache.get("b", 1) is kept["b"]
+    assert cache.get("a", 1) is not kept["a"]
+
+
+def test_what_decides_a_scope_makes_other_sums() -> None:
+    """Sums of other tags, another inventory or other rules are not used."""
+    cache = VisibleSumsCache(most_bytes=100)
+    before = cache.get("acme", (1, 1, 1))
+    assert cache.get("acme", (1, 1, 1)) is before
+    assert cache.get("acme", (2, 1, 1)) is not before
+
+
+def _by(facts: FactTables, sums: VisibleSums, ask: Ask, column: str, selection: Selection = EVERYTHING) -> Aggregate:
+    def _ask(cursor: Cursor) -> Aggregate:
+        reader = TenantReader(cursor, facts, TagIndex(), scope=SCOPE).keeping(lambda make: make(), sums)
+        return reader.aggregate(CHARGEBACKS, selection, Grouping((column,), "day", ZoneInfo("UTC")))
+
+    answer: Aggregate = ask(_ask)
+    return answer
+
+
+def test_the_next_question_opens_no_file(facts: FactTables, ask: Ask) -> None:
+    """It also has other filters, parts of days, and days that were restated meanwhile."""
+    write_shares(
+        facts, [Share(day, who, "1.5", hour=hour) for day in DAYS for who in ("sa-1", "sa-2") for hour in (0, 7)]
+    )
+    sums = VisibleSums(None, most_bytes=10**6)
+    first = _by(facts, sums, ask, "identity_id")
+    assert first.totals["total_amount"] == "12.00"
+    for file in facts.snapshot(CHARGEBACKS_TABLE).files:
+        Path(file.path).rename(f"{file.path}.away")
+    assert _by(facts, sums, ask, "identity_id") == first
+    with pytest.raises(StorageError):
+        _by(facts, sums, ask, "product_type")
+    morning = InstantRange(start_of_day(DAYS[1]), start_of_day(DAYS[1]) + timedelta(hours=7))
+    assert _by(facts, sums, ask, "identity_id", Selection(morning)).totals["total_amount"] == "1.50"
+    assert _by(facts, sums, ask, "identity_id", replace(EVERYTHING, columns=equal(identity_id="sa-2"))).buckets == []
+    write_shares(facts, [Share(DAYS[0], "sa-1", "100")])
+    assert _by(facts, sums, ask, "identity_id").totals["total_amount"] == "109.00"
