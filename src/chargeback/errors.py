@@ -4,6 +4,7 @@
 
     ChargebackError
     ├── ConfigurationError      the configuration is not valid; has every problem found
+    ├── CategoryError           the document of a cost category is not valid; has every problem found
     ├── SourceError             something outside did not give what was requested
     │   ├── SourceUnavailable   it may respond later (network, timeout, 429, 5xx)        retryable
     │   │   └── SourcePartial   it says that its response is incomplete                  retryable
@@ -27,6 +28,10 @@
     ├── TenantSuspended         too many gatherings failed in a row: fix the cause before it runs again
     ├── NoRunner                this process runs no pipelines
     ├── EngineBusy              the maximum number of runs is in progress                 retryable
+    ├── TagConflict             two values of a tag would hold on the same days
+    ├── EditConflict            someone else changed what was to be changed: read it again
+    ├── UnknownCategory         the tenant has no cost category of that key
+    ├── PdfUnavailable          what makes PDF files is not installed
     ├── HistoryGone             the rows of an earlier instant are no longer kept
     ├── QueryTimeout            a query took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
@@ -89,6 +94,25 @@ class ConfigurationError(ChargebackError):
 def in_one_line(error: ConfigurationError) -> str:
     """Return every problem of a configuration in one line."""
     return "; ".join(map(str, error.problems))
+
+
+@dataclass(frozen=True)
+class CategoryProblem:
+    """One problem of a cost category: its place in the document (``rules[17].split``) and what to change."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class CategoryError(ChargebackError):
+    """The document of a cost category is not valid; ``problems`` has every mistake in it."""
+
+    def __init__(self, problems: Sequence[CategoryProblem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
 
 
 class SourceError(ChargebackError):
@@ -160,6 +184,23 @@ class ForgottenDay:
     total: str | None
 
 
+class TagConflict(ChargebackError):
+    """Two values of a tag would hold on the same days."""
+
+
+class UnknownCategory(ChargebackError):
+    """The tenant has no cost category of that ``key``; the message names those that there are."""
+
+    def __init__(self, key: str, known: Sequence[str]) -> None:
+        have = f"there are {', '.join(known)}" if known else "the tenant has none"
+        super().__init__(f"There is no cost category {key[:80]!r}; {have}.")
+        self.key = key
+
+
+class PdfUnavailable(ChargebackError):
+    """What makes PDF files is not installed; the message says what to install."""
+
+
 class HistoryGone(ChargebackError):
     """What was asked for as of an earlier instant is no longer kept; ``known`` is what is known of these days."""
 
@@ -222,6 +263,10 @@ class EngineBusy(ChargebackError):
     """The maximum number of runs is in progress; try again when one has ended."""
 
     retryable = True
+
+
+class EditConflict(ChargebackError):
+    """Someone else was faster: what was to be changed is no longer what the editor saw. The message names who."""
 
 
 class QueryTimeout(ChargebackError):

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from chargeback.errors import ChargebackError, ConfigurationError, PluginError, SourceError, Stopped
 from chargeback.model.texts import clean_text
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MAX_MESSAGE_LENGTH: Final = 300
 _SHORTEST_SECRET: Final = 4
@@ -47,6 +49,33 @@ def loading(declared: type[Exception]) -> Iterator[None]:
         raise PluginError(str(mistake)) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the edge of a plugin
         raise PluginError(f"{type(error).__name__}: {error}") from None
+
+
+def discover_plugins(
+    group: str, noun: str, guarded: Callable[[str, Any], T], *, declared: type[Exception]
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Return what the entry points of a group give, by name, and why others cannot be used. One that cannot be loaded
+    does not affect the others.
+
+    ``guarded`` makes of a name and a loaded object what is returned; the message of a ``declared`` error of it is used
+    unchanged. ``noun`` is what they are called in messages.
+    """
+    found: dict[str, T] = {}
+    failures: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    for entry in installed_plugins(group):
+        try:
+            with loading(declared):
+                plugin = guarded(entry.name, entry.load())
+        except PluginError as error:
+            log.warning("%s %s (entry point %s) cannot be used: %s", noun, entry.name, entry.value, error)
+            failures[entry.name] = f"entry point {entry.value}: {error}"
+            continue
+        if origins.get(entry.name, entry.value) != entry.value:
+            failures[entry.name] = f"two {noun}s have this name: {origins[entry.name]} and {entry.value}"
+        else:
+            found[entry.name], origins[entry.name] = plugin, entry.value
+    return {name: plugin for name, plugin in found.items() if name not in failures}, failures
 
 
 @contextmanager

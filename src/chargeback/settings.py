@@ -1,5 +1,6 @@
 """The base of all settings models, and types for paths, exact numbers and addresses."""
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -85,6 +86,18 @@ Url = Annotated[
     BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
     AfterValidator(_checked_url),
 ]
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a host name or an address means this machine only.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name.lower() == "localhost"
 
 
 def secrets_in(value: object) -> Iterator[str]:

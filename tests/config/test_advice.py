@@ -34,6 +34,21 @@ def test_a_new_product_type(load: Load) -> None:
     assert advice(load, "QUANTUM")[0].endswith("it applies only to bills with lines of this type")
 
 
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ("{mode: none}", None),
+        ("{roles: [{groups: [a], allow: [read]}]}", "access.roles has no effect, because access.mode is none"),
+        ("{mode: proxy, proxy: {trusted: [10.0.3.7]}}", "nobody may see anything, because access.roles is empty"),
+        ("{mode: proxy, proxy: {trusted: [10.0.3.7]}, roles: [{groups: [a], allow: [read]}]}", None),
+    ],
+)
+def test_roles_without_effect(load: Load, access: str, said: str | None) -> None:
+    """Roles that nobody is told apart for, and callers who have none."""
+    found = list(advice_about(load(f"access: {access}\n{tenant()}")))
+    assert [sentence.startswith(said or "-") for sentence in found] == ([] if said is None else [True])
+
+
 def test_no_policies(load: Load) -> None:
     """Without policies of one's own there is nothing to say."""
     assert list(advice_about(load(tenant()))) == []

@@ -76,6 +76,12 @@ def test_what_is_refused(text: str, words: str) -> None:
     assert words in str(parsed(text).problems[0])
 
 
+def test_characters_that_yaml_does_not_allow() -> None:
+    """An error like any other mistake of syntax."""
+    with pytest.raises(ConfigurationError, match="a character that is not allowed"):
+        parsed("a: \x0e")
+
+
 def test_places() -> None:
     """A spelt path and the place it means lead to each other."""
     document = parsed("a: {b.c: [{d: 1}]}\n")

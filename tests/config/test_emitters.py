@@ -44,7 +44,7 @@ def test_emitters_travel_to_other_processes(load: Load) -> None:
     ("emitter", "problem"),
     [
         ("{type: cvs, name: x}", f"{AT}[0].type: there is no such emitter; did you mean csv?"),
-        ("{type: parquet, name: x}", f"{AT}[0].type: there is no such emitter; there are csv, prometheus"),
+        ("{type: parquet, name: x}", f"{AT}[0].type: there is no such emitter; there are csv, focus, prometheus"),
         ("{type: csv, name: x}", f"{AT}[0].params.output_dir: this key is required"),
         ("{type: csv, name: x, params: {output_dri: o}}", f"{AT}[0].params.output_dri: unknown key; did you mean"),
         ("{type: csv, name: x, params: {output_dir: 7}}", f"{AT}[0].params.output_dir:"),

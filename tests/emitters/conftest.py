@@ -10,8 +10,10 @@ import pytest
 from chargeback.pipeline.emit_facts import StoredFacts
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.focus_lookups import FocusTenant
 from chargeback.store.tenant import TenantStore
 from tests.support.facts import tenant_store
+from tests.support.focus import PROFILE
 
 
 @pytest.fixture
@@ -32,4 +34,5 @@ def engine() -> Iterator[QueryEngine]:
 @pytest.fixture
 def facts(store: TenantStore, engine: QueryEngine) -> StoredFacts:
     """The facts of acme; nobody asks to stop."""
-    return StoredFacts(store, engine, CancellationToken(), lambda: None)
+    bill = FocusTenant(store.tenant_name, store.tenant_id, PROFILE)
+    return StoredFacts(store, engine, CancellationToken(), lambda: None, bill)

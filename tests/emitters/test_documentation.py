@@ -10,13 +10,16 @@ import pytest
 
 from chargeback.emitters.contract import AGGREGATIONS, EmitterParams
 from chargeback.emitters.csv_files import CsvParams
+from chargeback.emitters.focus import FocusParams
 from chargeback.emitters.prometheus import DAILY_GAUGES, ENDPOINT, LAST_DAY_GAUGES, PrometheusParams
 from chargeback.store.control.emissions import EmissionState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "emitters.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "model"), [("csv", CsvParams), ("prometheus", PrometheusParams)])
+@pytest.mark.parametrize(
+    ("name", "model"), [("csv", CsvParams), ("focus", FocusParams), ("prometheus", PrometheusParams)]
+)
 def test_every_parameter_is_documented_with_its_default(name: str, model: type[EmitterParams]) -> None:
     """The table of each emitter names its parameters and no others."""
     section = PAGE.partition(f"\n## `{name}`")[2].partition("\n## ")[0]

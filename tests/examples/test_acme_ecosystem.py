@@ -198,8 +198,8 @@ def test_the_tutorial_is_the_package() -> None:
         if file.suffix in {".py", ".toml"}
     }
     assert shown == files
-    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert example == (PACKAGE / "chargeback.yaml").read_text(encoding="utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert (PACKAGE / "chargeback.yaml").read_text(encoding="utf-8") in examples
 
 
 @pytest.mark.parametrize(

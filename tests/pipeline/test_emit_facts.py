@@ -17,6 +17,7 @@ from chargeback.pipeline.run_messages import RunRequest, StopSignal
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.focus_lookups import FocusTenant
 from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
 from tests.support.facts import Share, write_shares
@@ -75,7 +76,7 @@ def test_a_query_is_cancelled_in_the_background(run: RunContext) -> None:
 def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(run: RunContext) -> None:
     """Nobody asked the run to stop, so it is no stop."""
     token, engine = CancellationToken(), QueryEngine()
-    facts = StoredFacts(run.store, engine, token, run.check)
+    facts = StoredFacts(run.store, engine, token, run.check, FocusTenant.of(run.tenant))
     token.cancel()
     with pytest.raises(QueryTimeout):
         list(facts.csv(PERIOD))

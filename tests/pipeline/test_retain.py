@@ -11,8 +11,10 @@ from chargeback.demo.faults import Fault
 from chargeback.pipeline.retain import oldest_kept
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import PAST_RETENTION, verify
+from chargeback.store.control.audit import KEPT as KEPT_ENTRIES
+from chargeback.store.control.audit import AuditEntry, record
 from chargeback.store.control.retention import delete_days
-from chargeback.store.control.schema import grants, topic_failures
+from chargeback.store.control.schema import audit, grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP
 from tests.support.clock import NOW, TODAY, FixedClock
@@ -132,3 +134,14 @@ def test_retention_can_be_stopped(calculated: Deployment) -> None:
 def test_the_oldest_kept_day() -> None:
     """With a retention of n days, the day n days ago is the oldest that is kept."""
     assert oldest_kept(TODAY, KEPT_DAYS) == OLDEST
+
+
+def test_entries_of_the_audit_log_expire(calculated: Deployment) -> None:
+    """The next run deletes those that are too old."""
+    kept, old = (AuditEntry("tag.created", name) for name in ("kept", "old"))
+    with calculated.store.control.write() as connection:
+        record(connection, "api", [kept], lambda: NOW - KEPT_ENTRIES + timedelta(hours=1))
+        record(connection, "api", [old], lambda: NOW - KEPT_ENTRIES - timedelta(seconds=1))
+    calculated.run()
+    with calculated.store.control.read() as connection:
+        assert connection.execute(select(audit.c.target)).scalars().all() == ["kept"]

@@ -285,3 +285,16 @@ def test_days_are_utc(calculated: Deployment) -> None:
     """Every row of a day stands at 00:00 UTC of that day."""
     stamps = {stamp.date() for stamp in calculated.rows(DAY)["timestamp"].to_pylist()}
     assert stamps == {date.fromisoformat(str(DAY))}
+
+
+def test_the_audit_log_names_who_asked_for_a_run(calculated: Deployment) -> None:
+    """With what was asked for; a run that nobody asked for is not in the log."""
+    calculated.run()
+    result = calculated.run(RunRequest(DAY, DAY, recalculate=True, requested_by="api"))
+    assert result.outcome is RunOutcome.COMPLETED
+    with calculated.store.control.read() as connection:
+        (entry,) = connection.execute(select(schema.audit)).mappings()
+        run_id = max(connection.execute(select(schema.runs.c.run_id)).scalars())
+    assert (entry["who"], entry["what"], entry["target"]) == ("api", "run.requested", f"run/{run_id}")
+    days = {"start_date": str(DAY), "end_date": str(DAY)}
+    assert entry["after"] == days | {"recalculate": True, "accept_less": False}

@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chargeback.service.costs import CostRequest, buckets_of, topic_filters
+from chargeback.model.days import instants
+from chargeback.service.costs import CostRequest, buckets_of, of_topics
 from chargeback.service.periods import Period
-from chargeback.store.queries.selection import ColumnFilter, TagFilter
+from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 
+WINDOW = instants(date(2026, 1, 30), date(2026, 2, 2), ZoneInfo("Asia/Tokyo"))
 PERIOD = Period(date(2026, 1, 30), date(2026, 2, 2))
 
 
@@ -36,13 +38,17 @@ def test_filters_of_topics() -> None:
         ColumnFilter("identity_id", one),
         ColumnFilter("identity_id", one, excludes=True),
     )
-    kept, ignored = topic_filters(columns, (TagFilter("team", one),))
-    assert kept == (ColumnFilter("cluster_resource_id", one), ColumnFilter("env_id", one, excludes=True))
+    categories = (CategoryFilter("team", one),)
+    asked = Selection(WINDOW, columns, (TagFilter("team", one),), categories=categories)
+    selection, ignored = of_topics(asked)
+    assert (selection.window, selection.tags, selection.categories) == (WINDOW, (), categories)
+    assert selection.columns == (ColumnFilter("cluster_resource_id", one), ColumnFilter("env_id", one, excludes=True))
     assert ignored == ("identity_id", "tag:team")
 
 
 def test_windows_follow_the_zone() -> None:
     """A day begins at midnight of the zone; without another period there is no other window."""
-    request = CostRequest(PERIOD, None, ZoneInfo("Asia/Tokyo"), "day", ("identity_id",), "identity_id", 7)
+    selection = Selection(WINDOW)
+    request = CostRequest(PERIOD, None, selection, ZoneInfo("Asia/Tokyo"), "day", ("identity_id",), "identity_id", 7)
     assert str(request.window.start) == "2026-01-29 15:00:00+00:00"
     assert request.compared_window is None

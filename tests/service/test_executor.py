@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from chargeback.access.scope import RowScope
 from chargeback.errors import QueryTimeout
-from chargeback.service.executor import RequestExecutor
+from chargeback.service.executor import OpenReader, RequestExecutor
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken
 from tests.support.facts import tenant_store
@@ -161,7 +163,7 @@ def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
             task.cancel()
         release.set()
         await asyncio.gather(*tasks, return_exceptions=True)
-        while executor._abandoned:
+        while executor._unwaited:
             await asyncio.sleep(0.01)
         executor.close()
 
@@ -170,3 +172,29 @@ def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
         stores = {name: stack.enter_context(tenant_store(tmp_path / name, name=name)) for name in names}
         tenants = [TenantView(name, "a", "e", 200, store) for name, store in stores.items()]
         asyncio.run(asyncio.wait_for(_crowd(*tenants), 120))
+
+
+def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:
+    """Questions of now and of earlier, versions, and streams."""
+    scope = RowScope.of({"identity_id": ["sa-1"]})
+
+    async def _ask(tenant: TenantView) -> None:
+        executor = RequestExecutor()
+        context = executor.context_for(CancellationToken(), scope)
+        earlier = datetime(2026, 1, 1, tzinfo=UTC)
+
+        def _of_version(_: object, open_reader: OpenReader) -> RowScope | None:
+            with open_reader() as reader:
+                return reader.scope
+
+        for as_of in (None, earlier):
+            assert await context.query_facts(tenant, lambda reader: reader.scope, as_of) == scope
+            assert await context.query_version(tenant, _of_version, as_of) == scope
+            pieces = context.stream(tenant, lambda reader: iter([reader.scope]), as_of)
+            assert await context.next_piece(pieces) == scope
+            context.finish(pieces)
+        assert await executor.context_for(CancellationToken()).query_facts(tenant, lambda reader: reader.scope) is None
+        executor.close()
+
+    with tenant_store(tmp_path) as store:
+        asyncio.run(asyncio.wait_for(_ask(TenantView("acme", "a", "e", 200, store)), 20))

@@ -14,11 +14,12 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.entity_costs import EntityCosts
 from chargeback.store.queries.tag_index import TagIndex
+from chargeback.store.queries.visible_entities import VisibleEntities
 from tests.support.clock import NOW
 from tests.support.databases import KINDS
 from tests.support.facts import tenant_store
 
-TAGS = TagIndex({"orders-sa": {"team": "no orders", "cost": "x"}}, {"lkc-1": {"team": "no orders"}})
+TAGS = TagIndex.undated({"orders-sa": {"team": "no orders", "cost": "x"}}, {"lkc-1": {"team": "no orders"}})
 COSTS = EntityCosts(
     identities={"orders-sa": Decimal(2)},
     resources={"lkc-1": Decimal(5)},
@@ -58,6 +59,13 @@ def test_the_best_comes_first(tenant: TenantView) -> None:
     assert found[4] == Found("tag", "no orders", "no orders", "team", None, Decimal("0.5"))
     assert search(tenant, TAGS, COSTS, "orders", 2) == found[:2]
     assert search(tenant, TAGS, COSTS, "nothing", 2) == []
+
+
+def test_only_what_is_visible(tenant: TenantView) -> None:
+    """Of a caller with a scope; a topic is a resource."""
+    visible = VisibleEntities(frozenset(["lkc-1"]), frozenset(["lkc-2", "lkc-1:topic:orders"]))
+    found = search(tenant, TAGS.among(visible.identities, visible.resources), COSTS, "orders", 10, visible)
+    assert [(each.kind, each.id) for each in found] == [("topic", "orders"), ("resource", "lkc-2")]
 
 
 def test_the_dearest_of_many(tenant: TenantView) -> None:

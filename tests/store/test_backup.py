@@ -13,13 +13,17 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from chargeback.access.rights import Right
 from chargeback.errors import StorageError
 from chargeback.store.backup import back_up, restore
+from chargeback.store.control.access_tokens import TokenWrite, create_token, find_token, new_token
+from chargeback.store.control.cost_categories import CategoryWrite, category_history, write_category
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.views import ViewWrite, create_view, list_views
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
+from tests.support.clock import NOW
 from tests.support.databases import scratch_database
 from tests.support.facts import ECOSYSTEM, TENANT_ID, line, tenant_store, write_lines
 
@@ -111,11 +115,16 @@ def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore
     assert list((tmp_path / "backups").iterdir()) == []
 
 
-def test_saved_views_come_back(tmp_path: Path) -> None:
-    """A restored storage has the views that the backup was made with."""
+def test_what_people_made_comes_back(tmp_path: Path) -> None:
+    """A restored storage has the views, tokens and all versions of cost categories that the backup was made with."""
     with tenant_store(tmp_path / "old") as old:
         with old.control.write() as connection:
             create_view(connection, ViewWrite("Payments", "costs", "period=30d"), "ann")
+            for expected, document in ((None, "{}"), (1, None), (None, '{"rules": []}')):
+                write_category(connection, CategoryWrite("cost_center", document), expected=expected)
+            versions = category_history(connection, "cost_center", offset=0, limit=9)
+            token, write = new_token("acme"), TokenWrite("ci", frozenset({Right.READ}))
+            created = create_token(connection, token, write, who="ann", now=NOW)
         made = back_up(old, f"sqlite:///{tmp_path}/old/acme/control.db", tmp_path / "backups")
     address = f"sqlite:///{tmp_path}/new/control.db"
     with closing(
@@ -130,3 +139,6 @@ def test_saved_views_come_back(tmp_path: Path) -> None:
         restore(made, new, address)
         with new.control.read() as connection:
             assert [row["name"] for row in list_views(connection)] == ["Payments"]
+            assert category_history(connection, "cost_center", offset=0, limit=9) == versions
+            assert created is not None
+            assert find_token(connection, token) == created

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from chargeback.config.access import AccessSettings
 from chargeback.config.configuration import Configuration, Tenant
 from chargeback.config.problems import suggestion
 
 
 def advice_about(configuration: Configuration) -> Iterator[str]:
-    """Yield one sentence per suspicious setting; it names the tenant and the key."""
+    """Yield one sentence per suspicious setting; it names the key, and the tenant if it is one's."""
+    yield from _roles_without_effect(configuration.access)
     for tenant in configuration.tenants.values():
         yield from _unknown_policies(tenant)
         if configuration.features.enable_periodic_refresh:
             yield from _long_gap(tenant, configuration.features.refresh_interval)
+
+
+def _roles_without_effect(access: AccessSettings) -> Iterator[str]:
+    """Find roles that give nobody anything, and callers to whom no role gives anything."""
+    if access.mode == "none" and access.roles:
+        yield "access.roles has no effect, because access.mode is none: everybody may see and change everything"
+    if access.mode != "none" and not access.roles:
+        yield "nobody may see anything, because access.roles is empty; only tokens (`chargeback token`) give rights"
 
 
 def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:

@@ -15,16 +15,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from chargeback.config.access import AccessSettings
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, TenantSettings
 from chargeback.config.storage import StorageLocation
 from chargeback.disk import explain_denial, private_folder
-from chargeback.ecosystems.contract import Ecosystem
+from chargeback.ecosystems.contract import Ecosystem, FocusEcosystem
 from chargeback.ecosystems.discovery import Discovered, load_ecosystems
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import StorageError
 from chargeback.settings import FOLDER, secrets_in
@@ -60,6 +62,12 @@ class Tenant:
     emitters: tuple[ConfiguredEmitter, ...] = ()
     folder: Path = Path()
 
+    @cached_property
+    def focus(self) -> FocusProfile:
+        """How its bill is written in FOCUS: as its ecosystem says, with its own changes."""
+        of_ecosystem = self.ecosystem.focus_profile if isinstance(self.ecosystem, FocusEcosystem) else FocusProfile()
+        return of_ecosystem.changed(self.settings.focus)
+
     def __reduce__(self) -> tuple[Any, ...]:
         rest = (self.topic_status, self.topic_error, self.emitters, self.folder)
         return _restore, (self.name, self.settings, self.storage, self.plugins_path, rest)
@@ -92,12 +100,13 @@ class Configuration:
     logging: LoggingSettings
     features: FeatureSettings
     api: ApiSettings
+    access: AccessSettings
     plugins_path: Path | None
     tenants: Mapping[str, Tenant]
 
     def secrets(self) -> frozenset[str]:
         """All configured secrets, which logs must mask."""
-        found: set[str] = set()
+        found: set[str] = set(secrets_in(self.access))
         for tenant in self.tenants.values():
             found.update(secrets_in(tenant.plugin_settings), tenant.storage.secrets())
             found.update(*(secrets_in(each.params) for each in tenant.emitters))

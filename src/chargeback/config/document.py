@@ -2,7 +2,8 @@
 
 Numbers, booleans and null are those of YAML 1.2; ``no``, ``012``, ``1:30`` and dates are texts. A duplicate key in a
 mapping is an error. References to the environment are resolved here, in each text separately, so that a secret can
-neither break the syntax nor be read as a number.
+neither break the syntax nor be read as a number. The scopes of roles are left as they are: their ``${name}`` stands for
+a part of a group's name.
 """
 
 from __future__ import annotations
@@ -115,22 +116,33 @@ def format_key_path(key_path: KeyPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key_path).removeprefix(".")
 
 
-def parse_document(text: str, environment: Mapping[str, str]) -> Document:
-    """Parse ``text``. Every error other than a syntax error is in the document's ``problems``.
+def _has_own_references(key_path: KeyPath) -> bool:
+    """Return whether ``${…}`` at a place does not mean the environment."""
+    match key_path:
+        case ("access", "roles", int(), "scope", *_):
+            return True
+        case _:
+            return False
+
+
+def parse_document(text: str, environment: Mapping[str, str] | None, *, most: int = MAX_VALUES) -> Document:
+    """Parse ``text``. Every error other than a syntax error is in the document's ``problems``. Without an
+    ``environment``, ``${NAME}`` is text like any other. It may have at most ``most`` values.
 
     Raises:
         ConfigurationError: it is not YAML; the problem names line and column.
     """
-    loader = _Loader(text)
+    document = Document()
     try:
-        root = loader.get_single_node()
-        document = Document()
-        if root is not None:
-            document.values = _Builder(loader, document, environment).build(root, ())
+        loader = _Loader(text)  # refuses characters that YAML does not allow
+        try:
+            root = loader.get_single_node()
+            if root is not None:
+                document.values = _Builder(loader, document, environment, most).build(root, ())
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise ConfigurationError([_syntax_problem(error, text)]) from None
-    finally:
-        loader.dispose()
     return document
 
 
@@ -161,19 +173,20 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> ConfigProblem:
 class _Builder:
     """Builds plain values from YAML nodes and collects their problems."""
 
-    def __init__(self, loader: _Loader, document: Document, environment: Mapping[str, str]) -> None:
+    def __init__(self, loader: _Loader, document: Document, environment: Mapping[str, str] | None, most: int) -> None:
         self._loader = loader
         self._document = document
         self._environment = environment
+        self._most = most
         self._open: list[int] = []
         self._merged: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
         self._built = 0
 
     def build(self, node: yaml.Node, key_path: KeyPath) -> Any:
         self._built += 1
-        if self._built > MAX_VALUES:
+        if self._built > self._most:
             raise yaml.MarkedYAMLError(
-                problem=f"the file expands to more than {MAX_VALUES:,} values; use fewer aliases of anchors (&)",
+                problem=f"the file expands to more than {self._most:,} values; use fewer aliases of anchors (&)",
                 problem_mark=node.start_mark,
             )
         self._document.lines.setdefault(key_path, node.start_mark.line + 1)
@@ -241,8 +254,10 @@ class _Builder:
         return clean
 
     def _scalar(self, node: yaml.ScalarNode, key_path: KeyPath) -> Any:
+        if node.tag == f"{_TAG}str" and (self._environment is None or _has_own_references(key_path)):
+            return self._storable(node.value, key_path)
         if node.tag == f"{_TAG}str":
-            result = interpolate(node.value, self._environment)
+            result = interpolate(node.value, self._environment or {})
             if result.taken:
                 self._document.taken[key_path] = result.taken
             for problem in result.problems:

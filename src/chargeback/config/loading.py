@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from chargeback.config.access import AccessSettings
 from chargeback.config.configuration import Configuration, Tenant, TopicStatus, discover
 from chargeback.config.document import Document, KeyPath, parse_document
 from chargeback.config.emitters import EmitterReader
@@ -36,7 +37,7 @@ from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import ConfigProblem, ConfigurationError, PluginError, in_one_line
 from chargeback.paths import locate as locate_path
 from chargeback.plugins import calling
-from chargeback.settings import FOLDER
+from chargeback.settings import FOLDER, is_loopback
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -44,6 +45,11 @@ _TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: Far more than any configuration has. A device or a log that is named by mistake must not fill the memory.
 MAX_FILE_BYTES = 4 * 2**20
 
+_OPEN_TO_ALL = (
+    "other machines could reach the service here, and access.mode is none, so that everybody may see and change "
+    "everything: tell callers apart with access.mode, or, if everybody who reaches it may, set "
+    "access.allow_anonymous: true"
+)
 _TOPICS = "topic_attribution"
 _whole: TypeAdapter[int] = TypeAdapter(Whole)
 
@@ -106,11 +112,13 @@ class _Reader:
         for name in [name for name in values if name not in FileSettings.model_fields]:
             self._add_problem((name,), unknown_key(name, FileSettings))
         plugins_path = self._plugins_path(values.get("plugins_path"))
+        api = self._section("api", ApiSettings)
         return Configuration(
             path=self.path,
             logging=self._section("logging", LoggingSettings),
             features=self._section("features", FeatureSettings),
-            api=self._section("api", ApiSettings),
+            api=api,
+            access=self._access(api, values.get("tenants")),
             plugins_path=plugins_path,
             tenants=self._tenants(values, plugins_path),
         )
@@ -118,6 +126,23 @@ class _Reader:
     def _section(self, name: str, model: type[_Model]) -> _Model:
         values = self.document.at((name,))
         return self._validated(model, {} if values is None else values, (name,)) or model()
+
+    def _access(self, api: ApiSettings, tenants: Any) -> AccessSettings:
+        """Return who may see what; anybody may see everything only on this machine, unless that is meant."""
+        written = self.document.at(("access",))
+        access = self._validated(AccessSettings, {} if written is None else written, ("access",))
+        if access is None:
+            return AccessSettings()
+        if access.mode == "none" and not access.allow_anonymous and not is_loopback(api.host):
+            self._add_problem(("api", "host"), _OPEN_TO_ALL)
+        known = [str(name) for name in tenants] if isinstance(tenants, Mapping) else []
+        for number, role in enumerate(access.roles):
+            for position, name in enumerate(role.tenants):
+                if known and name not in known:
+                    hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+                    key_path = ("access", "roles", number, "tenants", position)
+                    self._add_problem(key_path, f"there is no such tenant{hint}")
+        return access
 
     def _plugins_path(self, written: Any) -> Path | None:
         if written is None:
@@ -182,7 +207,15 @@ class _Reader:
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
         topics = self._topics((*key_path, "plugin_settings", _TOPICS), ecosystem, plugin, topic_error)
-        return Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
+        tenant = Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
+        self._check_focus((*key_path, "focus", "services"), tenant)
+        return tenant
+
+    def _check_focus(self, key_path: KeyPath, tenant: Tenant) -> None:
+        try:
+            _ = tenant.focus
+        except ValueError as mistake:
+            self._add_problem(key_path, str(mistake))
 
     def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)

@@ -3,11 +3,14 @@
 import logging
 import re
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from chargeback.settings import MAX_WAIT_SECONDS, Settings
+from chargeback.config.access import AccessSettings
+from chargeback.ecosystems.focus import FocusSettings
+from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
+from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, Settings
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
@@ -130,6 +133,24 @@ def _currency(value: str) -> str:
     return value
 
 
+def _iso_currency(value: str) -> str:
+    if value not in CURRENCY_CODES:
+        raise ValueError("should be a currency code of ISO 4217, such as EUR")
+    return value
+
+
+def _month(value: str) -> str:
+    parse_month(value)
+    return value
+
+
+#: One rate per month: month → units of the currency for one unit of the bill's.
+MonthlyRates = dict[
+    Annotated[str, AfterValidator(_month)],
+    Annotated[ExactDecimal, AfterValidator(checked_rate)],
+]
+
+
 def _not_zero(value: int) -> int:
     if value == 0:
         raise ValueError("should be -1 (an empty listing never deletes) or at least 1 (after so many in a row)")
@@ -148,12 +169,27 @@ class TenantSettings(Settings):
     gather_failure_threshold: Annotated[Whole, Field(ge=1, le=1000)] = 5
     allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
+    focus: FocusSettings = FocusSettings()
+    currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1, le=1000), AfterValidator(_not_zero)] = -1
     metrics_prefetch_workers: Annotated[Whole, Field(ge=1, le=20)] = 4
     storage: StorageSettings
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+
+    @model_validator(mode="after")
+    def _other_currencies(self) -> Self:
+        if self.currency in self.currencies:
+            raise ValueError(f"currencies should not contain {self.currency}, the currency of the bill")
+        return self
+
+    @property
+    def rates(self) -> dict[str, Rates]:
+        """Return the rates of the other currencies, by the first day of the month."""
+        return {
+            code: {parse_month(month): rate for month, rate in rates.items()} for code, rates in self.currencies.items()
+        }
 
 
 class FileSettings(Settings):
@@ -162,5 +198,6 @@ class FileSettings(Settings):
     logging: LoggingSettings = LoggingSettings()
     features: FeatureSettings = FeatureSettings()
     api: ApiSettings = ApiSettings()
+    access: AccessSettings = AccessSettings()
     plugins_path: Annotated[str, Field(min_length=1)] | None = None
     tenants: dict[str, TenantSettings]

@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import Clock, DayRange, utc_now
@@ -177,6 +178,16 @@ class UsageResolver(Protocol):
 
         Usage without an owner has the subject ``UNALLOCATED``.
         """
+
+
+@runtime_checkable
+class FocusEcosystem(Protocol):
+    """An ecosystem that says how its bill is written in FOCUS; without, all products belong to the service ``Other``,
+    and the tenant is the issuer."""
+
+    @property
+    def focus_profile(self) -> FocusProfile:
+        """Its services, units and issuer."""
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from threading import Event
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import pyarrow as pa
 
@@ -40,6 +40,7 @@ __all__ = [
     "EmitterType",
     "Existing",
     "Facts",
+    "FocusKind",
     "LocalPath",
     "Period",
     "Sum",
@@ -99,6 +100,16 @@ class Existing:
     identities: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class FocusKind:
+    """Which data in FOCUS: the ``version`` (``1.2``, ``1.4``), among whom lines are divided (``split``: ``identities``,
+    ``topics``, ``none``), and the format of the file (``form``: ``csv``, ``parquet``)."""
+
+    version: str
+    split: str
+    form: Literal["csv", "parquet"]
+
+
 class Facts(Protocol):
     """The data of a tenant for an emitter; valid while :meth:`Emitter.emit` runs.
 
@@ -117,6 +128,12 @@ class Facts(Protocol):
     def csv(self, period: Period) -> Iterator[memoryview]:
         """Yield the rows of a period in the format of the API's CSV export (UTF-8, header first). If the period's
         aggregation is coarser than the rows, they are summed: one row per unit of time and combination of ids."""
+
+    def focus(self, period: Period, kind: FocusKind) -> Iterator[memoryview]:
+        """Yield the bill of the calculated days of a period in FOCUS, as a file. Its rows are as fine as the bill's."""
+
+    def focus_metadata(self, period: Period, kind: FocusKind) -> Mapping[str, Any]:
+        """Return the metadata of that file, in the form of FOCUS."""
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Return sums of chargebacks per day and columns, ordered by columns, then by day.

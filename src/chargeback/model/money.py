@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from functools import reduce
 from typing import Any
 
 PRECISION = 38
 PLACES = 12
 UNIT = Decimal(1).scaleb(-PLACES)
+_ZERO = Decimal(0).scaleb(-PLACES)
 LIMIT = Decimal(10) ** (PRECISION - PLACES)
 
 # Enough digits that neither a product of two amounts nor an input with very many digits is rounded.
@@ -68,21 +70,34 @@ def to_units(amount: Decimal) -> int:
     return int(to_amount(amount).scaleb(PLACES, context=_EXACT))
 
 
-def from_units(units: int) -> Decimal:
-    """Return the amount of an integer of 10⁻¹²."""
-    return Decimal(units).scaleb(-PLACES, context=_EXACT)
+def from_units(units: int, places: int = PLACES) -> Decimal:
+    """Return the amount of an integer of 10⁻¹², or the number of an integer of other ``places``, exactly.
+
+    >>> from_units(10**30 + 1, 6)
+    Decimal('1000000000000000000000000.000001')
+    """
+    return Decimal(units).scaleb(-places, context=_EXACT)
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
-    """Return the exact sum; Python's addition would round to 28 digits. The sum may be larger than the largest amount.
+    """Return the exact sum, with at least twelve places; Python's addition would round to 28 digits. The sum may be
+    larger than the largest amount.
 
     >>> total([Decimal("0.1"), Decimal("-0.3")])
     Decimal('-0.200000000000')
     >>> total([LIMIT, LIMIT])
     Decimal('200000000000000000000000000.000000000000')
     """
-    units = (amount.quantize(UNIT, context=_EXACT).scaleb(PLACES, context=_EXACT) for amount in amounts)
-    return from_units(sum(map(int, units)))
+    return reduce(_EXACT.add, amounts, _ZERO)
+
+
+def difference(after: Decimal, before: Decimal) -> Decimal:
+    """Return ``after`` minus ``before``, exactly.
+
+    >>> difference(Decimal("0.1"), Decimal("0.3"))
+    Decimal('-0.200000000000')
+    """
+    return total([after, before.copy_negate()])
 
 
 def half_of_changes(changes: Iterable[Decimal]) -> Decimal:
@@ -92,6 +107,15 @@ def half_of_changes(changes: Iterable[Decimal]) -> Decimal:
     Decimal('0.3000000000000')
     """
     return _EXACT.multiply(total(change.copy_abs() for change in changes), Decimal("0.5"))
+
+
+def part_of(amount: Decimal, count: int) -> Decimal | None:
+    """Return one of ``count`` equal parts of an amount, rounded half-even to twelve places; None if there are none.
+
+    >>> part_of(Decimal("1"), 3)
+    Decimal('0.333333333333')
+    """
+    return _EXACT.divide(amount, Decimal(count)).quantize(UNIT, context=_EXACT) if count else None
 
 
 def render(value: Decimal) -> str:

@@ -22,7 +22,6 @@ from chargeback.model.inventory import Identity
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest, load_stored
 from chargeback.pipeline.partials import PartialsWriter
-from chargeback.pipeline.revise import CHARGEBACKS as REVISED_CHARGEBACKS
 from chargeback.pipeline.revise import DayReviser, Revised
 from chargeback.pipeline.run_context import EVERYTHING, RunContext, describe_days
 from chargeback.pipeline.run_messages import Stage
@@ -41,6 +40,7 @@ from chargeback.store.facts.tables import (
     read_day,
 )
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.revised import REVISED_CHARGEBACKS
 
 log = logging.getLogger(__name__)
 

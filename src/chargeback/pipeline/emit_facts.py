@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from chargeback.emitters.contract import DAILY, MONTHLY, OTHER, WEEKLY, Existing, Period, Sum
+from chargeback.emitters.contract import DAILY, MONTHLY, OTHER, WEEKLY, Existing, FocusKind, Period, Sum
 from chargeback.errors import QueryTimeout
 from chargeback.model.days import DayRange
 from chargeback.pipeline.run_context import RunContext
@@ -20,7 +20,12 @@ from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.focus import FocusSource, focus_file
+from chargeback.store.queries.focus_columns import FocusLayout
+from chargeback.store.queries.focus_lookups import FocusTenant
+from chargeback.store.queries.focus_metadata import focus_metadata
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.tenant import TenantStore
@@ -58,9 +63,11 @@ class StoredSums:
         return sums_of(daily_totals(self._reader, BILLING_LINES, days, by), by)
 
     def existing(self, days: Sequence[date]) -> Mapping[date, Existing]:
-        """The inventory of each of these days."""
+        """The inventory of each of these days; with a scope, what occurs in its rows."""
+        seen = self._reader.visible_entities()
         with self._store.control.read() as connection:
-            resources, identities = (existing_on(connection, kind, days) for kind in (RESOURCES, IDENTITIES))
+            resources = existing_on(connection, RESOURCES, days, None if seen is None else seen.resources)
+            identities = existing_on(connection, IDENTITIES, days, None if seen is None else seen.identities)
         return {day: Existing(resources[day], identities[day]) for day in days}
 
 
@@ -68,16 +75,24 @@ class StoredFacts:
     """The facts of one tenant, for its emitters; see :class:`chargeback.emitters.contract.Facts`.
 
     ``check`` raises when the run must end; running queries are then cancelled through ``token``. ``days`` are those
-    that the current emitter may read. Tags are those at the start of the stage.
+    that the current emitter may read. Tags are those at the start of the stage. ``bill`` says how the bill is written
+    in FOCUS.
     """
 
     def __init__(
-        self, store: TenantStore, engine: QueryEngine, token: CancellationToken, check: Callable[[], None]
+        self,
+        store: TenantStore,
+        engine: QueryEngine,
+        token: CancellationToken,
+        check: Callable[[], None],
+        bill: FocusTenant,
     ) -> None:
         self._store = store
         self._engine = engine
         self._token = token
         self._check = check
+        self._bill = bill
+        self._lookups = LookupCaches()
         self.days: Sequence[date] = ()
         with store.control.read() as connection:
             self._tags = TagCache().load(store.tenant_name, connection)
@@ -93,7 +108,16 @@ class StoredFacts:
     def _csv(self, reader: TenantReader, period: Period) -> Iterator[memoryview]:
         unit = _UNITS.get(period.aggregation)
         per = unit if unit and is_finer_than(reader, CHARGEBACKS, period.days, unit) else None
-        return reader.export_csv(CHARGEBACKS, Selection.of_days(period.days), per=per)
+        return reader.export(CHARGEBACKS, Selection.of_days(period.days), per=per)
+
+    def focus(self, period: Period, kind: FocusKind) -> Iterator[memoryview]:
+        """Return the bill of a period in FOCUS, as a file."""
+        return self._of_bill(lambda source: focus_file(source, _layout(kind), period.days, kind.form))
+
+    def focus_metadata(self, period: Period, kind: FocusKind) -> Mapping[str, Any]:
+        """Return the metadata of that file."""
+        (found,) = self._of_bill(lambda source: iter([focus_metadata(source, _layout(kind), period.days)]))
+        return found
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Sums of chargebacks."""
@@ -113,13 +137,25 @@ class StoredFacts:
         self._check()
 
     def _query(self, query: Callable[[TenantReader], Iterator[_T]]) -> Iterator[_T]:
+        with self._until_stopped(), self._engine.cursor(self._token) as cursor:
+            yield from query(TenantReader(cursor, self._store.facts, self._tags))
+
+    def _of_bill(self, query: Callable[[FocusSource], Iterator[_T]]) -> Iterator[_T]:
+        with self._until_stopped(), open_reader(self._engine, self._store, self._token, self._lookups) as reader:
+            yield from query(FocusSource(reader, self._store.control, self._bill))
+
+    @contextmanager
+    def _until_stopped(self) -> Iterator[None]:
         self.check()
         try:
-            with self._engine.cursor(self._token) as cursor:
-                yield from query(TenantReader(cursor, self._store.facts, self._tags))
+            yield
         except QueryTimeout:
             self.check()
             raise
+
+
+def _layout(kind: FocusKind) -> FocusLayout:
+    return FocusLayout(kind.version, kind.split)
 
 
 @contextmanager
@@ -136,7 +172,7 @@ def facts_for(run: RunContext) -> Iterator[StoredFacts]:
     watcher = threading.Thread(target=_watch, name="emitters' watcher", daemon=True)
     watcher.start()
     try:
-        yield StoredFacts(run.store, engine, token, run.check)
+        yield StoredFacts(run.store, engine, token, run.check, FocusTenant.of(run.tenant))
     finally:
         ended.set()
         watcher.join()

@@ -15,9 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
-from chargeback.config import Tenant
-from chargeback.config.configuration import TopicStatus
-from chargeback.ecosystems.contract import Gatherer, MeasuredUsage, TopicEcosystem
+from chargeback.ecosystems.contract import Gatherer, MeasuredUsage
 from chargeback.errors import AllocationError, LeaseLost, StorageError
 from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
@@ -25,26 +23,20 @@ from chargeback.model.topics import EXISTED, TopicPlan
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest
 from chargeback.pipeline.partials import PartialsWriter
-from chargeback.pipeline.revise import TOPICS, DayReviser
+from chargeback.pipeline.revise import DayReviser
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import billed_lines
+from chargeback.recompute.rules import topic_plan
 from chargeback.store.control import days as day_states
 from chargeback.store.control import topics as topic_store
 from chargeback.store.control.day_revisions import TOPIC_REVISIONS, record_removal
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.revised import REVISED_TOPICS
 
 log = logging.getLogger(__name__)
-
-
-def topic_plan(tenant: Tenant) -> TopicPlan | None:
-    """Return the topic plan of a tenant, or None if the overlay is disabled or its settings are invalid."""
-    ecosystem = tenant.ecosystem
-    if tenant.topic_status is not TopicStatus.ENABLED or not isinstance(ecosystem, TopicEcosystem):
-        return None
-    return ecosystem.topic_plan(tenant.plugin_settings)
 
 
 def queue_topics(run: RunContext) -> None:
@@ -172,7 +164,7 @@ class _Overlay:
         self._discovery = TopicDiscovery(run, plan, self._clusters)
         self._attributor = TopicAttributor(plan)
         self._partials = PartialsWriter(run.store.facts, TOPIC_ATTRIBUTIONS)
-        self._reviser = DayReviser(run, TOPICS)
+        self._reviser = DayReviser(run, REVISED_TOPICS)
         workers = run.tenant.settings.metrics_prefetch_workers
         self.fetcher = TopicFetcher(gatherer, self._clusters, run.store.facts, workers=workers)
 

@@ -14,6 +14,7 @@ from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
+from chargeback.store.control.audit import delete_expired, has_expired
 from chargeback.store.control.day_revisions import CONFIRMED, record_removal
 from chargeback.store.control.retention import delete_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS
@@ -42,6 +43,7 @@ def retain(run: RunContext) -> None:
     try:
         _delete_expired(run, oldest_kept(run.today, run.tenant.settings.retention_days))
         _delete_history(run)
+        _delete_audit_entries(run)
         _upkeep(run)
     except LeaseLost:
         raise
@@ -76,6 +78,14 @@ def _delete_history(run: RunContext) -> None:
     for name in HISTORY_TABLES.values():
         if any(day < oldest for day in run.store.facts.snapshot(name).days):
             run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
+
+
+def _delete_audit_entries(run: RunContext) -> None:
+    with run.store.control.read() as connection:
+        if not has_expired(connection, run.now()):
+            return
+    with run.lease.write() as connection:
+        delete_expired(connection, run.now())
 
 
 def _upkeep(run: RunContext) -> None:

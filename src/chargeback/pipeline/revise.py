@@ -11,82 +11,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.errors import DamagedFacts
-from chargeback.model.money import half_of_changes, total
+from chargeback.model.money import difference, half_of_changes, total
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import day_revisions as revisions
 from chargeback.store.control import days as day_states
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, TOPIC_REVISIONS, FileNames, Revision
+from chargeback.store.control.day_revisions import FileNames, Revision
 from chargeback.store.control.days import DayState
-from chargeback.store.facts.history import files_of_day, has_content, keep_files
-from chargeback.store.facts.tables import (
-    BILLING_TABLE,
-    CHARGEBACKS_TABLE,
-    MEMBERS_TABLE,
-    TOPIC_USAGE_TABLE,
-    TOPICS_TABLE,
-    USAGE_TABLE,
-    PreparedDay,
-    read_day,
-)
-from chargeback.store.queries.as_of import took_effect
+from chargeback.store.facts.history import file_names_of_day, has_content, keep_files
+from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, PreparedDay, read_day
+from chargeback.store.queries.as_of import has_files, those_that_took_effect
+from chargeback.store.queries.revised import REVISED, RevisedDataset
 
 log = logging.getLogger(__name__)
 
 # Arrow's sums keep the type of the summed values and overflow silently.
 _WIDE: Final = pa.decimal256(76, 12)
-
-
-@dataclass(frozen=True, slots=True)
-class RevisedDataset:
-    """A dataset whose days have revisions.
-
-    Attributes:
-        name: its name in the table of revisions.
-        table: the table with its rows.
-        usage: the table with its measurements.
-        evidence: all tables that its rows were calculated from.
-        payer: the columns of whoever has an amount.
-        number: the column of ``days`` with the confirmed revision.
-        is_calculated: the column of ``days`` which says that the rows are those of the present bill.
-    """
-
-    name: str
-    table: str
-    usage: str
-    evidence: tuple[str, ...]
-    payer: tuple[str, ...]
-    number: str
-    is_calculated: str
-
-
-CHARGEBACKS: Final = RevisedDataset(
-    CHARGEBACK_REVISIONS,
-    CHARGEBACKS_TABLE,
-    USAGE_TABLE,
-    (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE),
-    ("identity_id",),
-    "revision",
-    "chargeback_calculated",
-)
-TOPICS: Final = RevisedDataset(
-    TOPIC_REVISIONS,
-    TOPICS_TABLE,
-    TOPIC_USAGE_TABLE,
-    (BILLING_TABLE, TOPIC_USAGE_TABLE),
-    ("cluster_resource_id", "topic_name"),
-    "topic_revision",
-    "topic_attribution_calculated",
-)
-
-
-_BY_NAME: Final = {dataset.name: dataset for dataset in (CHARGEBACKS, TOPICS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +95,13 @@ class DayReviser:
         self._commit(prepared)
         return Revised(revision.revision, is_new=True)
 
-    def _revisions(self, state: DayState) -> list[Revision]:
+    def _revisions(self, state: DayState) -> Sequence[Revision]:
         """Return the revisions of a day that took effect."""
+        dataset, day = self._dataset, state.tracking_date
         with self._run.store.control.read() as connection:
-            known = revisions.revisions_of_day(connection, self._dataset.name, state.tracking_date)
-        confirmed: int = getattr(state, self._dataset.number)
-        stored = self._present_files(self._dataset.table, state.tracking_date)
-        if known and known[-1].revision > confirmed and not took_effect(known[-1], self._dataset.table, stored):
-            known.pop()
-        return known
+            known = revisions.revisions_of_day(connection, dataset.name, day)
+        present = self._run.store.facts.snapshot(dataset.table)
+        return those_that_took_effect(dataset, known, _confirmed(state, dataset), present)
 
     def _has_rows(self, latest: Revision, prepared: Mapping[str, PreparedDay]) -> bool:
         """Return whether a day keeps the rows of its latest revision, if only because a damaged file is replaced by the
@@ -166,7 +109,7 @@ class DayReviser:
         table = self._dataset.table
         if table not in prepared:
             return True
-        return latest.files is not None and took_effect(latest, table, prepared[table].file_names)
+        return latest.files is not None and has_files(latest, self._dataset, prepared[table].file_names)
 
     def _replace_evidence(self, latest: Revision, day: date, prepared: Mapping[str, PreparedDay]) -> None:
         """The rows are the same: the new evidence explains them as well as the old."""
@@ -185,14 +128,12 @@ class DayReviser:
             for name in prepared:
                 keep_superseded(self._run, latest, name, day)
 
-    def _present_files(self, name: str, day: date) -> list[str]:
-        return [Path(file.path).name for file in files_of_day(self._run.store.facts.snapshot(name), day)]
-
     def _files(self, day: date, prepared: Mapping[str, PreparedDay]) -> FileNames:
         """Return the files that a day has once ``prepared`` is committed."""
+        facts = self._run.store.facts
         return {
-            name: prepared[name].file_names if name in prepared else self._present_files(name, day)
-            for name in (*self._dataset.evidence, self._dataset.table)
+            name: prepared[name].file_names if name in prepared else file_names_of_day(facts.snapshot(name), day)
+            for name in self._dataset.tables
         }
 
     def _cause(
@@ -225,7 +166,7 @@ class DayReviser:
             return None
         sums = _sums_by(rows, self._dataset.payer)
         for payer, amount in _sums_by(before, self._dataset.payer).items():
-            sums[payer] = total([sums.get(payer, Decimal(0)), amount.copy_negate()])
+            sums[payer] = difference(sums.get(payer, Decimal(0)), amount)
         return half_of_changes(sums.values())
 
 
@@ -253,13 +194,19 @@ def keep_bill(run: RunContext, state: DayState, seen: str) -> None:
         LeaseLost: another process has taken over.
         StorageError: the history cannot be written.
     """
-    for dataset in (CHARGEBACKS, TOPICS):
-        if getattr(state, dataset.number):
+    for dataset in REVISED.values():
+        if _confirmed(state, dataset):
             with run.store.control.read() as connection:
                 known = revisions.revisions_of_day(connection, dataset.name, state.tracking_date)
             for revision in known[-2:]:  # the last one may be unconfirmed
                 is_same = revision.billing_fingerprint == seen
                 keep_superseded(run, revision, BILLING_TABLE, state.tracking_date, is_same=is_same)
+
+
+def _confirmed(state: DayState, dataset: RevisedDataset) -> int:
+    """Return the number of the confirmed revision of a day, 0 if it has none."""
+    number: int = getattr(state, revisions.CONFIRMED[dataset.name].name)
+    return number
 
 
 def _sum(rows: pa.Table) -> Decimal:
@@ -286,11 +233,11 @@ def record_first_files(run: RunContext) -> None:
         states = {state.tracking_date: state for state in day_states.read_days(connection)} if unrecorded else {}
     for revision in unrecorded:
         run.check()
-        day, dataset = revision.tracking_date, _BY_NAME[revision.dataset]
+        day, dataset = revision.tracking_date, REVISED[revision.dataset]
         facts = run.store.facts
         is_billed_so = day in states and states[day].gathered_fingerprint == revision.billing_fingerprint
-        names = [name for name in (*dataset.evidence, dataset.table) if name != BILLING_TABLE or is_billed_so]
-        files = {name: [Path(file.path).name for file in files_of_day(facts.snapshot(name), day)] for name in names}
+        names = [name for name in dataset.tables if name != BILLING_TABLE or is_billed_so]
+        files = {name: file_names_of_day(facts.snapshot(name), day) for name in names}
         with run.lease.write() as connection:
             revisions.record_files(connection, revision, files, _stored_sum(run, dataset.table, day))
 

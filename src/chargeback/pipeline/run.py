@@ -23,6 +23,7 @@ from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.store.control import runs
+from chargeback.store.control.audit import RUN_REQUESTED, AuditEntry, record
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
@@ -55,6 +56,8 @@ def run_tenant(
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
+            if request.requested_by is not None:
+                record(connection, request.requested_by, [_requested(run_id, request)], clock)
         result = _result(run, _run_stages(run))
         try:
             _record(run, run_id, result)
@@ -65,6 +68,17 @@ def run_tenant(
             return _result(run, RunOutcome.FAILED)
     lease.release()
     return result
+
+
+def _requested(run_id: int, request: RunRequest) -> AuditEntry:
+    """Return the entry of the audit log about a run that somebody asked for."""
+    asked = {
+        "start_date": None if request.start is None else request.start.isoformat(),
+        "end_date": None if request.end is None else request.end.isoformat(),
+        "recalculate": request.recalculate,
+        "accept_less": request.accept_less,
+    }
+    return AuditEntry(RUN_REQUESTED, f"run/{run_id}", None, asked)
 
 
 def _record(run: RunContext, run_id: int, result: RunResult) -> None:

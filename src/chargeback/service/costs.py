@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
+from chargeback.model.currency import Conversion, Rates
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, instants
 from chargeback.model.money import total
 from chargeback.service.forecast import HISTORY, Forecast, forecast
@@ -22,9 +23,9 @@ from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Enti
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, daily_amounts, days_with_rows
-from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter
+from chargeback.store.queries.selection import ColumnFilter, Selection
 from chargeback.store.queries.topic_costs import TopicCosts, topic_costs
 
 #: What an answer may have beside sums and breakdowns.
@@ -36,14 +37,6 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
     "environment_id": RESOURCES,
     CLUSTER_ID: RESOURCES,
 }
-#: What the topics' columns are called in chargebacks; by the rest of these topics cannot be filtered.
-_TOPIC_COLUMNS: Final = {
-    "resource_id": "cluster_resource_id",
-    "environment_id": "env_id",
-    CLUSTER_ID: "cluster_resource_id",
-    "product_type": "product_type",
-    "product_category": "product_category",
-}
 _ZERO: Final = Decimal(0)
 
 Names = Mapping[EntityKind, Mapping[str, Named]]
@@ -51,24 +44,20 @@ Names = Mapping[EntityKind, Mapping[str, Named]]
 
 @dataclass(frozen=True)
 class CostRequest:
-    """What is asked: a period and what it is compared with, in the calendar of ``zone``; filters; by what the costs
-    are broken down (``series``: over time), how many values are named, and which ``parts`` come with them."""
+    """What is asked: a period and what it is compared with, in the calendar of ``zone``; its ``selection`` of rows; by
+    what the costs are broken down (``series``: over time), how many values are named, and which ``parts`` come with
+    them; all amounts are converted by ``conversion``, if there is one."""
 
     period: Period
     compared: Period | None
+    selection: Selection
     zone: ZoneInfo
     unit: str
     by: tuple[str, ...]
     series: str
     top: int
-    columns: tuple[ColumnFilter, ...] = ()
-    tags: tuple[TagFilter, ...] = ()
     parts: frozenset[str] = frozenset(PARTS)
-
-    @property
-    def selection(self) -> Selection:
-        """The rows of the period."""
-        return Selection(self.window, self.columns, self.tags)
+    conversion: Conversion | None = None
 
     @property
     def window(self) -> InstantRange:
@@ -80,6 +69,11 @@ class CostRequest:
         """The instants of the other period."""
         other = self.compared
         return None if other is None else instants(other.start, other.end, self.zone)
+
+    @property
+    def rates(self) -> Rates | None:
+        """The rates by which amounts are converted, if they are."""
+        return None if self.conversion is None else self.conversion.rates
 
 
 @dataclass(frozen=True)
@@ -115,9 +109,12 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         request.unit,
         request.zone,
         issues="issues" in request.parts,
+        rates=request.rates,
     )
     found = costs(reader, query)
     other = request.compared_window
+    # Whether days are charged as they were billed is a matter of the whole bill.
+    shows_days = "days" in request.parts and reader.scope is None
     topics, ignored = _topics(tenant, reader, request)
     with tenant.store.control.read() as connection:
         states = states_seen(reader, connection)
@@ -129,7 +126,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         buckets_of(request.period, request.unit),
         _aligned(found.previous, request),
         names,
-        tuple(reconcile(reader, states, request.window.days())) if "days" in request.parts else None,
+        _days(reader, states, request) if shows_days else None,
         _forecast(reader, states, request) if "forecast" in request.parts else None,
         topics,
         ignored,
@@ -141,17 +138,18 @@ def buckets_of(period: Period, unit: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_bucket_of(day, unit) for day in DayRange(period.start, period.end + ONE_DAY)))
 
 
-def topic_filters(
-    columns: tuple[ColumnFilter, ...], tags: tuple[TagFilter, ...]
-) -> tuple[tuple[ColumnFilter, ...], tuple[str, ...]]:
-    """Return filters of chargebacks as those of topics, and the names of those that topics know nothing of."""
-    kept = tuple(
-        ColumnFilter(_TOPIC_COLUMNS[each.column], each.values, each.excludes)
-        for each in columns
-        if each.column in _TOPIC_COLUMNS
-    )
-    ignored = [each.column for each in columns if each.column not in _TOPIC_COLUMNS]
-    return kept, tuple(dict.fromkeys([*ignored, *(f"tag:{tag.key}" for tag in tags)]))
+def of_topics(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
+    """Return a selection of chargebacks as one of topics, and the names of the filters that topics know nothing of."""
+    kept: list[ColumnFilter] = []
+    ignored: list[str] = []
+    for each in selection.columns:
+        column = TOPIC_ATTRIBUTIONS.filter_column(each.column)
+        if column is None:
+            ignored.append(each.column)
+        else:
+            kept.append(replace(each, column=column))
+    ignored += [f"tag:{tag.key}" for tag in selection.tags]
+    return replace(selection, columns=tuple(kept), tags=()), tuple(dict.fromkeys(ignored))
 
 
 def _bucket_of(day: date, unit: str) -> str:
@@ -183,9 +181,15 @@ def _topics(
 ) -> tuple[TopicCosts | None, tuple[str, ...]]:
     if "topics" not in request.parts or tenant.topic_attribution_status != "enabled":
         return None, ()
-    columns, ignored = topic_filters(request.columns, request.tags)
-    selection = Selection(request.window, columns)
-    return topic_costs(reader, selection, request.compared_window, request.top, traffic=False), ignored
+    selection, ignored = of_topics(request.selection)
+    compared = request.compared_window
+    return topic_costs(reader, selection, compared, request.top, traffic=False, rates=request.rates), ignored
+
+
+def _days(reader: TenantReader, states: Mapping[date, DayState], request: CostRequest) -> tuple[ReconciledDay, ...]:
+    days = reconcile(reader, states, request.window.days())
+    conversion = request.conversion
+    return tuple(days) if conversion is None else tuple(day.converted(conversion) for day in days)
 
 
 def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> Names:
@@ -207,10 +211,10 @@ def _forecast(reader: TenantReader, states: Mapping[date, DayState], request: Co
     while first > last - timedelta(days=HISTORY) and _is_calculated(states, first - ONE_DAY):
         first -= ONE_DAY
     days = DayRange(first, last + ONE_DAY)
-    amounts = daily_amounts(
-        reader, CHARGEBACKS, Selection(Selection.of_days(days).window, request.columns, request.tags)
-    )
-    return forecast(last, [amounts.get(day, _ZERO) for day in days])
+    selection = replace(request.selection, window=Selection.of_days(days).window)
+    amounts = daily_amounts(reader, CHARGEBACKS, selection)
+    found = forecast(last, [amounts.get(day, _ZERO) for day in days])
+    return found if found is None or request.conversion is None else found.converted(request.conversion)
 
 
 def _is_calculated(states: Mapping[date, DayState], day: date) -> bool:

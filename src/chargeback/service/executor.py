@@ -8,8 +8,9 @@ queries are interrupted.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -17,17 +18,23 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from chargeback.errors import StorageError
+from chargeback.access.scope import RowScope
+from chargeback.errors import ChargebackError, StorageError
 from chargeback.service.answer_cache import AnswerCache
 from chargeback.service.pools import TenantPools
 from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.given import EntityIds
+from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.clusters import ClusterCache
+from chargeback.store.queries.day_totals import DayTotals
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
+from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
-from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.queries.version import DataVersion, read_version
+from chargeback.store.queries.visible_entities import VisibleEntities
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -61,14 +68,14 @@ class RequestExecutor:
 
     def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
-        self.tags = TagCache()
-        self.clusters = ClusterCache()
+        self.lookups = LookupCaches()
         self.answers = AnswerCache()
         self.entity_costs = EntityCostCache()
+        self.day_totals = DayTotals()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}
         self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
-        self._abandoned: set[asyncio.Task[None]] = set()
+        self._unwaited: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
         """Stop accepting work; running work was cancelled with its request."""
@@ -89,9 +96,9 @@ class RequestExecutor:
                 self._pools[tenant_name] = TenantPools(tenant_name)
             return self._pools[tenant_name]
 
-    def context_for(self, token: CancellationToken) -> RequestContext:
-        """Return the context of one request."""
-        return RequestContext(self, token)
+    def context_for(self, token: CancellationToken, scope: RowScope | None = None) -> RequestContext:
+        """Return the context of one request, whose caller sees the rows of ``scope``, or all where it is None."""
+        return RequestContext(self, token, scope)
 
     async def run(self, pools: TenantPools, pool: Executor, token: CancellationToken, func: Callable[[], T]) -> T:
         """Return the result of ``func``, run in a thread of ``pool``, one of ``pools``; cancelled with the caller."""
@@ -101,8 +108,8 @@ class RequestExecutor:
         except asyncio.CancelledError:
             if not future.cancel() and not future.done():
                 task = asyncio.create_task(self._cancel(pools, token, future))
-                self._abandoned.add(task)
-                task.add_done_callback(self._abandoned.discard)
+                self._unwaited.add(task)
+                task.add_done_callback(self._unwaited.discard)
             raise
 
     async def _cancel(self, pools: TenantPools, token: CancellationToken, future: Future[Any]) -> None:
@@ -111,6 +118,23 @@ class RequestExecutor:
         while not future.done():
             await loop.run_in_executor(pools.cancelling, token.cancel)
             await asyncio.sleep(_CANCEL_RETRY_SECONDS)
+
+    def write_later(
+        self, tenant: TenantView, func: Callable[[Connection], object], *, failed: str
+    ) -> asyncio.Task[None]:
+        """Let ``func`` write to a tenant's control database in a task for which nobody has to wait; if it cannot, a
+        warning says what ``failed``."""
+
+        async def _write() -> None:
+            try:
+                await self.context_for(CancellationToken()).write_control(tenant, func)
+            except ChargebackError as error:
+                log.warning("tenant %s: %s: %s", tenant.tenant_name, failed, error)
+
+        task = asyncio.create_task(_write())
+        self._unwaited.add(task)
+        task.add_done_callback(self._unwaited.discard)
+        return task
 
     @contextmanager
     def query_slot(self) -> Iterator[None]:
@@ -148,17 +172,21 @@ class RequestExecutor:
 
 
 class RequestContext:
-    """Runs the blocking work of one request; ``token`` cancels it."""
+    """Runs the blocking work of one request; ``token`` cancels it. Every reader that it opens sees the rows of its
+    ``scope`` only, or all where that is None."""
 
-    def __init__(self, executor: RequestExecutor, token: CancellationToken) -> None:
+    def __init__(self, executor: RequestExecutor, token: CancellationToken, scope: RowScope | None = None) -> None:
         self._executor = executor
         self.token = token
+        self.scope = scope
 
-    async def query_facts(self, tenant: TenantView, func: Callable[[TenantReader], T]) -> T:
-        """Return what ``func`` reads from the tenant's facts."""
+    async def query_facts(
+        self, tenant: TenantView, func: Callable[[TenantReader], T], as_of: datetime | None = None
+    ) -> T:
+        """Return what ``func`` reads from the tenant's facts, now or ``as_of`` an earlier instant."""
 
         def _query() -> T:
-            with self._reader(tenant, self._executor.query_slot()) as reader:
+            with self._reader(tenant, self._executor.query_slot(), as_of) as reader:
                 return func(reader)
 
         pools = self._executor.pools_of(tenant.tenant_name)
@@ -174,20 +202,24 @@ class RequestContext:
         instant; it opens a reader of that version if it needs one."""
 
         def _query() -> T:
-            version = read_version(tenant.store, self.token, self._executor.tags, as_of)
-
-            def clusters() -> Mapping[str, str]:
-                return self._executor.clusters.load(tenant.store)
+            store, lookups = tenant.whole_store, self._executor.lookups
+            version = read_version(store, self.token, lookups, as_of)
 
             @contextmanager
             def _open() -> Iterator[TenantReader]:
                 with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
-                    yield version_reader(cursor, tenant.store, version, clusters)
+                    yield version_reader(cursor, store, version, lookups, scope=self.scope)
 
             return func(version, _open)
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
+
+    async def visible_entities(self, tenant: TenantView) -> EntityIds | None:
+        """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
+        if self.scope is None:
+            return None
+        return await self.query_facts(tenant, lambda reader: entity_ids(reader.visible_entities()))
 
     async def read_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
         """Return what ``func`` reads from the tenant's control database."""
@@ -249,7 +281,13 @@ class RequestContext:
         as_of: datetime | None = None,
     ) -> AbstractContextManager[TenantReader]:
         executor = self._executor
-        return open_reader(executor.engine, tenant.store, self.token, executor.tags, slot, executor.clusters, as_of)
+        store = tenant.whole_store
+        return open_reader(executor.engine, store, self.token, executor.lookups, slot, as_of, scope=self.scope)
+
+
+def entity_ids(visible: VisibleEntities | None) -> EntityIds | None:
+    """Return what a reader sees beside rows as the control database is asked for it."""
+    return None if visible is None else {IDENTITY: visible.identities, RESOURCE: visible.resources}
 
 
 @contextmanager

@@ -6,12 +6,13 @@ The method is plain enough to be told in a sentence, and its interval is made of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
+from chargeback.model.currency import Conversion
 from chargeback.model.days import ONE_DAY, month_of
 from chargeback.model.money import from_units, to_units, total
 
@@ -40,6 +41,16 @@ class Forecast:
     low: Decimal
     high: Decimal
     method: str
+
+    def converted(self, conversion: Conversion) -> Forecast:
+        """Return the same in another currency: what is expected is rounded to cents again."""
+
+        def in_cents(amount: Decimal) -> Decimal:
+            return conversion.convert(self.until, amount).quantize(_CENTS, context=_WIDE)
+
+        actual = conversion.convert(self.until, self.actual)
+        expected, low, high = map(in_cents, (self.expected, self.low, self.high))
+        return replace(self, actual=actual, expected=expected, low=low, high=high)
 
 
 def forecast(last: date, daily: Sequence[Decimal]) -> Forecast | None:

@@ -14,8 +14,11 @@ from chargeback.model.days import ONE_DAY, month_of
 
 #: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, ``quarter``, ``2026-10``.
 PERIOD: Final = r"^([1-9][0-9]{0,2}d|month|last-month|quarter|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
+_DATES: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.\.[0-9]{4}-[0-9]{2}-[0-9]{2}"
 #: What a period may be compared with: another one, or two dates.
-COMPARISON: Final = r"^(previous|year|none|[0-9]{4}-[0-9]{2}-[0-9]{2}\.\.[0-9]{4}-[0-9]{2}-[0-9]{2})$"
+COMPARISON: Final = rf"^(previous|year|none|{_DATES})$"
+#: The same where there must be another period.
+OTHER_PERIOD: Final = rf"^(previous|year|{_DATES})$"
 
 # No costs are older or younger than that.
 _FIRST_YEAR: Final = 1970
@@ -29,6 +32,19 @@ class Period:
 
     start: date
     end: date
+
+    @classmethod
+    def between(cls, start: date, end: date) -> Period:
+        """Return the period from ``start`` to ``end``.
+
+        Raises:
+            ValueError: it ends before it begins, or no costs are that old or that young.
+        """
+        if end < start:
+            raise ValueError("should not end before it begins")
+        if start.year < _FIRST_YEAR or end.year > _LAST_YEAR:
+            raise ValueError(f"should lie within the years {_FIRST_YEAR} to {_LAST_YEAR}")
+        return cls(start, end)
 
     @property
     def days(self) -> int:
@@ -87,14 +103,10 @@ def compared_period(comparison: str, period: Period) -> Period | None:
             return period.year_before
     first, _, last = comparison.partition("..")
     try:
-        chosen = Period(date.fromisoformat(first), date.fromisoformat(last))
+        dates = date.fromisoformat(first), date.fromisoformat(last)
     except ValueError:
         raise ValueError("should name dates of the calendar, such as 2026-09-01..2026-09-30") from None
-    if chosen.days < 1:
-        raise ValueError("should not end before it begins")
-    if chosen.start.year < _FIRST_YEAR or chosen.end.year > _LAST_YEAR:
-        raise ValueError(f"should lie within the years {_FIRST_YEAR} to {_LAST_YEAR}")
-    return chosen
+    return Period.between(*dates)
 
 
 def _year_before(day: date) -> date:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -16,6 +16,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, matching
 from chargeback.store.queries.entity_costs import EntityCosts
 from chargeback.store.queries.tag_index import TagIndex
+from chargeback.store.queries.visible_entities import VisibleEntities
 
 Kind = Literal["identity", "resource", "topic", "tag"]
 
@@ -37,9 +38,16 @@ class Found:
     amount: Decimal | None
 
 
-def search(tenant: TenantView, tags: TagIndex, costs: EntityCosts, text: str, limit: int) -> list[Found]:
+def search(
+    tenant: TenantView,
+    tags: TagIndex,
+    costs: EntityCosts,
+    text: str,
+    limit: int,
+    visible: VisibleEntities | None = None,
+) -> list[Found]:
     """Return up to ``limit`` things that contain ``text`` in their id or name, in whatever case: first what begins with
-    it, and of these what cost most.
+    it, and of these what cost most; of all identities and resources, or of the ``visible`` ones.
 
     All that matches is ranked, but no more of it than that is kept.
 
@@ -49,7 +57,9 @@ def search(tenant: TenantView, tags: TagIndex, costs: EntityCosts, text: str, li
     wanted = text.casefold()
     with tenant.store.control.read() as connection:
         found = chain(
-            _identities(connection, costs, text), _resources(connection, costs, text), _tags(tags, costs, wanted)
+            _identities(connection, costs, text, None if visible is None else visible.identities),
+            _resources(connection, costs, text, None if visible is None else visible.resources),
+            _tags(tags, costs, wanted),
         )
         return heapq.nsmallest(limit, found, key=lambda each: _rank(each, wanted))
 
@@ -62,15 +72,23 @@ def _rank(found: Found, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
     return not begins, found.amount is None, dearest, found.kind, found.id, within
 
 
-def _identities(connection: Connection, costs: EntityCosts, text: str) -> Iterator[Found]:
+def _identities(
+    connection: Connection, costs: EntityCosts, text: str, visible: Collection[str] | None
+) -> Iterator[Found]:
     for row in matching(connection, IDENTITIES, text):
         entity = row["identity_id"]
+        if visible is not None and entity not in visible:
+            continue
         yield Found("identity", entity, row["display_name"], row["identity_type"], None, costs.identities.get(entity))
 
 
-def _resources(connection: Connection, costs: EntityCosts, text: str) -> Iterator[Found]:
+def _resources(
+    connection: Connection, costs: EntityCosts, text: str, visible: Collection[str] | None
+) -> Iterator[Found]:
     for row in matching(connection, RESOURCES, text):
         entity, topic = row["resource_id"], _topic_name(row)
+        if visible is not None and entity not in visible:
+            continue
         if topic is not None:
             yield Found("topic", topic, topic, row["resource_type"], row["parent_id"], costs.topics.get(entity))
             continue
@@ -85,12 +103,6 @@ def _topic_name(row: RowMapping) -> str | None:
 
 
 def _tags(tags: TagIndex, costs: EntityCosts, text: str) -> Iterator[Found]:
-    pairs = {
-        pair
-        for entities in (tags.identities, tags.resources)
-        for of_entity in entities.values()
-        for pair in of_entity.items()
-    }
-    for key, value in pairs:
+    for key, value in tags.pairs():
         if text in value.casefold():
             yield Found("tag", value, value, key, None, costs.tags.get((key, value)))

@@ -17,9 +17,9 @@ from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.tenant import open_store
 
 
@@ -56,7 +56,7 @@ def summarise(tenant: Tenant) -> Summary:
     engine = QueryEngine()
     try:
         days = tuple(day for day in verify(store) if day.state == CALCULATED)
-        with open_reader(engine, store, CancellationToken(), TagCache()) as reader:
+        with open_reader(engine, store, CancellationToken(), LookupCaches()) as reader:
             by_identity = _grouped(reader, days, "identity_id")
             by_product = _grouped(reader, days, "product_type")
         with store.control.read() as connection:

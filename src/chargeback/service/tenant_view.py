@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, NoReturn, Protocol, cast
 
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
+from chargeback.model.currency import Rates
 from chargeback.pipeline.run_messages import RunRequest
-from chargeback.recompute.explain import AllocationRules
+from chargeback.recompute.rules import AllocationRules
+from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
 
 
@@ -30,7 +34,8 @@ class PipelinePort(Protocol):
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
     ``exposition`` is what Prometheus can scrape of it, if anything; ``rules`` are those by which its days are
-    calculated."""
+    calculated; ``focus`` says how its bill is written in FOCUS; ``currencies`` are the rates by which amounts can be
+    shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -42,4 +47,36 @@ class TenantView:
     topic_attribution_error: str | None = None
     exposition: Exposition | None = None
     currency: str = "USD"
+    currencies: Mapping[str, Rates] = field(default_factory=dict)
     rules: AllocationRules = field(default_factory=AllocationRules)
+    focus: FocusProfile = field(default_factory=FocusProfile)
+
+    @property
+    def whole_store(self) -> TenantStore:
+        """The storage with the facts. Whoever reads them without a reader narrows its answer by the scope itself."""
+        return self.store
+
+    def fenced(self) -> TenantView:
+        """Return the view that routes get: of its ``store`` they can use the control database only. Facts are read by
+        readers, which know what the caller may see."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return _FencedView(**values | {"store": replace(self.store, facts=_FENCE)}, behind=self.store)
+
+
+@dataclass(frozen=True)
+class _FencedView(TenantView):
+    behind: TenantStore = field(kw_only=True)
+
+    @property
+    def whole_store(self) -> TenantStore:
+        return self.behind
+
+
+class _Fence:
+    """Stands in for fact tables."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"facts are read through a reader, which knows the caller's scope, not by {name}")
+
+
+_FENCE: Final = cast(FactTables, cast(Any, _Fence()))

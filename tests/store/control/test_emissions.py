@@ -74,6 +74,8 @@ def test_the_inventory_of_days(database: ControlDatabase) -> None:
         assert sum(found[day].get("topic", 0) for day in days) == 0
         assert existing_on(connection, IDENTITIES, days)[DAY] == {"system": 1, "user": 1}
         assert existing_on(connection, RESOURCES, []) == {}
+        some = existing_on(connection, RESOURCES, days, {"b", "c", "gone"})
+        assert [some[day].get("cluster") for day in days] == [0, 1, 1]
 
 
 _MOMENTS = st.none() | st.integers(-30, 150).map(lambda hours: start_of_day(DAY) + timedelta(hours=hours))

@@ -69,6 +69,10 @@ def _ids(database: ControlDatabase, kind: EntityKind = RESOURCES, **inventory_fi
         ({"search": "_"}, ["env_1"]),
         ({"tag_key": "team"}, ["lkc-1", "lkc-2"]),
         ({"tag_key": "team", "tag_value": "lkc-2"}, ["lkc-2"]),
+        ({"ids": ["lkc-1", "lkc-2", "none"]}, ["lkc-1", "lkc-2"]),
+        ({"ids": []}, []),
+        ({"ids": ["lkc-1", "lkc-2"], "status": "deleted"}, ["lkc-2"]),
+        ({"ids": ["lkc-2"], "period": (_at(5), _at(5))}, ["lkc-2"]),
         ({"period": (_at(4), _at(4))}, ["env_1", "lkc-2"]),
         ({"period": (_at(5), _at(5))}, ["env_1", "lkc-1", "lkc-2"]),
         ({"period": (_at(10), _at(10))}, ["Lkc-3", "env_1", "lkc-1"]),
@@ -108,3 +112,4 @@ def test_counts_by_type(filled: ControlDatabase) -> None:
             "cluster": {"total": 3, "active": 2, "deleted": 1},
             "environment": {"total": 1, "active": 1, "deleted": 0},
         }
+        assert lists.counts(connection, RESOURCES, ["lkc-2"]) == {"cluster": {"total": 1, "active": 0, "deleted": 1}}

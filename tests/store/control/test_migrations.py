@@ -6,15 +6,20 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Column, Connection, MetaData, Table, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
+from chargeback.model.dated import DatedValue, Period
+from chargeback.store.control import tags
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days
 from tests.support.databases import raw_connection
 
 ROWS = 3
+MARCH = date(2026, 3, 1)
 _SCRIPTS = Config()
 _SCRIPTS.set_main_option("script_location", "chargeback.store.control:migrations")
 #: Columns that later revisions keep in another form.
@@ -82,6 +87,51 @@ def test_a_database_with_data_is_upgraded(connection_string: str, revision: str)
         assert database.is_current()
         with database.read() as connection:
             assert content(connection, columns) == before
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Take a database back to an earlier revision."""
+    config = Config()
+    config.set_main_option("script_location", "chargeback.store.control:migrations")
+    config.attributes["connection"] = connection
+    command.downgrade(config, revision)
+
+
+def test_tags_of_earlier_versions_hold_for_ever(connection_string: str) -> None:
+    """On the way back a key keeps the value that has no end; two values are refused again."""
+    with ControlDatabase(connection_string) as database:
+        database.upgrade("0007")
+        with raw_connection(connection_string) as connection:
+            connection.execute(insert(tags_of(connection)), [tag("a", "x"), tag("b", "x")])
+        database.upgrade()
+        with database.write() as connection:
+            found = [(entity, held) for _, entity, _, held in tags.every_tag(connection)]
+            assert dict(found) == {"a": DatedValue("x"), "b": DatedValue("x")}
+            for entity, first in (("a", MARCH), ("c", None)):
+                write = tags.TagWrite("identity", entity, "team", "y", Period(first, None if first else MARCH))
+                tags.write_many(connection, "acme", [write], created_by="me", override=True)
+        with raw_connection(connection_string) as connection:
+            downgrade(connection, "0007")
+            table = tags_of(connection)
+            assert {"valid_from", "valid_to"}.isdisjoint(table.columns.keys())
+            rows = connection.execute(select(table.c.entity_id, table.c.tag_value).order_by(table.c.entity_id))
+            assert [tuple(row) for row in rows] == [("a", "y"), ("b", "x")]
+        with pytest.raises(IntegrityError), raw_connection(connection_string) as connection:
+            connection.execute(insert(table), [tag("a", "z")])
+        database.upgrade()
+        with database.read() as connection:
+            assert len(list(tags.every_tag(connection))) == 2
+
+
+def tags_of(connection: Connection) -> Table:
+    """The table of tags, as the database itself describes it."""
+    return next(table for table in tables_of(connection) if table.name == "tags")
+
+
+def tag(entity: str, value: str) -> dict[str, object]:
+    """A row of the table of tags before there were dates."""
+    names = {"tenant_id": "acme", "entity_type": "identity", "entity_id": entity, "tag_key": "team"}
+    return names | {"tag_value": value, "created_by": "me", "created_at": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
 def test_days_without_metrics_are_incomplete_days(connection_string: str) -> None:

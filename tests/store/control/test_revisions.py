@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 
 from sqlalchemy import Connection
 
 from chargeback.model.inventory import Identity, Inventory, ListedInventory
+from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known, merge_listing
@@ -27,7 +29,7 @@ def _read(database: ControlDatabase) -> ControlRevisions:
 
 
 def test_every_write_shows(database: ControlDatabase) -> None:
-    """Tags, listings, what was billed, topics, and the state of days, each apart from the others."""
+    """Tags, cost categories, listings, what was billed, topics, and the state of days, each apart from the others."""
     empty = _read(database)
     assert empty == _read(database)
     assert empty.last_calculated is None
@@ -35,6 +37,10 @@ def test_every_write_shows(database: ControlDatabase) -> None:
         create(connection, "acme", TagWrite("identity", "sa-1", "team", "a"), "me")
     tagged = _read(database)
     assert (tagged.tags > empty.tags, tagged.inventory, tagged.days) == (True, empty.inventory, empty.days)
+    with database.write() as connection:
+        write_category(connection, CategoryWrite("cost_center", "{}"), expected=None)
+    mapped = _read(database)
+    assert mapped == replace(tagged, categories=tagged.categories + 1)
     listed = ListedInventory(Inventory([], [Identity("sa-1", "user")], []), frozenset(["user"]))
     seen = {tagged.inventory}
     writes: list[Callable[[Connection], object]] = [

@@ -27,6 +27,20 @@ def test_the_life_of_a_view(database: ControlDatabase) -> None:
         assert views.lock_views(connection) == 2
 
 
+def test_the_views_of_one_author(database: ControlDatabase) -> None:
+    """With an owner, the views of others are not listed, changed or removed; their names are taken."""
+    with database.write() as connection:
+        theirs = views.create_view(connection, ONE, "ann")["id"]
+        mine = views.create_view(connection, ViewWrite("Map", "map", ""), "bob")["id"]
+        assert [row["id"] for row in views.list_views(connection, "bob")] == [mine]
+        assert views.change_view(connection, theirs, ViewWrite("Zebra", "map", ""), owner="bob") is None
+        assert not views.remove_view(connection, theirs, owner="bob")
+        assert views.is_taken(connection, ONE.name)
+        assert views.change_view(connection, mine, ViewWrite("Zebra", "map", ""), owner="bob") is not None
+        assert views.remove_view(connection, mine, owner="bob")
+        assert [row["name"] for row in views.list_views(connection)] == [ONE.name]
+
+
 def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
     """A link to a view that was removed does not lead to another one."""
     with database.write() as connection:

@@ -90,7 +90,7 @@ def test_groups_by_resolved_tags(read: Read, facts: FactTables) -> None:
             Share(DAY, "sa-2", "4", resource="lkc-2"),
         ],
     )
-    tags = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+    tags = TagIndex.undated({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
     sums = _sums(read, "tag:team", tags=tags)
     amounts = {bucket["dimensions"]["tag:team"]: bucket["total_amount"] for bucket in sums.buckets}
     assert amounts == {"payer": "1.00", "operator": "2.00", "UNTAGGED": "4.00"}
@@ -175,7 +175,7 @@ def test_list_aggregate_export_and_bill_agree(
         grouping = Grouping(("identity_id", "cost_type"), unit, ZoneInfo(zone))
         selection = Selection(window)
         sums = reader.aggregate(CHARGEBACKS, selection, grouping)
-        text = b"".join(reader.export_csv(CHARGEBACKS, selection, ["amount"])).decode()
+        text = b"".join(reader.export(CHARGEBACKS, selection, ["amount"])).decode()
         found: dict[str, list[str]] = defaultdict(list)
         for page in range(5):
             rows, _ = reader.list_rows(CHARGEBACKS, selection, Page(page * 7, 7))

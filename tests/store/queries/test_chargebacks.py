@@ -28,7 +28,7 @@ def _list(reader: TenantReader) -> Any:
 def test_a_row_has_its_tags_and_metadata(read: Read, facts: FactTables) -> None:
     """Amounts are exact texts; the identity's tag wins; what is unknown is left out of the metadata."""
     write_shares(facts, [Share(DAY, "sa-1", "-0.000000000001", environment=None, usage=None)])
-    tags = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator", "env": "prod"}})
+    tags = TagIndex.undated({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator", "env": "prod"}})
     (row,), total = read(_list, tags)
     assert total == 1
     assert row["amount"] == "-0.000000000001"

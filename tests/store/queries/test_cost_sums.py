@@ -30,7 +30,7 @@ from tests.support.facts import Share, days_from, new_facts, write_shares
 
 MONDAY = date(2026, 3, 23)
 DAYS = days_from(MONDAY, 12)
-TAGS = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+TAGS = TagIndex.undated({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
 CLUSTERS: Mapping[str, str] = {"lkc-1": "lkc-1", "lcc-1": "lkc-1"}
 BY = (*COST_COLUMNS, "tag:team")
 

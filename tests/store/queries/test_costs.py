@@ -31,7 +31,7 @@ UTC = ZoneInfo("UTC")
 BERLIN = ZoneInfo("Europe/Berlin")
 FIRST = date(2026, 1, 5)
 NOW, BEFORE = instants(date(2026, 1, 12), date(2026, 1, 18)), instants(FIRST, date(2026, 1, 11))
-TAGS = TagIndex({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
+TAGS = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
 CLUSTERS = {"lkc-1": "lkc-1"}
 BY = (*COST_COLUMNS, "tag:team")
 QUERY = CostQuery(Selection(NOW), BEFORE, BY[:3], "identity_id", 2, "day", UTC)
@@ -54,7 +54,7 @@ FILTERS: dict[str, tuple[Selection, Matches]] = {
 def value(share: Share, by: str) -> str | None:
     """What a share is grouped under."""
     if by == "tag:team":
-        return TAGS.resolve(share.identity, share.resource).get("team", UNTAGGED)
+        return TAGS.resolve(share.identity, share.resource, share.day).get("team", UNTAGGED)
     if by == CLUSTER_ID:
         return CLUSTERS.get(share.resource)
     found: str | None = share.row()[by]

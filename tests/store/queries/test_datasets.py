@@ -96,7 +96,7 @@ def test_every_verb_works_on_every_dataset(read: Read, filled: FactTables, datas
     grouping = Grouping((*dataset.groups, "tag:team"), "day", ZoneInfo("UTC"))
     sums = read(lambda reader: reader.aggregate(dataset, narrow, grouping))
     assert [bucket["total_amount"] for bucket in sums.buckets] == ["1.50"]
-    text = read(lambda reader: b"".join(reader.export_csv(dataset, narrow, list(dataset.export_columns)))).decode()
+    text = read(lambda reader: b"".join(reader.export(dataset, narrow, list(dataset.export_columns)))).decode()
     assert text.splitlines()[0] == ",".join(dataset.export_columns)
     assert "1.50" in text.splitlines()[1]
     assert read(lambda reader: reader.dates(dataset)) == [DAY]

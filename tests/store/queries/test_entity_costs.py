@@ -18,7 +18,7 @@ from tests.support.facts import Share, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 
 LAST = date(2026, 2, 28)
-TAGS = TagIndex({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b", "tier": "gold"}})
+TAGS = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b", "tier": "gold"}})
 
 
 def _version(tags: int = 0, last: date | None = LAST) -> DataVersion:
@@ -64,7 +64,7 @@ def test_nothing_is_calculated_yet(read: Read, facts: FactTables) -> None:
 
 def test_the_same_version_is_summed_once(read: Read, written: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version is summed anew; so many tenants are remembered, those that were asked for last."""
-    monkeypatch.setattr(module, "_MAX_TENANTS", 2)
+    monkeypatch.setattr(module, "_MOST", 2)
     cache = EntityCostCache()
     first = read(lambda reader: cache.load("a", reader, _version()), TAGS)
     assert read(lambda reader: cache.load("a", reader, _version()), TAGS) is first

@@ -21,7 +21,7 @@ from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, write_shares
 
-TAGS = TagIndex({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
+TAGS = TagIndex.undated({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
 ANY = instants(date(2026, 3, 1), date(2026, 3, 1))
 FILTERS = [
     Selection(ANY),
@@ -77,7 +77,7 @@ def _rows(selection: Selection, page: Page, reader: TenantReader) -> Any:
 
 
 def _matches(row: dict[str, Any], filters: Selection) -> bool:
-    tags = TAGS.resolve(row["identity_id"], row["resource_id"])
+    tags = TAGS.resolve(row["identity_id"], row["resource_id"], row["timestamp"].date())
     return all(row[each.column] in each.values for each in filters.columns) and all(
         tag.key in tags if tag.values is None else tags.get(tag.key, "UNTAGGED") in tag.values for tag in filters.tags
     )

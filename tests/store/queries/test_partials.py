@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -25,7 +26,7 @@ from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.partials import Addends, kind_of, lacks_partials, make_partials, partial_kinds
+from chargeback.store.queries.partials import Addends, add_up, kind_of, lacks_partials, make_partials, partial_kinds
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, TagFilter, equal
@@ -38,7 +39,7 @@ MONDAY = date(2026, 3, 23)
 UTC = ZoneInfo("UTC")
 DAYS = days_from(MONDAY, 12)
 EVERYTHING = Selection(instants(DAYS[0], DAYS[-1]))
-TAGS = TagIndex({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
+TAGS = TagIndex.undated({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator"}})
 
 
 def _make(ask: Ask, facts: FactTables) -> None:
@@ -120,9 +121,7 @@ def test_partials_and_rows_answer_the_same(
         for selection, grouping, limit in questions:
 
             def _both(reader: TenantReader, selection: Selection = selection, grouping: Grouping = grouping) -> Any:
-                scan = reader.scan(CHARGEBACKS, selection)
-                rows = aggregate(reader.cursor, CHARGEBACKS, scan, grouping, reader.tags, None)
-                return rows, reader.aggregate(CHARGEBACKS, selection, grouping)
+                return _of_rows(reader, selection, grouping), reader.aggregate(CHARGEBACKS, selection, grouping)
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(aggregates, "MAX_BUCKETS", limit)
@@ -298,8 +297,7 @@ def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables)
             with engine.cursor(CancellationToken()) as cursor:
                 reader = TenantReader(cursor, FactTables(facts.root), TAGS)
                 grouping = Grouping(("identity_id",), "day", UTC)
-                of_rows = aggregate(cursor, CHARGEBACKS, reader.scan(CHARGEBACKS, EVERYTHING), grouping, TAGS, None)
-                assert reader.aggregate(CHARGEBACKS, EVERYTHING, grouping) == of_rows
+                assert reader.aggregate(CHARGEBACKS, EVERYTHING, grouping) == _of_rows(reader, EVERYTHING, grouping)
             answers += 1
         return answers
 
@@ -312,3 +310,11 @@ def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables)
             done.set()
         assert all(each.result() for each in asking)
     assert {path.suffix for path in (facts.root / PARTIALS).rglob("*-*.*")} == {".parquet"}
+
+
+def _of_rows(reader: TenantReader, selection: Selection, grouping: Grouping) -> Aggregate:
+    """The same aggregate without partial aggregates."""
+    scan, by = reader.scan(CHARGEBACKS, selection), reader.group_keys(CHARGEBACKS, grouping.by)
+    return aggregate(
+        reader.cursor, CHARGEBACKS, scan, grouping, by, partial(add_up, reader.cursor, None, CHARGEBACKS, scan)
+    )

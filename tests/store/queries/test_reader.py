@@ -14,10 +14,10 @@ from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.tag_index import TagCache
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, tenant_store, write_shares
 
@@ -41,14 +41,14 @@ def test_a_write_meanwhile_is_seen_by_the_next_reader(read: Read, facts: FactTab
 
 def test_it_is_opened_with_the_tags_of_now(engine: QueryEngine, tmp_path: Path) -> None:
     """A tag that was written before the reader was opened is there."""
-    cache = TagCache()
+    cache = LookupCaches()
     with tenant_store(tmp_path / "storage") as store:
         with open_reader(engine, store, CancellationToken(), cache) as reader:
             assert reader.tags.is_empty
         with store.control.write() as connection:
             create(connection, store.tenant_id, TagWrite("identity", "sa-1", "team", "x"), "me")
         with open_reader(engine, store, CancellationToken(), cache) as reader:
-            assert reader.tags.resolve("sa-1", "lkc-1") == {"team": "x"}
+            assert reader.tags.resolve("sa-1", "lkc-1", date(2026, 1, 5)) == {"team": "x"}
 
 
 def test_a_cancelled_token_opens_nothing(engine: QueryEngine, tmp_path: Path) -> None:
@@ -58,6 +58,6 @@ def test_a_cancelled_token_opens_nothing(engine: QueryEngine, tmp_path: Path) ->
     with (
         tenant_store(tmp_path / "storage") as store,
         pytest.raises(QueryTimeout),
-        open_reader(engine, store, token, TagCache()),
+        open_reader(engine, store, token, LookupCaches()),
     ):
         pytest.fail("it must not open")

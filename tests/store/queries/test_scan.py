@@ -33,3 +33,12 @@ def test_nothing_to_read() -> None:
     """Days without rows have no file."""
     assert Scan.of(SNAPSHOT, instants(date(2025, 1, 1), date(2025, 2, 1))).paths == []
     assert Scan.of(SNAPSHOT, instants(DAYS[2], DAYS[0])).paths == []
+
+
+def test_pieces_are_whole_files_in_order() -> None:
+    """Files are put together until they have the rows asked for; a large one is a piece of its own."""
+    days = [date(2026, 1, day) for day in range(1, 7)]
+    files = [DayFile(day, f"/{day:%d}", rows) for day, rows in zip(days, [4, 5, 90, 10, 1, 2], strict=True)]
+    scan = Scan.of(Snapshot(1, tuple(files)), instants(days[0], days[-1]))
+    assert [piece.paths for piece in scan.pieces(10)] == [["/01", "/02", "/03"], ["/04"], ["/05", "/06"]]
+    assert not list(Scan.of(SNAPSHOT, instants(date(2025, 1, 1), date(2025, 2, 1))).pieces(10))

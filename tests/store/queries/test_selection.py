@@ -22,7 +22,7 @@ WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 def test_values_are_bound_never_written() -> None:
     """What a client sends is no part of the SQL."""
     selection = Selection(WINDOW, equal(identity_id="'; DROP"), (TagFilter("team", frozenset(["'x"])),))
-    condition = selection.condition(CHARGEBACKS, TagIndex({"'y": {"team": "'x"}}, {}))
+    condition = selection.condition(CHARGEBACKS, TagIndex.undated({"'y": {"team": "'x"}}, {}))
     assert "'" not in condition.sql.replace("''", "")
     assert condition.parameters["column0"] == "'; DROP"
 
@@ -42,7 +42,7 @@ def test_only_declared_columns_filter() -> None:
 
 def test_only_values_that_the_sql_names_are_bound() -> None:
     """The database refuses a value that is not used."""
-    tags = TagIndex({"sa": {"team": "a"}}, {"lkc": {"team": "b"}})
+    tags = TagIndex.undated({"sa": {"team": "a"}}, {"lkc": {"team": "b"}})
     for values in (None, {"a"}, {"b"}, {"c"}, {"UNTAGGED"}, {"a", "UNTAGGED"}):
         for dataset in (CHARGEBACKS, BILLING_LINES, TOPIC_ATTRIBUTIONS):
             tag = TagFilter("team", None if values is None else frozenset(values))
@@ -58,7 +58,9 @@ def test_without_such_a_tag_everything_is_untagged() -> None:
 
 
 PEOPLE = ("sa-1", "sa-2", "UNALLOCATED")
-TAGS = TagIndex({"sa-1": {"team": "a"}, "sa-2": {"owner": "x"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"team": "c,d"}})
+TAGS = TagIndex.undated(
+    {"sa-1": {"team": "a"}, "sa-2": {"owner": "x"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"team": "c,d"}}
+)
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def shares(facts: FactTables) -> list[Share]:
 
 
 def _tag(share: Share) -> str:
-    return TAGS.resolve(share.identity, share.resource).get("team", UNTAGGED)
+    return TAGS.resolve(share.identity, share.resource, share.day).get("team", UNTAGGED)
 
 
 @pytest.mark.parametrize("excludes", [False, True])

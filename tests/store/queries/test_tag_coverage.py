@@ -20,7 +20,7 @@ KEYS = ["owner", "team", *(f"k{number:02}" for number in range(12))]
 def test_shares_of_the_cost(read: Read, facts: FactTables) -> None:
     """By tags of identities and resources, for more keys than one query takes."""
     write_shares(facts, [Share(DAY, "sa-1", "1"), Share(DAY, "sa-2", "2", resource="lkc-2")])
-    tags = TagIndex({"sa-1": {"team": "a"}}, {"lkc-2": {"team": "b", "k11": "x"}, "lkc-1": {"owner": "me"}})
+    tags = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-2": {"team": "b", "k11": "x"}, "lkc-1": {"owner": "me"}})
     found = read(lambda reader: tag_coverage(reader, WINDOW, KEYS), tags)
     assert list(found) == KEYS
     shares = {key: str(share) for key, share in found.items() if share}

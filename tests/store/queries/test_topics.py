@@ -27,7 +27,7 @@ DAY = date(2026, 3, 28)
 DAYS = days_from(DAY, 3)
 UTC = ZoneInfo("UTC")
 ALL = Selection(instants(DAYS[0], DAYS[-1]))
-TAGS = TagIndex(
+TAGS = TagIndex.undated(
     identities={"lkc-1:topic:b": {"team": "not a topic's"}},
     resources={"lkc-1:topic:a": {"team": "x"}, "lkc-1": {"team": "y"}},
 )
@@ -54,7 +54,7 @@ def test_nothing_is_an_empty_answer(read: Read, facts: FactTables) -> None:
     assert read(lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, ALL, Page(0, 10))) == ([], 0)
     assert _sums(read, "topic_name") == Aggregate([], {"total_amount": "0.00", "total_rows": 0})
     assert read(lambda reader: reader.dates(TOPIC_ATTRIBUTIONS)) == []
-    assert len(b"".join(read(lambda reader: list(reader.export_csv(TOPIC_ATTRIBUTIONS, ALL)))).splitlines()) == 1
+    assert len(b"".join(read(lambda reader: list(reader.export(TOPIC_ATTRIBUTIONS, ALL)))).splitlines()) == 1
 
 
 def test_a_zone_moves_the_days_and_agrees_with_the_file(read: Read, filled: FactTables) -> None:
@@ -63,7 +63,7 @@ def test_a_zone_moves_the_days_and_agrees_with_the_file(read: Read, filled: Fact
     selection = Selection(instants(DAYS[1], DAYS[1], berlin))
     _, total = read(lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, Page(0, 10)))
     sums = _sums(read, "topic_name", selection=selection, zone=berlin)
-    text = read(lambda reader: b"".join(reader.export_csv(TOPIC_ATTRIBUTIONS, selection))).decode()
+    text = read(lambda reader: b"".join(reader.export(TOPIC_ATTRIBUTIONS, selection))).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert total == sums.totals["total_rows"] == len(rows) == 6
     assert {each["time_bucket"] for each in sums.buckets} == {DAYS[1].isoformat()}

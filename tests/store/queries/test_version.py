@@ -11,7 +11,7 @@ from chargeback.errors import QueryTimeout
 from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.tag_index import TagCache
+from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
 from tests.support.facts import Share, tenant_store, write_shares
 
@@ -21,7 +21,7 @@ DAY = date(2026, 1, 2)
 def test_versions(tmp_path: Path) -> None:
     """Without a change they are the same; a day that is written or calculated makes another."""
     with tenant_store(tmp_path) as store:
-        tags = TagCache()
+        tags = LookupCaches()
         first = read_version(store, CancellationToken(), tags)
         assert first.digest == read_version(store, CancellationToken(), tags).digest
         write_shares(store.facts, [Share(DAY, "sa-1", "1")])

@@ -17,6 +17,7 @@ from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSetting
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings, usable_topic_settings
 from chargeback.ecosystems.confluent_cloud.usage import with_owners
 from chargeback.ecosystems.contract import Capabilities, TenantContext
+from chargeback.ecosystems.focus import FocusProfile, load_profile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import TopicPlan
@@ -37,6 +38,7 @@ class ConfluentCloud:
     settings_model: type[PluginSettings] = ConfluentCloudSettings
     capabilities: Capabilities = _CAPABILITIES
     catalogue: PolicyCatalogue = field(default_factory=catalogue)
+    focus_profile: FocusProfile = field(default_factory=lambda: load_profile(__name__))
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """Return the policies with the changes of ``allocator_params`` and ``allocation_policies``."""

@@ -15,11 +15,13 @@ from chargeback.ecosystems.constructed.identities import PAYER_TIERS
 from chargeback.ecosystems.constructed.settings import PRINCIPAL, ConstructedSettings
 from chargeback.ecosystems.constructed.usage import measured_usage
 from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
 
 _CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
+_UNKNOWN_TO_FOCUS: Final = FocusProfile()
 _Settings = TypeVar("_Settings", bound=ConstructedSettings)
 
 
@@ -79,6 +81,7 @@ class ConstructedEcosystem(Generic[_Settings]):
     policies_of: Callable[[_Settings], PolicyCatalogue]
     start: Callable[[TenantContext, _Settings], ConstructedGatherer]
     capabilities: Capabilities = _CAPABILITIES
+    focus_profile: FocusProfile = _UNKNOWN_TO_FOCUS
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """Return the policies from this tenant's settings."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.contract import Capabilities, Finding
+from chargeback.ecosystems.contract import Capabilities, Finding, FocusEcosystem
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.ecosystems.validation.values import (
     InvalidValue,
@@ -35,6 +36,8 @@ def check_plugin(plugin: Any) -> None:
     capabilities = expect(Capabilities, plugin.capabilities, "capabilities")
     _check_capabilities(capabilities)
     expect(PolicyCatalogue, plugin.catalogue, "catalogue")
+    if isinstance(plugin, FocusEcosystem):
+        expect(FocusProfile, plugin.focus_profile, "focus_profile")
     methods = ("tenant_catalogue", "open", *(TOPIC_PARTS if capabilities.topic_overlay else ()))
     for name in methods:
         if not callable(getattr(plugin, name, None)):

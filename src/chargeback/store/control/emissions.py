@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -72,10 +72,15 @@ def newest_calculated(connection: Connection) -> date | None:
     return newest
 
 
-def existing_on(connection: Connection, kind: EntityKind, dates: Sequence[date]) -> dict[date, Mapping[str, int]]:
-    """Return how many resources, or identities, existed at some moment of each day (``dates`` is ascending), by
-    type."""
+def existing_on(
+    connection: Connection, kind: EntityKind, dates: Sequence[date], among: Collection[str] | None = None
+) -> dict[date, Mapping[str, int]]:
+    """Return how many resources, or identities, existed at some moment of each day (``dates`` is ascending), by type;
+    with ``among``, of these ids only."""
     created, deleted = kind.table.c.created_at, kind.table.c.deleted_at
+    if among is not None:
+        each = connection.execute(select(kind.id, kind.type, created, deleted))
+        return count_alive(((name, since, until, 1) for id_, name, since, until in each if id_ in among), dates)
     grouped = select(kind.type, created, deleted, func.count()).group_by(kind.type, created, deleted)
     return count_alive(
         ((name, since, until, count) for name, since, until, count in connection.execute(grouped)), dates

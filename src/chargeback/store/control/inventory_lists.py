@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, and_, case, collate, func, or_, select
 
+from chargeback.store.control.given import among
 from chargeback.store.control.schema import identities, resources, tags
 
 ACTIVE: Final = "active"
@@ -49,7 +50,8 @@ class InventoryFilter:
     """The filters and the order of an inventory list.
 
     ``period`` is (start, end): entities that existed at some moment of it, or at that moment if both are equal. With a
-    period, ``search``, the order and the tags are ignored.
+    period, ``search``, the order and the tags are ignored. ``ids`` are those of the entities of which any are listed,
+    with whatever filters; None means all.
     """
 
     type: str | None = None
@@ -60,6 +62,7 @@ class InventoryFilter:
     descending: bool = False
     tag_key: str | None = None
     tag_value: str | None = None
+    ids: Collection[str] | None = None
 
 
 def listed(
@@ -87,10 +90,12 @@ def matching(connection: Connection, kind: EntityKind, text: str) -> Iterator[Ro
     yield from connection.execute(found).mappings()
 
 
-def counts(connection: Connection, kind: EntityKind) -> dict[str, dict[str, int]]:
-    """Return the numbers of entities per type: type → ``total``, ``active``, ``deleted``."""
+def counts(connection: Connection, kind: EntityKind, ids: Collection[str] | None = None) -> dict[str, dict[str, int]]:
+    """Return the numbers of entities per type, of all or of those with some ``ids``: type → ``total``, ``active``,
+    ``deleted``."""
     deleted = func.count(kind.table.c.deleted_at)
-    rows = connection.execute(select(kind.type, func.count(), deleted).group_by(kind.type))
+    where = _where(connection, kind, InventoryFilter(ids=ids))
+    rows = connection.execute(select(kind.type, func.count(), deleted).where(where).group_by(kind.type))
     return {
         name: {"total": total, "active": total - gone, "deleted": gone}
         for name, total, gone in sorted(rows, key=lambda row: row[0])
@@ -104,6 +109,8 @@ def _ordered(connection: Connection, kind: EntityKind, inventory_filter: Invento
 
 def _where(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> ColumnElement[bool]:
     clauses: list[ColumnElement[bool]] = []
+    if inventory_filter.ids is not None:
+        clauses.append(among(connection, kind.id, inventory_filter.ids))
     if inventory_filter.type is not None:
         clauses.append(kind.type == inventory_filter.type)
     if inventory_filter.status is not None:

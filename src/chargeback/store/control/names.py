@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from chargeback.store.control.inventory_lists import EntityKind
+from chargeback.store.control.schema import resources
 
 _AT_ONCE = 500
 
@@ -31,3 +32,20 @@ def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> 
         query = select(kind.id, table.c.display_name, kind.type, table.c.deleted_at).where(kind.id.in_(some))
         found |= {row[0]: Named(row[1], row[2], row[3]) for row in connection.execute(query)}
     return found
+
+
+def owners_of(connection: Connection, ids: Collection[str]) -> dict[str, str]:
+    """Return the owners of those of some resources that have one, by the id of the resource."""
+    wanted = sorted(ids)
+    found: dict[str, str] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        its, owner = resources.c.resource_id, resources.c.owner_id
+        query = select(its, owner).where(its.in_(wanted[start : start + _AT_ONCE]), owner.is_not(None))
+        found |= {row[0]: row[1] for row in connection.execute(query)}
+    return found
+
+
+def every_name(connection: Connection, kind: EntityKind) -> dict[str, str]:
+    """Return the display names of all entities of one kind that have one, by id."""
+    columns = select(kind.id, kind.table.c.display_name).where(kind.table.c.display_name.is_not(None))
+    return {row[0]: row[1] for row in connection.execute(columns)}

@@ -1,7 +1,7 @@
 """How often the data that the control database contributes to responses was changed. Responses made from the same
 revisions are equal.
 
-Every write of the inventory raises its revision; tags have one of their own.
+Every write of the inventory raises its revision; tags and cost categories have revisions of their own.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _STATE: Final = (
 # Without their types: the values are only compared, and reading hundreds of dates would take most of the time.
 _UNTYPED: Final[list[Any]] = [literal_column(column.name) for column in _STATE]
 _DAYS = select(*_UNTYPED).select_from(days).order_by(days.c.tracking_date)
+_REVISIONS = select(tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision)
 _LAST_CALCULATED = select(func.max(days.c.tracking_date)).where(
     days.c.chargeback_calculated | days.c.calculated_fingerprint.is_not(None)
 )
@@ -36,21 +37,24 @@ _LAST_CALCULATED = select(func.max(days.c.tracking_date)).where(
 
 @dataclass(frozen=True, slots=True)
 class ControlRevisions:
-    """The revisions of tags and inventory, a digest of the states of days, and the last calculated day."""
+    """The revisions of tags and inventory, a digest of the states of days, the last calculated day, and the revision
+    of cost categories."""
 
     tags: int
     inventory: int
     days: str
     last_calculated: date | None
+    categories: int = 0
 
 
 def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
-    tags, inventory = read_entity_revisions(connection)
+    row = connection.execute(_REVISIONS).first()
+    tags, inventory, categories = (0, 0, 0) if row is None else row
     states = connection.execute(_DAYS).all()
     last = connection.execute(_LAST_CALCULATED).scalar()
     digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
-    return ControlRevisions(tags, inventory, digest.hexdigest(), last)
+    return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories)
 
 
 def read_entity_revisions(connection: Connection) -> tuple[int, int]:

@@ -152,6 +152,7 @@ tenant = Table(
     Column("suspended_because", Text),
     _count("tags_revision"),
     _count("inventory_revision"),
+    _count("categories_revision"),
     Column("tenant_id", _Id),
     Column("ecosystem", _Id),
 )
@@ -272,6 +273,57 @@ views = Table(
     sqlite_autoincrement=True,  # an id is never given twice: links to a removed view lead nowhere
 )
 
+#: Every version of each cost category; the present one has the highest number. The document is JSON, and null in a
+#: version that removed the category.
+cost_categories = Table(
+    "cost_categories",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("document", Text),
+    Column("who", String(255), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("reason", Text),
+)
+
+#: Findings that were put off; ``until`` is null for good.
+finding_snoozes = Table(
+    "finding_snoozes",
+    metadata,
+    Column("finding_id", String(32), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("until", Date),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+#: Tokens of machines. Of the secret only its SHA-256 is kept; ``scope`` is null for all rows.
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("rights", JSON, nullable=False),
+    Column("scope", JSON(none_as_null=True)),
+    Column("created_at", Instant, nullable=False),
+    Column("created_by", String(255), nullable=False),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    UniqueConstraint("digest"),
+    sqlite_autoincrement=True,
+)
+#: A name is free again when its token was revoked.
+_in_use = access_tokens.c.revoked_at.is_(None)
+Index(
+    "ix_access_tokens_in_use",
+    access_tokens.c.name,
+    unique=True,
+    sqlite_where=_in_use,
+    postgresql_where=_in_use,
+)
+
 tags = Table(
     "tags",
     metadata,
@@ -283,6 +335,16 @@ tags = Table(
     Column("tag_value", String(255), nullable=False),
     Column("created_by", String(255), nullable=False),
     Column("created_at", Instant, nullable=False),
-    UniqueConstraint("entity_type", "entity_id", "tag_key"),
+    Column("valid_from", Date),
+    Column("valid_to", Date),
+    UniqueConstraint("entity_type", "entity_id", "tag_key", "valid_from"),
     Index("ix_tags_tag_key", "tag_key", "tag_value"),
+)
+_without_start = tags.c.valid_from.is_(None)
+Index(
+    "ix_tags_without_start",
+    *(tags.c.entity_type, tags.c.entity_id, tags.c.tag_key),
+    unique=True,
+    sqlite_where=_without_start,
+    postgresql_where=_without_start,
 )

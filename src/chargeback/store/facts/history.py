@@ -34,10 +34,20 @@ def files_of_day(snapshot: Snapshot, day: date) -> tuple[DayFile, ...]:
     return snapshot.within(DayRange(day, day + ONE_DAY))
 
 
+def file_names_of_day(snapshot: Snapshot, day: date) -> list[str]:
+    """Return the names of the files that have rows of a day."""
+    return [Path(file.path).name for file in files_of_day(snapshot, day)]
+
+
+def same_content(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether two lists of file names name the same contents."""
+    return [content_key(name) for name in some] == [content_key(name) for name in others]
+
+
 def has_content(facts: FactTables, prepared: PreparedDay) -> bool:
     """Return whether a table already has, undamaged, exactly the rows that were prepared for a day."""
     stored = files_of_day(facts.snapshot(prepared.table), prepared.day)
-    if [content_key(file.path) for file in stored] != [content_key(name) for name in prepared.file_names]:
+    if not same_content((file.path for file in stored), prepared.file_names):
         return False
     try:
         with translate_delta_errors(prepared.table):

@@ -60,13 +60,12 @@ class PartialFiles:
     """
 
     def __init__(self, root: Path) -> None:
-        self._facts = root
         self._root = root / PARTIALS
         self._paused_until = 0.0
 
     def read_only(self) -> PartialFiles:
         """Return the same partial files, of which none can be made or replaced."""
-        files = PartialFiles(self._facts)
+        files = PartialFiles(self._root.parent)
         files._paused_until = math.inf
         return files
 

@@ -173,7 +173,7 @@ def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MAX_D
 
 
 def rebuild_dimensions(facts: FactTables, *, epoch: int) -> None:
-    """Make the register of dimensions anew from the stored days: its own files are lost. A day that cannot be read is
+    """Make the register of dimensions again from the stored days: its own files are lost. A day that cannot be read is
     left out; it is calculated again, and registers what it has.
 
     Raises:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from chargeback.store.facts.partial_files import PartialFiles
+from chargeback.model.currency import Rates
+from chargeback.model.dated import DatedValue
+from chargeback.model.money import render
 from chargeback.store.queries.calendar import Bucket, bucket
+from chargeback.store.queries.category_index import CATEGORY_PREFIX, CategoryName, ancestors
+from chargeback.store.queries.category_lookup import NO_CATEGORIES, CategoryLookup
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
+from chargeback.store.queries.converted import MONTH, places_of, sums_sql
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import ROW_COUNT, Addends, add_up
+from chargeback.store.queries.partials import FLOWS, ONCE, ROW_COUNT, Addends
 from chargeback.store.queries.scan import Condition, Scan
 from chargeback.store.queries.selection import UNTAGGED
 from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
-from chargeback.store.queries.tag_index import TagIndex
+from chargeback.store.queries.tag_index import TagIndex, all_undated
 
 _EVERYTHING: Final = Condition()
 TAG_PREFIX: Final = "tag:"
@@ -29,19 +34,23 @@ MAX_BUCKETS: Final = 10_000
 
 @dataclass(frozen=True)
 class Grouping:
-    """By what rows are summed: columns (or ``tag:<key>``) and a unit of time in a zone's calendar."""
+    """By what rows are summed: columns (or ``tag:<key>``) and a unit of time in a zone's calendar; with ``rates`` in
+    another currency, see :mod:`~chargeback.store.queries.converted`."""
 
     by: tuple[str, ...]
     unit: str
     zone: ZoneInfo
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True)
 class GroupKey:
-    """What rows are grouped by, as SQL: an expression, named ``d0``, ``d1``, …, and the ``joins`` that it needs."""
+    """What rows are grouped by, as SQL: an expression, named ``d0``, ``d1``, …, and the ``joins`` that it needs;
+    ``reads`` are columns that it does not name, but is made of."""
 
     column: str
     joins: str = ""
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,9 +70,9 @@ class Aggregate:
         return [json.loads(text) for text in self.rendered]
 
     @classmethod
-    def of_nothing(cls, dataset: Dataset) -> Aggregate:
+    def of_nothing(cls, amounts: Mapping[str, str]) -> Aggregate:
         """Return the sums of no rows."""
-        return cls([], dict.fromkeys(dataset.amounts, "0.00") | {"total_rows": 0})
+        return cls([], dict.fromkeys(amounts, "0.00") | {"total_rows": 0})
 
 
 def aggregate(
@@ -71,57 +80,53 @@ def aggregate(
     dataset: Dataset,
     scan: Scan,
     grouping: Grouping,
-    tags: TagIndex,
-    partials: PartialFiles | None,
-    clusters: ClusterLookup = dict,
+    by: Sequence[GroupKey],
+    add_up: Callable[[str, Callable[[Addends], tuple[Any, ...]]], tuple[Any, ...]],
 ) -> Aggregate:
-    """Return the sums of a dataset's scan; the totals cover everything, buckets are at most :data:`MAX_BUCKETS`.
+    """Return the sums of a dataset's scan by the keys of the grouping; the totals cover everything, buckets are at most
+    :data:`MAX_BUCKETS`.
 
-    They are added up from ``partials`` where these have what is asked for.
+    ``add_up`` gives a query, whose text names what it reads, what it adds up: the rows of the scan, or sums of them.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: the dataset cannot be grouped by one of the columns.
     """
-    unknown = [name for name in grouping.by if name not in dataset.groups and not name.startswith(TAG_PREFIX)]
-    if unknown:
-        raise ValueError(f"{dataset.table} cannot be grouped by {', '.join(unknown)}")
+    amounts = shown_amounts(dataset, grouping)
     days = scan.days()
     if days is None:
-        return Aggregate.of_nothing(dataset)
+        return Aggregate.of_nothing(amounts)
     when = bucket(grouping.unit, grouping.zone, days)
-    by = group_keys(cursor, grouping.by, dataset, tags, clusters)
     keys, joins = f"{when.keys}, {columns_of(by)}", joins_of(by)
 
     def _sum(addends: Addends) -> tuple[Any, ...]:
-        source = addends.only(dataset.shown_sums)
+        source = addends.only({*dataset.shown_sums, *amounts.values(), ONCE})
         newest = _enough_days(source, scan, grouping)
         if newest is not None:
-            _group(cursor, source, keys, joins, Condition(("date >= $newest",), {"newest": newest}))
+            newer = replace(source, condition=source.condition & Condition(("date >= $newest",), {"newest": newest}))
+            _group(cursor, newer, keys, joins, grouping.rates)
             if _count(cursor, "WHERE bucket > $newest", {"newest": newest}) > MAX_BUCKETS:
-                return _totals(cursor, dataset, source)
-        _group(cursor, source, keys, joins)
+                return _totals(cursor, amounts, source, grouping.rates)
+        _group(cursor, source, keys, joins, grouping.rates)
         sums = {name: f"sum({name})" for name in source.sums}
-        return _totals(cursor, dataset, Addends("grouped", _EVERYTHING, sums))
+        return _totals(cursor, amounts, Addends("grouped", _EVERYTHING, sums))
 
-    total_rows, *amounts = add_up(cursor, partials, dataset, scan, f"{keys} {joins}", _sum)
+    total_rows, *sums = add_up(f"{keys} {joins} {MONTH if grouping.rates else ''}", _sum)
     if not total_rows:
-        return Aggregate.of_nothing(dataset)
+        return Aggregate.of_nothing(amounts)
     buckets = _count(cursor)
     truncated = buckets > MAX_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
-    totals = dict(zip(dataset.amounts, amounts, strict=True)) | {"total_rows": total_rows}
-    return Aggregate(_buckets(cursor, kept, when, grouping.by, dataset.amounts), totals, truncated)
+    totals = dict(zip(amounts, sums, strict=True)) | {"total_rows": total_rows}
+    return Aggregate(_buckets(cursor, kept, when, grouping, amounts), totals, truncated)
 
 
-def named(expressions: Mapping[str, str]) -> str:
-    """Return a SELECT list of expressions (SQL) under their names."""
-    return ", ".join(f"{sql} AS {name}" for name, sql in expressions.items())
-
-
-def _texts(amounts: Mapping[str, str]) -> str:
-    return ", ".join(decimal_text(sql) for sql in amounts.values())
+def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, str]:
+    """Return what is shown of the sums, as SQL over them, by name; by category also what its values were assigned, and
+    what they handed on."""
+    if any(name.startswith(CATEGORY_PREFIX) for name in grouping.by):
+        return {**dataset.amounts, **FLOWS}
+    return dataset.amounts
 
 
 def _enough_days(source: Addends, scan: Scan, grouping: Grouping) -> date | None:
@@ -138,30 +143,58 @@ def _count(cursor: Cursor, where: str = "", parameters: Mapping[str, object] | N
     return int(cursor.rows(f"SELECT count(*) FROM grouped {where}", parameters)[0][0])
 
 
-def _totals(cursor: Cursor, dataset: Dataset, source: Addends) -> tuple[Any, ...]:
+def _totals(cursor: Cursor, amounts: Mapping[str, str], source: Addends, rates: Rates | None = None) -> tuple[Any, ...]:
     """The number of rows and the amounts of everything; no number where there is nothing."""
-    return cursor.rows(
-        f"""SELECT {ROW_COUNT}::BIGINT, {_texts(dataset.amounts)}
-            FROM (SELECT {named(source.sums)} FROM {source.relation} WHERE {source.condition.sql})""",
+    rows = ONCE if ONCE in source.sums else ROW_COUNT
+    count, *sums = cursor.rows(
+        f"SELECT {rows}::BIGINT, {', '.join(amounts.values())} FROM ({sums_sql(source, '', '', rates)})",
         source.condition.parameters,
     )[0]
+    return count, *(None if each is None else render(each) for each in sums)
 
 
-def _group(cursor: Cursor, source: Addends, keys: str, joins: str, also: Condition = _EVERYTHING) -> None:
-    """Sums everything, or what matches ``also``, into the cursor's own table ``grouped``."""
-    condition = source.condition & also
+def _group(cursor: Cursor, source: Addends, keys: str, joins: str, rates: Rates | None) -> None:
+    """Sums everything into the cursor's own table ``grouped``."""
     cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE grouped AS SELECT {keys}, {named(source.sums)}
-            FROM {source.relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
-        condition.parameters,
+        f"CREATE OR REPLACE TEMP TABLE grouped AS {sums_sql(source, keys, joins, rates)}", source.condition.parameters
     )
 
 
 def group_keys(
-    cursor: Cursor, by: Sequence[str], dataset: Dataset, tags: TagIndex, clusters: ClusterLookup
+    cursor: Cursor,
+    by: Sequence[str],
+    dataset: Dataset,
+    tags: TagIndex,
+    clusters: ClusterLookup = dict,
+    categories: CategoryLookup = NO_CATEGORIES,
 ) -> list[GroupKey]:
-    """Return what the rows of a dataset are grouped by, as SQL; small tables that it joins are registered."""
-    return [_group_key(cursor, number, name, dataset, tags, clusters) for number, name in enumerate(by)]
+    """Return what the rows of a dataset are grouped by, as SQL; small tables that it joins are registered.
+
+    Raises:
+        UnknownCategory: the tenant has no such cost category.
+        ValueError: the dataset cannot be grouped by one of the columns.
+    """
+    unknown = [name for name in by if name not in dataset.groups and not name.startswith((TAG_PREFIX, CATEGORY_PREFIX))]
+    if unknown:
+        raise ValueError(f"{dataset.table} cannot be grouped by {', '.join(unknown)}")
+    return [
+        _category_key(cursor, number, name, dataset, categories)
+        if name.startswith(CATEGORY_PREFIX)
+        else _group_key(cursor, number, name, dataset, tags, clusters)
+        for number, name in enumerate(by)
+    ]
+
+
+def _category_key(cursor: Cursor, number: int, name: str, dataset: Dataset, categories: CategoryLookup) -> GroupKey:
+    wanted = CategoryName.of(name)
+    column = f"category_{categories.index.place(wanted.key)}"
+    reads = categories.columns(dataset, wanted.key)
+    if not wanted.level:
+        return GroupKey(f"{column} AS d{number}", reads=reads)
+    relation = f"levels_{number}"
+    above = ancestors(categories.index.category(wanted.key), wanted.level)
+    join = _lookup(cursor, relation, above, column)
+    return GroupKey(f"coalesce({relation}.value, {column}) AS d{number}", join, reads)
 
 
 def _group_key(
@@ -176,7 +209,7 @@ def _group_key(
     joins, values = [], []
     for owner, its_id in dataset.tag_sources.items():
         relation = f"tags_of_{owner}_{number}"
-        joins.append(_lookup(cursor, relation, tags.holders(owner, name.removeprefix(TAG_PREFIX)), its_id))
+        joins.append(_tag_lookup(cursor, relation, tags.holders(owner, name.removeprefix(TAG_PREFIX)), its_id))
         values.append(f"{relation}.value")
     return GroupKey(f"coalesce({', '.join(values)}, '{UNTAGGED}') AS d{number}", " ".join(joins))
 
@@ -186,6 +219,24 @@ def _lookup(cursor: Cursor, relation: str, values: Mapping[str, str], its_id: st
     table = {"entity": pa.array(values.keys(), pa.string()), "value": pa.array(values.values(), pa.string())}
     cursor.register(relation, pa.table(table))
     return f"LEFT JOIN {relation} ON {relation}.entity = {its_id}"
+
+
+def _tag_lookup(cursor: Cursor, relation: str, holders: Mapping[str, Sequence[DatedValue]], its_id: str) -> str:
+    """Register the values of a tag, and return the join that finds that of each row on its UTC day."""
+    if all(all_undated(values) for values in holders.values()):
+        return _lookup(cursor, relation, {holder: values[0].value for holder, values in holders.items()}, its_id)
+    held = [(holder, each) for holder, values in holders.items() for each in values]
+    table = {
+        "entity": pa.array([holder for holder, _ in held], pa.string()),
+        "value": pa.array([each.value for _, each in held], pa.string()),
+        "holds_from": pa.array([each.during.first or date.min for _, each in held], pa.date32()),
+        "holds_to": pa.array([each.during.end or date.max for _, each in held], pa.date32()),
+    }
+    cursor.register(relation, pa.table(table))
+    return (
+        f"LEFT JOIN {relation} ON {relation}.entity = {its_id} "
+        f"AND {relation}.holds_from <= facts.date AND facts.date < {relation}.holds_to"
+    )
 
 
 def columns_of(keys: Iterable[GroupKey]) -> str:
@@ -221,13 +272,14 @@ def _newest_buckets(cursor: Cursor, when: Bucket) -> str:
     return "kept"
 
 
-def _buckets(cursor: Cursor, relation: str, when: Bucket, by: Sequence[str], amounts: Mapping[str, str]) -> list[str]:
+def _buckets(cursor: Cursor, relation: str, when: Bucket, grouping: Grouping, amounts: Mapping[str, str]) -> list[str]:
     """Written by the database: there may be thousands, and making objects of them takes longer than summing."""
+    by, places = grouping.by, places_of(grouping.rates)
     dimensions = ", ".join(f"""'"{name}":' || coalesce({json_text(f"d{n}")}, 'null')""" for n, name in enumerate(by))
     members = [
         f"""'"dimensions":{{' || concat_ws(',', {dimensions}) || '}}'""",
         f"""'"time_bucket":' || {quoted(when.label)}""",
-        *(f"""'"{name}":' || {quoted(decimal_text(sql))}""" for name, sql in amounts.items()),
+        *(f"""'"{name}":' || {quoted(decimal_text(sql, places))}""" for name, sql in amounts.items()),
         """'"row_count":' || row_count""",
     ]
     order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))

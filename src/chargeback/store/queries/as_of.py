@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from pathlib import Path
-from typing import Final
 
 from sqlalchemy import Connection
 
 from chargeback.errors import ForgottenDay
+from chargeback.model.days import DayRange
 from chargeback.model.money import render
 from chargeback.store.control.day_revisions import (
-    CHARGEBACK_REVISIONS,
     RETENTION,
     TOPIC_REVISIONS,
     Revision,
@@ -26,29 +24,9 @@ from chargeback.store.control.day_revisions import (
 )
 from chargeback.store.control.days import DayState
 from chargeback.store.facts.files import DayFile
-from chargeback.store.facts.history import PastFiles, content_key, past_files
-from chargeback.store.facts.tables import (
-    BILLING_TABLE,
-    CHARGEBACKS_TABLE,
-    MEMBERS_TABLE,
-    TOPIC_USAGE_TABLE,
-    TOPICS_TABLE,
-    USAGE_TABLE,
-    FactTables,
-    Snapshot,
-)
-
-#: The table with the rows of each revised dataset.
-ROWS_TABLE: Final = {CHARGEBACK_REVISIONS: CHARGEBACKS_TABLE, TOPIC_REVISIONS: TOPICS_TABLE}
-#: By which revisions the files of each table are chosen.
-_REVISED_BY: Final = {
-    BILLING_TABLE: CHARGEBACK_REVISIONS,
-    USAGE_TABLE: CHARGEBACK_REVISIONS,
-    MEMBERS_TABLE: CHARGEBACK_REVISIONS,
-    CHARGEBACKS_TABLE: CHARGEBACK_REVISIONS,
-    TOPIC_USAGE_TABLE: TOPIC_REVISIONS,
-    TOPICS_TABLE: TOPIC_REVISIONS,
-}
+from chargeback.store.facts.history import PastFiles, file_names_of_day, past_files, same_content
+from chargeback.store.facts.tables import FactTables, Snapshot
+from chargeback.store.queries.revised import REVISED, REVISED_BY, RevisedDataset
 
 
 @dataclass(frozen=True)
@@ -60,13 +38,13 @@ class KnownRevisions:
     confirmed: Mapping[str, Mapping[date, int]]
 
     @classmethod
-    def read(cls, connection: Connection) -> KnownRevisions:
-        """Return all revisions."""
-        recorded: dict[str, dict[date, list[Revision]]] = {name: {} for name in ROWS_TABLE}
+    def read(cls, connection: Connection, within: DayRange | None = None) -> KnownRevisions:
+        """Return the revisions of the days of a range, or of all."""
+        recorded: dict[str, dict[date, list[Revision]]] = {name: {} for name in REVISED}
         for name, of_days in recorded.items():
-            for revision in read_day_revisions(connection, name):
+            for revision in read_day_revisions(connection, name, within):
                 of_days.setdefault(revision.tracking_date, []).append(revision)
-        return cls(recorded, {name: confirmed_revisions(connection, name) for name in ROWS_TABLE})
+        return cls(recorded, {name: confirmed_revisions(connection, name) for name in REVISED})
 
     def in_force(self, dataset: str, as_of: datetime, present: Snapshot) -> dict[date, Revision]:
         """Return the revision of each day that was in force at an instant; ``present`` is the table with the rows."""
@@ -81,23 +59,28 @@ class KnownRevisions:
         """Return the revisions of each day that took effect: confirmed ones, and one whose process died between its
         commit and its confirmation."""
         confirmed = self.confirmed[dataset]
-        files = _by_day(present.files)
-        found: dict[date, Sequence[Revision]] = {}
-        for day, known in self.recorded[dataset].items():
+        return {
             # A day past its retention has no state any more: all of its revisions took effect.
-            is_open = day in confirmed and known[-1].revision > confirmed[day]
-            if is_open and not took_effect(known[-1], ROWS_TABLE[dataset], files.get(day, [])):
-                found[day] = known[:-1]
-            else:
-                found[day] = known
-        return found
+            day: those_that_took_effect(REVISED[dataset], known, confirmed.get(day), present)
+            for day, known in self.recorded[dataset].items()
+        }
 
 
-def took_effect(revision: Revision, table: str, stored: Sequence[str]) -> bool:
-    """Return whether an unconfirmed revision was committed: ``stored``, the files of the day, are exactly its own."""
-    if revision.files is None:
-        return True
-    return [content_key(name) for name in revision.files.get(table, ())] == [content_key(name) for name in stored]
+def those_that_took_effect(
+    dataset: RevisedDataset, known: Sequence[Revision], confirmed: int | None, present: Snapshot
+) -> Sequence[Revision]:
+    """Return the revisions of a day up to the ``confirmed`` one (None: all), and one more that its process committed,
+    but did not live to confirm: the files of the day in ``present``, the table with the rows, are exactly its own."""
+    if known and confirmed is not None and known[-1].revision > confirmed:
+        stored = file_names_of_day(present, known[-1].tracking_date)
+        return known if has_files(known[-1], dataset, stored) else known[:-1]
+    return known
+
+
+def has_files(revision: Revision, dataset: RevisedDataset, names: Sequence[str]) -> bool:
+    """Return whether the rows of a revision are in files of exactly these names. One of an earlier version, whose files
+    are not recorded, is in those that the table has."""
+    return revision.files is None or same_content(revision.files.get(dataset.table, ()), names)
 
 
 @dataclass(frozen=True)
@@ -118,11 +101,11 @@ def days_as_of(facts: FactTables, known: KnownRevisions, present: Mapping[str, S
     """
     found = dict(present)
     states: dict[date, DayState] = {}
-    for dataset, rows_table in ROWS_TABLE.items():
-        in_force = known.in_force(dataset, as_of, present[rows_table])
+    for dataset in REVISED.values():
+        in_force = known.in_force(dataset.name, as_of, present[dataset.table])
         for day, revision in in_force.items():
             states[day] = _state(states.get(day, DayState(day)), revision)
-        for name in (name for name, by in _REVISED_BY.items() if by == dataset):
+        for name in (name for name, by in REVISED_BY.items() if by == dataset):
             now = present[name] if name in present else facts.snapshot(name)
             found[name] = _snapshot(name, now, past_files(facts, name, now), in_force)
     return PastDays(found, states)
@@ -149,25 +132,17 @@ def _state(state: DayState, revision: Revision) -> DayState:
 def _snapshot(name: str, now: Snapshot, past: PastFiles, in_force: Mapping[date, Revision]) -> Snapshot:
     files: list[DayFile] = []
     gone = []
-    present = _by_day(now.files)
     for day, revision in sorted(in_force.items()):
-        names = present.get(day, []) if revision.files is None else revision.files.get(name)
+        names = file_names_of_day(now, day) if revision.files is None else revision.files.get(name)
         found = past.find(day, names) if names is not None else None
         if found is not None:
             files += found
         elif names is not None or revision.rows:
-            gone.append(_forgotten(revision))
+            gone.append(forgotten(revision))
     return Snapshot(now.version, tuple(files), tuple(gone))
 
 
-def _forgotten(revision: Revision) -> ForgottenDay:
+def forgotten(revision: Revision) -> ForgottenDay:
+    """Return what is still known of a day whose files in a revision are no longer kept."""
     total = None if revision.total is None else render(revision.total)
     return ForgottenDay(revision.tracking_date, revision.revision, revision.rows, total)
-
-
-def _by_day(files: Sequence[DayFile]) -> dict[date, list[str]]:
-    found: dict[date, list[str]] = {}
-    for file in files:
-        if file.day is not None and file.rows:
-            found.setdefault(file.day, []).append(Path(file.path).name)
-    return found

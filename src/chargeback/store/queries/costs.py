@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from chargeback.model.chargeback import ALLOCATION_ISSUES
+from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
 from chargeback.store.queries.aggregate import GroupKey
 from chargeback.store.queries.calendar import bucket
+from chargeback.store.queries.converted import MONTH, MonthWindow, convert_table, month_windows, sums_sql
 from chargeback.store.queries.cost_sums import CostSums, sum_where
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.partials import ONCE, Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
@@ -25,6 +27,8 @@ _ZERO: Final = Decimal("0.000000000000")
 _ISSUES: Final = ColumnFilter("allocation_detail", frozenset(ALLOCATION_ISSUES))
 _ISSUE_KEYS: Final = ("allocation_detail", "resource_id")
 _NO_KEY: Final = GroupKey("NULL AS nothing")
+#: The sums of chargebacks that are amounts.
+_AMOUNTS: Final = ("total", "used", "unowned")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class CostQuery:
         unit: day, week or month.
         zone: in whose calendar these begin.
         issues: whether what was not allocated as intended is summed as well.
+        rates: of the currency of the answer, where it is another than the bill's.
     """
 
     selection: Selection
@@ -50,6 +55,7 @@ class CostQuery:
     unit: str
     zone: ZoneInfo
     issues: bool = True
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,18 @@ class Costs:
     previous: Mapping[date, Decimal]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """By what sums over time are divided as well: ``sql`` over ``key`` and what is ``joined`` to it."""
+
+    key: GroupKey = _NO_KEY
+    sql: str = "NULL AS slot"
+    joined: str = ""
+
+
+_NO_PLACE: Final = _Place()
+
+
 def costs(reader: TenantReader, query: CostQuery) -> Costs:
     """Return what the selected rows cost.
 
@@ -121,13 +139,15 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = [query.selection.window, *([] if query.previous is None else [query.previous])]
-    sums = CostSums(reader, query.selection, windows, (*query.by, *_ISSUE_KEYS))
+    parts = month_windows(windows, query.rates)
+    sums = CostSums(reader, query.selection, [part.window for part in parts], (*query.by, *_ISSUE_KEYS))
     tables: dict[int, str] = {}
     for group in sums.together():
         numbers = [number for number in group if number < len(query.by)]
         if numbers:
             table = f"sums{numbers[0]}"
             sums.collect(table, numbers)
+            convert_table(reader.cursor, table, parts, _AMOUNTS)
             tables |= dict.fromkeys(numbers, table)
     breakdowns = tuple(
         break_down(reader.cursor, tables[number], number, name, query.top) for number, name in enumerate(query.by)
@@ -136,15 +156,15 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
     return Costs(
         totals=_totals(reader.cursor, tables[0]),
         breakdowns=breakdowns,
-        issues=_issues(reader.cursor, sums, len(query.by)) if query.issues else (),
-        series=_series(reader, sums.selected(0), query, sums.keys[series], len(breakdowns[series].items)),
-        previous={} if query.previous is None else _previous(reader, sums.selected(1), query.zone),
+        issues=_issues(reader.cursor, sums, parts, len(query.by)) if query.issues else (),
+        series=_series(reader, query, sums.keys[series], len(breakdowns[series].items)),
+        previous={} if query.previous is None else _previous(reader, query, query.previous),
     )
 
 
 def days_with_rows(reader: TenantReader, window: InstantRange) -> int:
-    """Return how many UTC days have chargebacks inside ``window``."""
-    scan = reader.scan(CHARGEBACKS, Selection(window))
+    """Return how many UTC days have chargebacks inside ``window``, whoever may see them."""
+    scan = reader.unscoped().scan(CHARGEBACKS, Selection(window))
     days = {file.day for file in scan.files}
     partial = scan.only(scan.partial_days)
     if not partial.files:
@@ -157,7 +177,7 @@ def days_with_rows(reader: TenantReader, window: InstantRange) -> int:
 
 def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) -> dict[date, Decimal]:
     """Return the amount of the selected rows of each UTC day that has any."""
-    if not reader.scan(dataset, selection).files:
+    if reader.days_of(dataset, selection) is None:
         return {}
 
     def _sum(source: Addends) -> dict[date, Decimal]:
@@ -168,10 +188,10 @@ def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) 
 
 
 def _totals(cursor: Cursor, table: str) -> Totals:
-    def of(name: str, period: int, kind: str = "DECIMAL(38, 12)") -> str:
-        return f"coalesce(sum({name}) FILTER (period = {period}), 0)::{kind}"
+    def of(name: str, period: int) -> str:
+        return f"coalesce(sum({name}) FILTER (period = {period}), 0)"
 
-    sums = [of("total", 0), of("used", 0), of("row_count", 0, "BIGINT"), of("unowned", 0), of("total", 1)]
+    sums = [of("total", 0), of("used", 0), f"{of(ONCE, 0)}::BIGINT", of("unowned", 0), of("total", 1)]
     return Totals(*cursor.rows(f"SELECT {', '.join([*sums, of('unowned', 1)])} FROM {table}")[0])
 
 
@@ -182,7 +202,7 @@ def break_down(cursor: Cursor, table: str, number: int, name: str, top: int) -> 
         f"""CREATE OR REPLACE TEMP TABLE {ranked} AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, value) AS rank FROM (
                 SELECT d{number} AS value, {sum_where("period = 0")} AS amount, {sum_where("period = 1")} AS previous,
-                       coalesce(sum(used) FILTER (period = 0), 0)::DECIMAL(38, 12) AS usage,
+                       coalesce(sum(used) FILTER (period = 0), 0) AS usage,
                        coalesce(sum(row_count) FILTER (period = 0), 0)::BIGINT AS row_count
                 FROM {table} GROUP BY value)"""
     )
@@ -203,61 +223,53 @@ def break_down(cursor: Cursor, table: str, number: int, name: str, top: int) -> 
     )
 
 
-def _series(
-    reader: TenantReader, selection: Selection, query: CostQuery, key: GroupKey, items: int
-) -> dict[str, list[Decimal]]:
+def _series(reader: TenantReader, query: CostQuery, key: GroupKey, items: int) -> dict[str, list[Decimal]]:
     """Sum by time and by the place of a value among the items; the others share the last place."""
     number = query.by.index(query.series)
     ranked = f"JOIN ranked{number} ON d{number} IS NOT DISTINCT FROM value"
-    rows = _over_time(
-        reader, selection, query.unit, query.zone, key, f"least(rank - 1, {items})::INTEGER AS slot", ranked
-    )
+    place = f"least(rank - 1, {items})::INTEGER AS slot"
+    rows = _over_time(reader, query.selection, query, query.unit, _Place(key, place, ranked))
     series: dict[str, list[Decimal]] = {}
     for label, slot, amount in rows:
         series.setdefault(label, [_ZERO] * (items + 1))[slot] = amount
     return series
 
 
-def _previous(reader: TenantReader, selection: Selection, zone: ZoneInfo) -> dict[date, Decimal]:
-    """Sum by day; zero on days that have rows, of which none is selected."""
+def _previous(reader: TenantReader, query: CostQuery, window: InstantRange) -> dict[date, Decimal]:
+    """Sum by day of the other period; zero on days that have rows, of which none is selected."""
     found: dict[date, Decimal] = {}
-    everything = Selection(selection.window)
-    for some in [selection] if selection == everything else [everything, selection]:
-        rows = _over_time(reader, some, "day", zone)
-        found |= {date.fromisoformat(day): _ZERO if some != selection else amount for day, _, amount in rows}
-    return found
+    selection, everything = replace(query.selection, window=window), Selection(window)
+    if reader.scope is not None or selection != everything:
+        rows = _over_time(reader.unscoped(), everything, query, "day")
+        found = {date.fromisoformat(day): _ZERO for day, _, _ in rows}
+    return found | {date.fromisoformat(day): amount for day, _, amount in _over_time(reader, selection, query, "day")}
 
 
 def _over_time(
-    reader: TenantReader,
-    selection: Selection,
-    unit: str,
-    zone: ZoneInfo,
-    key: GroupKey = _NO_KEY,
-    place: str = "NULL AS slot",
-    ranked: str = "",
+    reader: TenantReader, selection: Selection, query: CostQuery, unit: str, place: _Place = _NO_PLACE
 ) -> list[tuple[str, int, Decimal]]:
-    """Sum the selected rows by unit of time, and by ``place`` (SQL over ``key`` and what is joined to it)."""
-    days = reader.scan(CHARGEBACKS, selection).days()
+    """Sum the selected rows by unit of time, and by ``place``; zone and currency are those of the query."""
+    days = reader.days_of(CHARGEBACKS, selection)
     if days is None:
         return []
-    when = bucket(unit, zone, days)
+    when, key = bucket(unit, query.zone, days), place.key
 
     def _sum(source: Addends) -> list[Any]:
+        sums = sums_sql(source.only({"total"}), f"{when.keys}, {key.column}", key.joins, query.rates)
         return reader.cursor.rows(
-            f"""SELECT {when.label}, {place}, sum(part) FROM (
-                    SELECT {when.keys}, {key.column}, {source.sums["total"]} AS part
-                    FROM {source.relation} AS facts {key.joins} WHERE {source.condition.sql} GROUP BY ALL)
-                {ranked} GROUP BY ALL""",
+            f"SELECT {when.label}, {place.sql}, sum(total) FROM ({sums}) {place.joined} GROUP BY ALL",
             source.condition.parameters,
         )
 
-    return reader.add_up(CHARGEBACKS, selection, f"{when.keys} {key.column} {key.joins}", _sum)
+    month = MONTH if query.rates else ""
+    return reader.add_up(CHARGEBACKS, selection, f"{when.keys} {key.column} {key.joins} {month}", _sum)
 
 
-def _issues(cursor: Cursor, sums: CostSums, first: int) -> tuple[Issue, ...]:
+def _issues(cursor: Cursor, sums: CostSums, parts: Sequence[MonthWindow], first: int) -> tuple[Issue, ...]:
     """Sum by reason and by whether nobody was charged; the keys of issues begin at the place ``first``."""
-    sums.collect("issues", [first, first + 1], also=(_ISSUES,), periods=[0])
+    periods = [number for number, part in enumerate(parts) if part.period == 0]
+    sums.collect("issues", [first, first + 1], also=(_ISSUES,), periods=periods)
+    convert_table(cursor, "issues", parts, _AMOUNTS)
     reason, resource = f"d{first} AS reason", f"d{first + 1} AS resource"
     rows = cursor.rows(
         f"""WITH parts AS (

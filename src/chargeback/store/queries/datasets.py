@@ -1,6 +1,6 @@
 """The datasets that can be queried, each declared once.
 
-Lists, CSV files, aggregates, and the names by which a request may filter and group all follow from the declarations
+Lists, files, aggregates, and the names by which a request may filter and group all follow from the declarations
 at the end of this module. A file has millions of rows, so the database writes its text. A page has some hundred, and
 there the database would spend more time on parsing such expressions than on reading the rows, so Python finishes them.
 """
@@ -14,6 +14,9 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
+import pyarrow as pa
+
+from chargeback.model.billing import INSTANT as INSTANT_TYPE
 from chargeback.model.chargeback import USAGE_COST
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import TOPIC_RESOURCE_SQL
@@ -21,7 +24,6 @@ from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.sql_format import (
-    csv_json,
     csv_text,
     decimal_text,
     instant_text,
@@ -35,13 +37,13 @@ NUMBER: Final = "number"
 AMOUNT: Final = "amount"
 INSTANT: Final = "instant"
 
-#: The columns that a CSV file has beside those of the row, where the dataset has such things.
+#: The columns that a file has beside those of the row, where the dataset has such things.
 TAGS: Final = "tags"
 METADATA: Final = "metadata"
 
 
 class Export(Enum):
-    """Whether a column is part of a CSV file."""
+    """Whether a column is part of a file."""
 
     DEFAULT = "unless the request names columns without it"
     ON_REQUEST = "if the request names it"
@@ -77,10 +79,24 @@ class Column:
 
     @property
     def json(self) -> str:
-        """SQL for the value's JSON text."""
+        """SQL for the value's JSON text; null where there is no value."""
         if self.kind == NUMBER:
             return self._text
-        return quoted(self._text) if self.kind == AMOUNT else json_text(self.stored)
+        return json_text(self.stored) if self.kind == TEXT else quoted(self._text)
+
+    @property
+    def typed(self) -> str:
+        """SQL for the value in the type of :attr:`arrow`."""
+        if self.kind == AMOUNT:
+            return f"{self.stored}::DECIMAL(38, {self.places})"
+        return f"{self.stored}::BIGINT" if self.kind == NUMBER else self.stored
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type of the value in a file that has types."""
+        if self.kind == AMOUNT:
+            return pa.decimal128(38, self.places)
+        return {TEXT: pa.string(), NUMBER: pa.int64(), INSTANT: INSTANT_TYPE}[self.kind]
 
     @property
     def _text(self) -> str:
@@ -101,15 +117,18 @@ class Dataset:
         filters: columns that a selection may filter by, beside ``tag:<key>``.
         groups: columns that an aggregate may group by, beside ``tag:<key>``.
         cluster_of: the column with the id of a resource, whose cluster is the row's ``cluster_id``.
+        aliases: what columns of chargebacks are called here, where rows are filtered by their names.
         ids: columns that have more values the larger the organisation is.
         sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
             some rows is that of its values over parts of them.
         partials: sets of columns by which the sums of each file are kept, see
             :mod:`~chargeback.store.queries.partials`; those with the fewest rows come first.
         amounts: what is shown of the sums, as SQL over them.
+        subjects: the columns that the rules of cost categories see, by their names there.
         tag_sources: SQL for the id by which a row has the tags of an identity or of a resource; on the same key the
             tag of the first one wins.
         shows_tags: whether rows are shown with their tags; then the tag sources are columns.
+        shows_categories: whether rows are shown with their values of cost categories.
     """
 
     table: str
@@ -119,12 +138,21 @@ class Dataset:
     filters: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     cluster_of: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     sums: Mapping[str, str] = field(default_factory=dict)
     partials: tuple[tuple[str, ...], ...] = ()
     amounts: Mapping[str, str] = field(default_factory=dict)
+    subjects: Mapping[str, str] = field(default_factory=dict)
     tag_sources: Mapping[str, str] = field(default_factory=dict)
     shows_tags: bool = False
+    shows_categories: bool = False
+
+    def filter_column(self, name: str) -> str | None:
+        """Return the column by which rows are filtered where chargebacks are filtered by ``name``; None if there is
+        none."""
+        column = self.aliases.get(name, name)
+        return column if column in self.filters else None
 
     @cached_property
     def row_sql(self) -> str:
@@ -158,18 +186,14 @@ class Dataset:
         return self.tag_sources[IDENTITY], self.tag_sources[RESOURCE]
 
     @cached_property
-    def export_columns(self) -> Mapping[str, str]:
-        """Every column that a CSV file can have, in order, as SQL that writes its fields; those of tags are empty."""
-        fields = {column.name: column.csv for column in self.columns if column.export is not Export.NEVER}
-        if self.shows_tags:
-            fields[TAGS] = "''"
-        if self.metadata:
-            fields[METADATA] = csv_json(self.metadata_json)
-        return fields
+    def export_columns(self) -> tuple[str, ...]:
+        """Every column that a file can have, in order."""
+        names = [column.name for column in self.columns if column.export is not Export.NEVER]
+        return (*names, *([TAGS] if self.shows_tags else []), *([METADATA] if self.metadata else []))
 
     @cached_property
     def default_export(self) -> tuple[str, ...]:
-        """The columns of a CSV file unless the request names others."""
+        """The columns of a file unless the request names others."""
         names = [column.name for column in self.columns if column.export is Export.DEFAULT]
         return (*names, TAGS) if self.shows_tags else tuple(names)
 
@@ -207,6 +231,8 @@ def finish_instant(text: str) -> str:
 
 _Finisher = tuple[str, Callable[[str], str] | None]
 _FINISH: Final[Mapping[str, Callable[[str], str]]] = {AMOUNT: finish_amount, INSTANT: finish_instant}
+
+_PRODUCT: Final = ("product_type", "product_category")
 
 CHARGEBACKS: Final = Dataset(
     CHARGEBACKS_TABLE,
@@ -276,9 +302,11 @@ CHARGEBACKS: Final = Dataset(
         ("identity_id", "resource_id", "environment_id"),
     ),
     amounts={"total_amount": "total", "usage_amount": "used", "shared_amount": "(total - used)"},
+    subjects={name: name for name in ("identity_id", "resource_id", "environment_id", *_PRODUCT)},
     # The identity is the one that pays.
     tag_sources={IDENTITY: "identity_id", RESOURCE: "resource_id"},
     shows_tags=True,
+    shows_categories=True,
 )
 
 BILLING_LINES: Final = Dataset(
@@ -316,6 +344,7 @@ BILLING_LINES: Final = Dataset(
     ids=("resource_id", "environment_id"),
     sums={"total": "sum(total_cost)"},
     amounts={"total_amount": "total"},
+    subjects={name: name for name in ("resource_id", "environment_id", *_PRODUCT)},
     tag_sources={RESOURCE: "resource_id"},
 )
 
@@ -335,6 +364,11 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
         Column("amount", AMOUNT),
     ),
     amount="amount",
+    metadata=(
+        Column("line_id"),
+        Column("topic_usage", AMOUNT, places=6),
+        Column("total_usage", AMOUNT, places=6),
+    ),
     filters=(
         "cluster_resource_id",
         "topic_name",
@@ -352,6 +386,7 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
         "product_category",
         "attribution_method",
     ),
+    aliases={"resource_id": "cluster_resource_id", CLUSTER_ID: "cluster_resource_id", "environment_id": "env_id"},
     ids=("topic_name", "cluster_resource_id", "env_id"),
     sums={"total": "sum(amount)"},
     partials=(
@@ -359,7 +394,10 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
         ("env_id", "cluster_resource_id", "topic_name"),
     ),
     amounts={"total_amount": "total"},
+    subjects={name: name for name in ("topic_name", *_PRODUCT)}
+    | {"resource_id": "cluster_resource_id", "environment_id": "env_id"},
     tag_sources={RESOURCE: TOPIC_RESOURCE_SQL},
+    shows_categories=True,
 )
 
 DATASETS: Final = (CHARGEBACKS, BILLING_LINES, TOPIC_ATTRIBUTIONS)

@@ -37,6 +37,8 @@ class Cursor:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken) -> None:
         self._cursor = cursor
         self._token = token
+        #: What tables of this cursor were made of, by their names: those that would be the same are not made again.
+        self.made_of: dict[str, object] = {}
 
     def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         """All rows of the answer."""
@@ -57,6 +59,12 @@ class Cursor:
             # A relation streams; the result of execute() would be materialised first, beyond every memory limit.
             reader = self._cursor.sql(sql, params=dict(parameters)).to_arrow_reader(size)
             yield from reader
+
+    def table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
+        """All rows of the answer, as columns."""
+        self._token.check()
+        with errors_of_queries():
+            return self._cursor.sql(sql, params=dict(parameters)).to_arrow_table()
 
     def register(self, name: str, table: pa.Table) -> None:
         """Make a small table known under ``name``, to this cursor alone."""

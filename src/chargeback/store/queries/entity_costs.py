@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final, TypeVar
 
@@ -22,8 +22,8 @@ from chargeback.store.queries.version import DataVersion
 
 #: How many days are summed, up to the last calculated one.
 DAYS: Final = 30
-#: The costs of so many tenants are remembered.
-_MAX_TENANTS: Final = 16
+#: The costs of so many tenants, or scopes of these, are remembered.
+_MOST: Final = 16
 
 K = TypeVar("K", bound=Hashable)
 
@@ -42,16 +42,18 @@ class EntityCostCache:
     """The latest costs of the tenants that were asked for last. Safe for use by several threads."""
 
     def __init__(self) -> None:
-        self._costs: RevisionCache[EntityCosts] = RevisionCache(_MAX_TENANTS)
+        self._costs: RevisionCache[EntityCosts] = RevisionCache(_MOST)
 
     def load(self, tenant_name: str, reader: TenantReader, version: DataVersion) -> EntityCosts:
-        """Return the costs of a tenant; the same version of its data is summed once.
+        """Return the costs of a tenant as a reader sees them; the same version of its data is summed once for each
+        scope.
 
         Raises:
             QueryTimeout: the query was cancelled.
             StorageError: the facts cannot be read.
         """
-        return self._costs.get(tenant_name, version.digest, lambda: entity_costs(reader, version))
+        seen = tenant_name if reader.scope is None else f"{tenant_name} {reader.scope.digest}"
+        return self._costs.get(seen, version.digest, lambda: entity_costs(reader, version))
 
 
 def entity_costs(reader: TenantReader, version: DataVersion) -> EntityCosts:
@@ -64,30 +66,36 @@ def entity_costs(reader: TenantReader, version: DataVersion) -> EntityCosts:
     last = version.control.last_calculated
     if last is None:
         return EntityCosts()
-    selection = Selection(instants(last - timedelta(days=DAYS - 1), last))
-    pairs = _pairs(reader, selection)
+    first = last - timedelta(days=DAYS - 1)
+    selection = Selection(instants(first, last))
+    starts = [first, *(day for day in reader.tags.changes if first < day <= last)]
+    pairs = _pairs(reader, selection, starts, last)
     return EntityCosts(
-        _summed((identity, units) for identity, _, units in pairs),
-        _summed((resource, units) for _, resource, units in pairs),
+        _summed((identity, units) for _, identity, _, units in pairs),
+        _summed((resource, units) for _, _, resource, units in pairs),
         _topics(reader, selection),
         _summed(
             (tag, units)
-            for identity, resource, units in pairs
-            for tag in reader.tags.resolve(identity, resource).items()
+            for day, identity, resource, units in pairs
+            for tag in reader.tags.resolve(identity, resource, day).items()
         ),
     )
 
 
-def _pairs(reader: TenantReader, selection: Selection) -> list[tuple[str, str, int]]:
-    """Return what each identity was charged for each resource."""
-    sum_selected(reader, selection, [selection.window], ("identity_id", "resource_id"))
-    rows = reader.cursor.rows("SELECT d0, d1, sum(total)::DECIMAL(38, 12) FROM selected GROUP BY ALL")
-    return [(identity, resource, to_units(amount)) for identity, resource, amount in rows]
+def _pairs(
+    reader: TenantReader, selection: Selection, starts: Sequence[date], last: date
+) -> list[tuple[date, str, str, int]]:
+    """Return what each identity was charged for each resource since each of the ``starts``, until the next one."""
+    ends = [*(day - timedelta(days=1) for day in starts[1:]), last]
+    windows = [instants(start, end) for start, end in zip(starts, ends, strict=True)]
+    sum_selected(reader, selection, windows, ("identity_id", "resource_id"))
+    rows = reader.cursor.rows("SELECT period, d0, d1, sum(total)::DECIMAL(38, 12) FROM selected GROUP BY ALL")
+    return [(starts[period], identity, resource, to_units(amount)) for period, identity, resource, amount in rows]
 
 
 def _topics(reader: TenantReader, selection: Selection) -> dict[str, Decimal]:
     topic = TOPIC_ATTRIBUTIONS.tag_sources[RESOURCE]
-    if not reader.scan(TOPIC_ATTRIBUTIONS, selection).files:
+    if reader.days_of(TOPIC_ATTRIBUTIONS, selection) is None:
         return {}
 
     def _sum(source: Addends) -> dict[str, Decimal]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -32,10 +32,17 @@ T = TypeVar("T")
 
 #: The number of rows of a group, beside the sums of its dataset.
 ROW_COUNT: Final = "row_count"
+#: The number of rows of which a group has the first part, where rows are divided: its sum is the number of rows.
+ONCE: Final = "rows_once"
+#: What cost categories add to the sums, by the names of the amounts: what values were assigned, what others handed on
+#: to them, and what they handed on. The total is the first two without the third.
+FLOWS: Final = {"direct_amount": "direct", "shared_in": "shared_in", "shared_out": "shared_out"}
+#: The sums that count rows.
+COUNTS: Final = ("unowned_rows", ROW_COUNT, ONCE)
+#: The columns that every set of partial aggregates has.
+ALWAYS: Final = ("date", "timestamp")
 
-_ALWAYS: Final = ("date", "timestamp")
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
-_BATCH: Final = 2**17
 # A query makes what it misses only as far as it is hardly slower for it: runs make them, this is for what was lost.
 _MAX_ROWS_AT_ONCE: Final = 250_000
 
@@ -58,6 +65,11 @@ class Addends:
     def only(self, names: Collection[str]) -> Addends:
         """Return the same with some of the sums, and the number of rows."""
         return replace(self, sums={name: sql for name, sql in self.sums.items() if name in {*names, ROW_COUNT}})
+
+
+def sums_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the sums of columns that are sums themselves, as SQL, by the names of the columns."""
+    return {name: f"sum({name}){'::BIGINT' if name in COUNTS else ''}" for name in names}
 
 
 def add_up(
@@ -90,8 +102,8 @@ def add_up(
 def covering(dataset: Dataset, sql: str) -> tuple[str, ...] | None:
     """Return the set of columns whose partial aggregates have every column that a text of SQL names; None if no set
     has all of them."""
-    needed = _columns(dataset, sql)
-    return next((each for each in dataset.partials if needed <= {*_ALWAYS, *each}), None)
+    needed = columns_named(dataset, sql)
+    return next((each for each in dataset.partials if needed <= {*ALWAYS, *each}), None)
 
 
 def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> None:
@@ -134,7 +146,7 @@ def _definition(dataset: Dataset, columns: Sequence[str]) -> str:
     return f"SELECT timestamp, {', '.join(columns)}, {sums}"
 
 
-def _columns(dataset: Dataset, sql: str) -> set[str]:
+def columns_named(dataset: Dataset, sql: str) -> set[str]:
     """The columns of the table that a text of SQL names. A word that only looks like one is one too many: then the
     rows are read."""
     return set(SCHEMAS[dataset.table].names) & set(re.findall(r"\w+", sql))
@@ -162,7 +174,7 @@ class _Partials:
         if any(day not in days for file in used for day in file.sources):
             within: dict[str, object] = {"first_day": days.start, "end_day": days.end}
             condition &= Condition(("date >= $first_day", "date < $end_day"), within)
-        sums = {name: f"sum({name})" for name in self._dataset.sums} | {ROW_COUNT: f"sum({ROW_COUNT})::BIGINT"}
+        sums = sums_of([*self._dataset.sums, ROW_COUNT])
         return Addends(_PARTIAL_SOURCE, condition, sums, are_partial=True, rows=sum(file.rows for file in used))
 
     def ensure(self, files: Sequence[DayFile], days: DayRange, max_rows: float = math.inf) -> list[PartialFile] | None:
@@ -202,17 +214,14 @@ class _Partials:
 
     def _kept_rows(self, kept: PartialFile, days: Sequence[date]) -> pa.Table:
         sql = f"SELECT * FROM {_PARTIAL_SOURCE} WHERE date IN (SELECT unnest($days::DATE[]))"
-        return self._table(sql, {"files": [kept.path], "days": days})
+        return self._cursor.table(sql, {"files": [kept.path], "days": days})
 
     def _sum(self, file: DayFile) -> pa.Table:
         """The sums of a data file, which is compared with its digest: sums of damaged rows would outlive the damage."""
-        needed = _columns(self._dataset, self._definition)
+        needed = columns_named(self._dataset, self._definition)
         self._cursor.register("rows_of_file", read_file(file, sorted(needed)))
         grouped = f"{self._definition} FROM rows_of_file GROUP BY ALL"
-        return self._table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
-
-    def _table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
-        return pa.Table.from_batches(self._cursor.batches(sql, parameters, size=_BATCH))
+        return self._cursor.table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
 
 
 def _matching(kept: Sequence[PartialFile], files: Sequence[DayFile], days: DayRange) -> PartialFile | None:

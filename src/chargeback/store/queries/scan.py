@@ -6,7 +6,7 @@ ends inside a UTC day, because a zone's midnight lies there, the rows of that da
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -76,21 +76,35 @@ class Scan:
         kept_days = set(days)
         return Scan(self.window, tuple(file for file in self.files if file.day in kept_days), self.filter)
 
+    def pieces(self, rows: int) -> Iterator[Scan]:
+        """Yield this scan in pieces of whole files, in their order: each with as few files as have ``rows`` rows."""
+        piece: list[DayFile] = []
+        for file in self.files:
+            piece.append(file)
+            if sum(each.rows for each in piece) >= rows:
+                yield Scan(self.window, tuple(piece), self.filter)
+                piece = []
+        if piece:
+            yield Scan(self.window, tuple(piece), self.filter)
+
     def days(self) -> DayRange | None:
         """The smallest range of UTC days that contains all files; none where there is no file."""
         days = [file.day for file in self.files if file.day is not None]
         return DayRange.spanning(days) if days else None
 
     def condition(self) -> Condition:
-        """Return the condition on a row of :data:`SOURCE`: none on its time where every file lies inside the window."""
-        files = Condition(parameters={"files": self.paths})
+        """Return the condition on a row of :data:`SOURCE`."""
+        return Condition(parameters={"files": self.paths}) & self.row_condition()
+
+    def row_condition(self) -> Condition:
+        """Return the condition on a row of the files: none on its time where every file lies inside the window."""
         if not self.partial_days:
-            return files & self.filter
+            return self.filter
         window = Condition(
             ("timestamp >= make_timestamptz($window_start)", "timestamp < make_timestamptz($window_end)"),
             {"window_start": microseconds(self.window.start), "window_end": microseconds(self.window.end)},
         )
-        return files & window & self.filter
+        return window & self.filter
 
 
 def microseconds(instant: datetime) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
+from chargeback.model.dated import FOREVER, Period
 from chargeback.model.days import DayRange, InstantRange, start_of_day
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
@@ -42,13 +44,29 @@ class TagFilter:
 
 
 @dataclass(frozen=True)
+class CategoryFilter:
+    """What belongs to one of ``values`` of the cost category ``key``, or to a value below one of them; with
+    ``excludes``, all else.
+    """
+
+    key: str
+    values: frozenset[str]
+    excludes: bool = False
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The rows of ``window`` that match every filter, and whose amount is at least ``min_amount``, if that is given."""
+    """The rows of ``window`` that match every filter, and whose amount is at least ``min_amount``, if that is given: of
+    what a reader sees of them.
+
+    A row that a cost category splits is selected with those of its parts that ``categories`` allow.
+    """
 
     window: InstantRange
     columns: tuple[ColumnFilter, ...] = ()
     tags: tuple[TagFilter, ...] = ()
     min_amount: Decimal | None = None
+    categories: tuple[CategoryFilter, ...] = ()
 
     @classmethod
     def of_days(cls, days: DayRange) -> Selection:
@@ -56,7 +74,7 @@ class Selection:
         return cls(InstantRange(start_of_day(days.start), start_of_day(days.end)))
 
     def condition(self, dataset: Dataset, tags: TagIndex, clusters: ClusterLookup = dict) -> Condition:
-        """Return the filters as SQL over the rows of ``dataset``; the window is none of them.
+        """Return the filters by columns and tags as SQL over the rows of ``dataset``.
 
         Raises:
             ValueError: the dataset cannot be filtered by one of the columns.
@@ -103,13 +121,28 @@ def _column_condition(name: str, column: ColumnFilter) -> Condition:
 
 
 def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags: TagIndex) -> Condition:
-    """Return a tag filter as SQL: a tag source decides only where none before it has the key."""
+    """Return a tag filter as SQL: a tag source decides only where none before it has the key on the row's UTC day."""
     wants_untagged = tag.values is not None and UNTAGGED in tag.values
     parameters: dict[str, object] = {}
 
-    def among(entity: str, name: str, ids: list[str]) -> str:
-        parameters[f"tag{number}_{name}"] = ids
-        return f"{entity} IN (SELECT unnest($tag{number}_{name}::VARCHAR[]))"
+    def among(entity: str, name: str, holders: Mapping[str, Sequence[Period]]) -> str:
+        name = f"tag{number}_{name}"
+        undated = [holder for holder, periods in holders.items() if FOREVER in periods]
+        dated = [(holder, each) for holder, periods in holders.items() for each in periods if each != FOREVER]
+        parts = []
+        if undated or not dated:
+            parameters[name] = undated
+            parts.append(f"{entity} IN (SELECT unnest(${name}::VARCHAR[]))")
+        if dated:
+            parameters[f"{name}_ids"] = [holder for holder, _ in dated]
+            parameters[f"{name}_firsts"] = [each.first or date.min for _, each in dated]
+            parameters[f"{name}_ends"] = [each.end or date.max for _, each in dated]
+            parts.append(
+                f"EXISTS (SELECT 1 FROM (SELECT unnest(${name}_ids::VARCHAR[]) AS holder, "
+                f"unnest(${name}_firsts::DATE[]) AS holds_from, unnest(${name}_ends::DATE[]) AS holds_to) "
+                f"WHERE holder = {entity} AND holds_from <= date AND date < holds_to)"
+            )
+        return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
 
     alternatives: list[str] = []
     undecided: list[str] = []
@@ -117,10 +150,14 @@ def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags
         holders = tags.holders(owner, tag.key)
         if not holders:
             continue
-        holders_found = [holder for holder, value in holders.items() if tag.values is None or value in tag.values]
-        if holders_found:
-            alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", holders_found)]))
-        undecided.append(f"NOT {among(entity, f'tagged_{owner}', list(holders))}")
+        found = {
+            holder: [each.during for each in values if tag.values is None or each.value in tag.values]
+            for holder, values in holders.items()
+        }
+        if any(found.values()):
+            alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", found)]))
+        everything = {holder: [each.during for each in values] for holder, values in holders.items()}
+        undecided.append(f"NOT {among(entity, f'tagged_{owner}', everything)}")
     if wants_untagged:
         alternatives.append(" AND ".join(undecided) or "TRUE")
     return _of_alternatives(alternatives, parameters, excludes=tag.excludes)

@@ -7,7 +7,7 @@ through Python on its way to a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from chargeback.model.money import PLACES
 
@@ -22,6 +22,11 @@ _NEEDS_CARE = rf"""^{_AT_START}|[",;\t\r\n]"""
 _INNER = re.compile(rf"({_SEPARATOR})(?={_AFTER_SEPARATOR})")
 _START = re.compile(_AT_START)
 _CARE = re.compile(_NEEDS_CARE)
+
+
+def named(expressions: Mapping[str, str]) -> str:
+    """Return a SELECT list of expressions (SQL) under their names."""
+    return ", ".join(f"{sql} AS {name}" for name, sql in expressions.items())
 
 
 def decimal_text(column: str, places: int = PLACES) -> str:
@@ -62,11 +67,11 @@ def csv_text(expression: str) -> str:
     after each ``;``, tab and line break in it (there also ``"``). A program gets the text back by removing one
     apostrophe in each of these places: ``re.sub(r"(^|[;\t\r\n])'", r"\1", field)``.
     """
-    inner = _literal(f"({_SEPARATOR})({_AFTER_SEPARATOR})")
+    inner = literal(f"({_SEPARATOR})({_AFTER_SEPARATOR})")
     guarded = f"regexp_replace({expression}, {inner}, '\\1''\\2', 'g')"
-    first = f"CASE WHEN regexp_matches({expression}, {_literal('^' + _AT_START)}) THEN '''' ELSE '' END"
+    first = f"CASE WHEN regexp_matches({expression}, {literal('^' + _AT_START)}) THEN '''' ELSE '' END"
     return (
-        f"CASE WHEN regexp_matches({expression}, {_literal(_NEEDS_CARE)}) "
+        f"CASE WHEN regexp_matches({expression}, {literal(_NEEDS_CARE)}) "
         f"""THEN '"' || {first} || replace({guarded}, '"', '""') || '"' ELSE {expression} END"""
     )
 
@@ -97,6 +102,6 @@ def csv_field(text: str) -> str:
     return '"' + first + guarded_inside(text).replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"

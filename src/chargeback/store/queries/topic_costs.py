@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
+from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
+from chargeback.store.queries.converted import MonthWindow, convert_table, month_windows
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
@@ -56,9 +58,16 @@ class TopicCosts:
 
 
 def topic_costs(
-    reader: TenantReader, selection: Selection, previous: InstantRange | None, top: int | None, *, traffic: bool
+    reader: TenantReader,
+    selection: Selection,
+    previous: InstantRange | None,
+    top: int | None,
+    *,
+    traffic: bool,
+    rates: Rates | None = None,
 ) -> TopicCosts:
-    """Return the costs of topics, of which ``top`` are named, or all; with ``traffic`` also what went through these.
+    """Return the costs of topics, of which ``top`` are named, or all; with ``traffic`` also what went through these;
+    with ``rates`` in another currency.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -67,15 +76,14 @@ def topic_costs(
     """
     cursor = reader.cursor
     windows = [selection.window, *([] if previous is None else [previous])]
-    _sum(reader, [replace(selection, window=window) for window in windows])
+    _sum(reader, selection, month_windows(windows, rates))
     is_named = "TRUE" if top is None else f"rank <= {top}"
     rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE {is_named} ORDER BY rank")
     ((count, amount, gone),) = cursor.rows(
         f"SELECT count(*), sum(amount), sum(previous) FROM ranked_topics WHERE NOT {is_named}"
     )
     ((whole, whole_before),) = cursor.rows(
-        "SELECT coalesce(sum(amount), 0)::DECIMAL(38, 12), coalesce(sum(previous), 0)::DECIMAL(38, 12) "
-        "FROM ranked_topics"
+        "SELECT coalesce(sum(amount), 0), coalesce(sum(previous), 0) FROM ranked_topics"
     )
     measured = _traffic(reader, selection.window, is_named) if traffic else {}
     items = tuple(
@@ -85,15 +93,16 @@ def topic_costs(
     return TopicCosts(whole, whole_before, items, (count, amount, gone) if count else None)
 
 
-def _sum(reader: TenantReader, selections: Sequence[Selection]) -> None:
+def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow]) -> None:
     """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
     cursor, columns = reader.cursor, "cluster_resource_id, topic_name"
     cursor.run(
         "CREATE OR REPLACE TEMP TABLE topic_sums "
         "(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12))"
     )
-    for period, selection in enumerate(selections):
-        if not reader.scan(TOPIC_ATTRIBUTIONS, selection).files:
+    for period, part in enumerate(parts):
+        selection = replace(of_topics, window=part.window)
+        if reader.days_of(TOPIC_ATTRIBUTIONS, selection) is None:
             continue
 
         def _insert(source: Addends, period: int = period) -> None:
@@ -104,12 +113,13 @@ def _sum(reader: TenantReader, selections: Sequence[Selection]) -> None:
             )
 
         reader.add_up(TOPIC_ATTRIBUTIONS, selection, columns, _insert)
+    convert_table(cursor, "topic_sums", parts, ["total"])
     cursor.run(
         """CREATE OR REPLACE TEMP TABLE ranked_topics AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
                 SELECT cluster, topic,
-                       coalesce(sum(total) FILTER (period = 0), 0)::DECIMAL(38, 12) AS amount,
-                       coalesce(sum(total) FILTER (period = 1), 0)::DECIMAL(38, 12) AS previous
+                       coalesce(sum(total) FILTER (period = 0), 0) AS amount,
+                       coalesce(sum(total) FILTER (period = 1), 0) AS previous
                 FROM topic_sums GROUP BY ALL)"""
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 
@@ -13,7 +13,9 @@ from chargeback.store.control.revisions import ControlRevisions, read_revisions
 from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE, Snapshot
 from chargeback.store.queries.as_of import KnownRevisions, days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.tag_index import TagCache, TagIndex
+from chargeback.store.queries.category_index import CategoryIndex
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.tenant import TenantStore
 
 # Also the evidence: an amount may get another explanation.
@@ -22,13 +24,14 @@ _TABLES = (*DAY_TABLES, DIMENSIONS_TABLE)
 
 @dataclass(frozen=True)
 class DataVersion:
-    """A tenant's tags, the revisions of its control database, and its tables, at one moment. If the tables are those
-    of an earlier instant, ``past_states`` has the days as they were then."""
+    """A tenant's tags, cost categories, the revisions of its control database, and its tables, at one moment. If the
+    tables are those of an earlier instant, ``past_states`` has the days as they were then."""
 
     tags: TagIndex
     control: ControlRevisions
     snapshots: Mapping[str, Snapshot]
     past_states: Mapping[date, DayState] | None = None
+    categories: CategoryIndex = field(default_factory=CategoryIndex)
 
     @cached_property
     def digest(self) -> str:
@@ -38,7 +41,7 @@ class DataVersion:
 
 
 def read_version(
-    store: TenantStore, token: CancellationToken, tags: TagCache, as_of: datetime | None = None
+    store: TenantStore, token: CancellationToken, caches: LookupCaches, as_of: datetime | None = None
 ) -> DataVersion:
     """Return the present version or, ``as_of`` an earlier instant, the present tags and names with the tables of then;
     no file of facts is opened.
@@ -50,11 +53,12 @@ def read_version(
     token.check()
     with store.control.read() as connection, interruptible(token, connection):
         control = read_revisions(connection)
-        index = tags.load(store.tenant_name, connection)
+        index = caches.tags.load(store.tenant_name, connection)
+        categories = caches.documents_of(store.tenant_name, connection, as_of)
         known = KnownRevisions.read(connection) if as_of is not None else None
     snapshots = {name: store.facts.snapshot(name) for name in _TABLES}
     if known is None or as_of is None:
-        return DataVersion(index, control, snapshots)
+        return DataVersion(index, control, snapshots, categories=categories)
     past = days_as_of(store.facts, known, snapshots, as_of)
     last = max((day for day, state in past.states.items() if state.was_calculated), default=None)
-    return DataVersion(index, replace(control, last_calculated=last), past.snapshots, past.states)
+    return DataVersion(index, replace(control, last_calculated=last), past.snapshots, past.states, categories)

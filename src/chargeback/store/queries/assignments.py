@@ -1,0 +1,171 @@
+"""Which value of a cost category each combination of columns has, and on which days.
+
+The rules of a category see some columns of a row only. The combinations of these that occur are few beside the rows, so
+rules are resolved for each combination once, and rows are joined with the result. Combinations are read from the files
+that were not looked at yet; those that a query does not need do no harm, so the result only grows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+
+from chargeback.categories.document import CostCategory
+from chargeback.categories.handover import Step
+from chargeback.categories.resolve import Names, Outcome, Tags, resolve, used_columns
+from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.partial_files import PartialFiles
+from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.partials import Addends, add_up
+from chargeback.store.queries.scan import Scan
+
+#: The most resolutions that are kept, of all tenants.
+_MOST: Final = 64
+
+_Combination = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The resolved combinations: ``periods`` as of :class:`~chargeback.categories.resolve.Resolved`."""
+
+    periods: pa.Table
+    outcomes: tuple[Outcome, ...]
+
+    @cached_property
+    def are_dated(self) -> bool:
+        """Whether the value of some combination depends on the day."""
+        return self.periods.num_rows > 0 and (
+            len(self.periods["first_day"].unique()) > 1 or len(self.periods["end_day"].unique()) > 1
+        )
+
+
+@dataclass
+class Assignments:
+    """The values of one category on the rows of one dataset, as one state of tags and names decides them. Safe for use
+    by several threads."""
+
+    category: CostCategory
+    dataset: Dataset
+    tags: Tags
+    names: Names
+    #: What values hand on, by the path of a day's file, see :mod:`~chargeback.store.queries.handovers`.
+    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _seen: set[str] = field(default_factory=set, repr=False)
+    _known: set[_Combination] = field(default_factory=set, repr=False)
+    _assigned: Assigned | None = field(default=None, repr=False)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What the rules see of a row, and the dataset has; none where all rows are the same to them."""
+        return tuple(name for name in used_columns(self.category) if name in self.dataset.subjects)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The same as columns of the dataset."""
+        return tuple(self.dataset.subjects[name] for name in self.subjects)
+
+    def of(self, cursor: Cursor, partials: PartialFiles | None, scan: Scan) -> Assigned:
+        """Return the value of at least every combination in the files of a scan.
+
+        Raises:
+            QueryTimeout: the query was cancelled.
+            StorageError: the facts cannot be read.
+        """
+        new = [file for file in scan.files if file.path not in self._seen]
+        found = self._distinct(cursor, partials, scan, new) if new or self._assigned is None else set()
+        with self._lock:
+            unknown = sorted(found - self._known, key=_texts)
+            if unknown or self._assigned is None:
+                self._assigned = _joined(self._assigned, self._resolved(unknown))
+                self._known.update(unknown)
+            self._seen.update(file.path for file in new)
+            return self._assigned
+
+    def known_subjects(self) -> pa.Table:
+        """Return the combinations that were looked at, as the resolver takes them."""
+        with self._lock:
+            return self._table(sorted(self._known, key=_texts))
+
+    def _distinct(
+        self, cursor: Cursor, partials: PartialFiles | None, scan: Scan, files: Sequence[DayFile]
+    ) -> set[_Combination]:
+        """Return the combinations in some files of a scan, and in those between them: then partial aggregates fit."""
+        if not self.columns:
+            return {()}
+        days = sorted({file.day for file in files if file.day is not None})
+        if not days:
+            return set()
+        whole = InstantRange(start_of_day(days[0]), start_of_day(days[-1] + ONE_DAY))
+        within = Scan(whole, tuple(file for file in scan.files if _is_between(file.day, days)))
+        columns = ", ".join(self.columns)
+
+        def _read(source: Addends) -> set[_Combination]:
+            sql = f"SELECT DISTINCT {columns} FROM {source.relation} WHERE {source.condition.sql}"
+            return set(cursor.rows(sql, source.condition.parameters))
+
+        return add_up(cursor, partials, self.dataset, within, columns, _read)
+
+    def _resolved(self, combinations: Sequence[_Combination]) -> Assigned:
+        """Resolve the rules for some combinations; what the dataset does not have is unknown."""
+        resolved = resolve(self.category, self._table(combinations), self.tags, self.names)
+        return Assigned(resolved.periods, resolved.outcomes)
+
+    def _table(self, combinations: Sequence[_Combination]) -> pa.Table:
+        columns = dict(zip(self.subjects, zip(*combinations, strict=True), strict=False))
+        nothing: tuple[None, ...] = (None,) * len(combinations)
+        return pa.table(
+            {name: pa.array(columns.get(name, nothing), pa.string()) for name in used_columns(self.category)}
+        )
+
+
+def _texts(combination: _Combination) -> list[str]:
+    return [text or "" for text in combination]
+
+
+def _is_between(day: date | None, days: Sequence[date]) -> bool:
+    return day is not None and days[0] <= day <= days[-1]
+
+
+def _joined(known: Assigned | None, new: Assigned) -> Assigned:
+    """Return both; equal outcomes have one place."""
+    if known is None:
+        return new
+    places = {outcome: place for place, outcome in enumerate(known.outcomes)}
+    moved = [places.setdefault(outcome, len(places)) for outcome in new.outcomes]
+    column = pa.array([moved[place] for place in new.periods["outcome"].to_pylist()], pa.int32())
+    at = new.periods.schema.get_field_index("outcome")
+    periods = pa.concat_tables([known.periods, new.periods.set_column(at, "outcome", column)])
+    return Assigned(periods, tuple(places))
+
+
+class AssignmentCache:
+    """The assignments that were used last. Safe for use by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str, str], Assignments] = OrderedDict()
+
+    def get(
+        self, tenant_name: str, key: str, dataset: Dataset, category: CostCategory, tags: Tags, names: Names
+    ) -> Assignments:
+        """Return the assignments of a category to the rows of a dataset, of this very state of tags and names."""
+        place = (tenant_name, dataset.table, key)
+        with self._lock:
+            known = self._kept.get(place)
+            if known is None or known.category != category or known.tags is not tags or known.names is not names:
+                known = self._kept[place] = Assignments(category, dataset, tags, names)
+            self._kept.move_to_end(place)
+            if len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+            return known
