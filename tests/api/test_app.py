@@ -31,7 +31,7 @@ def test_cors_as_configured(store: TenantStore) -> None:
         assert answer.headers["access-control-allow-origin"] == "https://finops.example"
         assert (
             answer.headers["access-control-expose-headers"]
-            == "X-Buckets-Truncated, Location, Content-Disposition, ETag"
+            == "X-Buckets-Truncated, X-Reconciled, Location, Content-Disposition, ETag"
         )
         other = client.get("/health", headers={"Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers

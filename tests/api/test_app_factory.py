@@ -41,6 +41,19 @@ def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
         assert "top-secret" not in client.get("/openapi.json").text
 
 
+def test_callers_are_told_apart_as_configured(tmp_path: Path) -> None:
+    """With a mode, a request needs an identity; nothing leaks a secret."""
+    file = tmp_path / "chargeback.yaml"
+    access = "access: {mode: proxy, proxy: {trusted: [127.0.0.1], shared_secret: top-secret-of-proxy}}"
+    file.write_text(f"{access}{CONFIGURATION}")
+    with served(create_app_from(load_configuration(file), "api", None)) as address:
+        said = httpx.get(f"{address}/api/v1/me", headers={"X-Forwarded-Email": "ann"})
+        assert said.status_code == 401
+        ours = {"X-Forwarded-Email": "ann", "X-Chargeback-Proxy-Secret": "top-secret-of-proxy"}
+        assert httpx.get(f"{address}/api/v1/me", headers=ours).json()["user"] == "ann"
+        assert "top-secret" not in said.text + httpx.get(f"{address}/openapi.json", timeout=60).text
+
+
 def test_the_query_engine_has_the_configured_limits(tmp_path: Path) -> None:
     """``api.query_memory`` and ``api.query_threads`` bound the engine that answers requests."""
     file = tmp_path / "chargeback.yaml"
@@ -55,7 +68,8 @@ def test_an_address_beyond_the_loopback_asks_for_names(tmp_path: Path, caplog: p
     """Without `api.allowed_hosts` the log says what is answered and what to set; with it, those names are answered."""
     file = tmp_path / "chargeback.yaml"
     for hosts, warned in (("", 1), (', allowed_hosts: ["costs.example.com"]', 0)):
-        file.write_text(CONFIGURATION.replace("\napi: {", f'\napi: {{host: "0.0.0.0"{hosts}, '))
+        everybody = "\naccess: {allow_anonymous: true}"
+        file.write_text(CONFIGURATION.replace("\napi: {", f'{everybody}\napi: {{host: "0.0.0.0"{hosts}, '))
         caplog.clear()
         app = create_app_from(load_configuration(file), "api", None)
         assert (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from chargeback.access.rights import Right
 from chargeback.api.documentation import documented
 from chargeback.api.schemas.chargebacks import AggregateQuery
 
 
 def test_parameters_are_those_of_the_model() -> None:
     """Every field is a parameter; nothing is nullable, for what is not sent is simply not there."""
-    described = documented(query=AggregateQuery)["openapi_extra"]["parameters"]
+    described = documented(needs=Right.READ, query=AggregateQuery)["openapi_extra"]["parameters"]
     names = [parameter["name"] for parameter in described]
-    assert names[-2:] == ["tag:<key>", "not.<filter>"]
+    assert names[-3:] == ["tag:<key>", "category:<key>", "not.<filter>"]
     assert {"page", "timezone", "group_by", "time_bucket"} < set(names)
     assert "null" not in str(described)
     (unit,) = [parameter["schema"] for parameter in described if parameter["name"] == "time_bucket"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from chargeback.demo.faults import Fault
 from tests.cli.conftest import Demo, Run
 from tests.config.conftest import CLOUD, tenant
+from tests.support.issuer import Issuer
 
 SIX_MISTAKES = """
 api: {port: 99999}
@@ -50,6 +53,36 @@ def test_a_valid_file(chargeback: Run, tmp_path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
     assert str(tmp_path / "acme.facts") in said.stdout
     assert "top-secret" not in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ("{}", "access: none; everybody who reaches the service may see and change everything"),
+        (
+            "{mode: proxy, proxy: {trusted: [10.0.3.7]}, roles: [{groups: [a], allow: [read]}]}",
+            "access: proxy, 1 role; `chargeback access explain` shows what a user may do",
+        ),
+    ],
+)
+def test_who_may_see_what(chargeback: Run, tmp_path: Path, access: str, said: str) -> None:
+    """The mode and the number of roles are in the summary."""
+    (tmp_path / "c.yaml").write_text(f"access: {access}\n{tenant()}")
+    assert said in chargeback("check", "--config", "c.yaml").stdout.splitlines()
+
+
+def test_the_keys_of_an_issuer(chargeback: Run, tmp_path: Path) -> None:
+    """A file is read; an address is asked only with --online."""
+    jwt = "mode: jwt, roles: [{users: ['.*'], allow: [read]}], jwt: {issuer: x, audience: y, "
+    (tmp_path / "c.yaml").write_text(f"access: {{{jwt} jwks_file: keys.json}}}}\n{tenant()}")
+    said = chargeback("check", "--config", "c.yaml")
+    assert said.returncode == 1
+    assert f"access.jwt.jwks_file: {tmp_path / 'keys.json'} cannot be read: No such file" in said.stderr
+    Issuer().publish(tmp_path / "keys.json")
+    assert chargeback("check", "--config", "c.yaml").returncode == 0
+    (tmp_path / "c.yaml").write_text(f"access: {{{jwt} jwks_url: 'http://127.0.0.1:9/k'}}}}\n{tenant()}")
+    assert chargeback("check", "--config", "c.yaml").returncode == 0
+    assert "access.jwt.jwks_url: " in chargeback("check", "--config", "c.yaml", "--online").stderr
 
 
 def test_a_gap_longer_than_the_interval_is_a_warning(chargeback: Run, tmp_path: Path) -> None:

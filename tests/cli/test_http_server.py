@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 
+import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.requests import Request
 
 from chargeback.cli.http_server import HttpServer, listen
 from chargeback.cli.shutdown import ShutdownHandler
@@ -43,6 +45,26 @@ def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
         threading.Timer(0.5, stopper.request).start()
     with listen("127.0.0.1", 0) as socket:
         HttpServer(FastAPI(), stopper).run_on(socket)
+    stopper.finish()
+
+
+def test_the_peer_is_who_is_connected() -> None:
+    """No header changes the address that a request comes from: that is what a proxy is told apart by."""
+    app = FastAPI()
+
+    @app.get("/peer")
+    async def peer(request: Request) -> str:
+        return "" if request.client is None else request.client.host
+
+    stopper = ShutdownHandler(lambda: None)
+    with listen("127.0.0.1", 0) as socket:
+        thread = threading.Thread(target=HttpServer(app, stopper).run_on, args=(socket,))
+        thread.start()
+        address = f"http://127.0.0.1:{socket.getsockname()[1]}/peer"
+        claimed = {"X-Forwarded-For": "10.0.3.7", "Forwarded": "for=10.0.3.7", "X-Real-IP": "10.0.3.7"}
+        assert httpx.get(address, headers=claimed).json() == "127.0.0.1"
+        stopper.request()
+        thread.join(30)
     stopper.finish()
 
 

@@ -22,9 +22,14 @@ def test_the_first_configuration_is_valid(chargeback: Run) -> None:
 
 
 def test_the_container_s_variables_move_it(chargeback: Run) -> None:
-    """The variables that the container image sets change where the data lies and what the API listens on."""
+    """The variables that the container image sets change where the data lies and what the API listens on, which then
+    has to be meant for everybody."""
     chargeback("init")
     moved = {"CHARGEBACK_HOST": "0.0.0.0", "CHARGEBACK_DATA": "/var/lib/chargeback"}
+    refused = chargeback("check", "--config", "chargeback.yaml", **VARIABLES, **moved)
+    assert refused.returncode == 2
+    assert "access.allow_anonymous: true" in refused.stderr
+    moved["CHARGEBACK_ALLOW_ANONYMOUS"] = "true"
     said = chargeback("check", "--config", "chargeback.yaml", **VARIABLES, **moved)
     assert "sqlite /var/lib/chargeback/main.db" in said.stdout, said.stderr
 

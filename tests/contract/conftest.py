@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.deployment import Deployment, deployed
 from tests.contract.records import Client, Everything
 from tests.support.databases import KINDS
@@ -16,8 +17,10 @@ from tests.support.databases import KINDS
 @pytest.fixture(scope="session", params=KINDS)
 def deployment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones); all of
-    them once on each kind of database."""
+    them once on each kind of database, and with a cost category."""
     with deployed(tmp_path_factory.mktemp("contract"), kind=request.param) as deployment:
+        for tenant in deployment.configuration.tenants:
+            deployment.categorise(tenant, SEEDED, SEED)
         yield deployment
 
 
@@ -38,9 +41,10 @@ def everything(client: Client) -> Everything:
 def scratch(client: Client) -> Iterator[Client]:
     """The same client; afterwards tenant ``scratch`` has no tags."""
     yield client
-    for tag in client.all_items("/api/v1/tenants/scratch/tags"):
-        path = client.tag_path("scratch", tag["entity_type"], tag["entity_id"], tag["tag_key"])
-        assert client.delete(path).status_code == 204
+    tags = client.all_items("/api/v1/tenants/scratch/tags")
+    # A key may have several values, which go together.
+    for place in {(tag["entity_type"], tag["entity_id"], tag["tag_key"]) for tag in tags}:
+        assert client.delete(client.tag_path("scratch", *place)).status_code == 204
 
 
 @pytest.fixture

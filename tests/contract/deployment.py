@@ -16,6 +16,8 @@ from typing import Any
 import yaml
 
 from chargeback.api.app_factory import create_app_from
+from chargeback.api.services import Authenticate
+from chargeback.categories.parsing import parse_category
 from chargeback.config import Configuration, load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -24,6 +26,7 @@ from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.service.cost_categories import save_categories
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock
@@ -46,10 +49,14 @@ class Deployment:
     clock: Clock
 
     @contextmanager
-    def served(self, *, mode: str, **api: Any) -> Iterator[str]:
-        """The address of the same tenants served once more, in another mode or with other settings of ``api``."""
+    def served(self, *, mode: str, authenticate: Authenticate | None = None, **api: Any) -> Iterator[str]:
+        """The address of the same tenants served once more, in another mode, for other callers, or with other settings
+        of ``api``."""
         other = replace(self.configuration, api=self.configuration.api.model_copy(update=api))
-        with served(create_app_from(other, mode, self.engine if mode == "both" else None, self.clock)) as address:
+        app = create_app_from(other, mode, self.engine if mode == "both" else None, self.clock)
+        if authenticate is not None:
+            app.state.services = replace(app.state.services, authenticate=authenticate)
+        with served(app) as address:
             yield address
 
     def know(self, tenant: str, ids: Iterable[str]) -> None:
@@ -62,6 +69,11 @@ class Deployment:
                 billed=[Resource(name, "made_for_tests") for name in names],
                 charged=[Identity(name, "made_for_tests") for name in names],
             )
+
+    def categorise(self, tenant: str, key: str, document: Any) -> None:
+        """Give a tenant a cost category."""
+        with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
+            save_categories(connection, [parse_category(key, document)], who="test")
 
 
 @contextmanager
@@ -118,6 +130,8 @@ def _with_tenants(
         tenant = yaml.safe_load(yaml.safe_dump(base["tenants"]["acme"]))
         tenant["tenant_id"] = name
         tenant["storage"] = place
+        # The last days lie in January; GBP has no rate for it.
+        tenant["currencies"] = {"EUR": {"2025-12": "0.8513", "2026-01": "0.85137"}, "GBP": {"2025-12": "0.74"}}
         if name != "acme":
             tenant["lookback_days"] = lookbacks.get(name, CUTOFF_DAYS + 2)
         if name == "plain":

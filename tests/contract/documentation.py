@@ -21,9 +21,9 @@ from urllib.parse import urlencode
 import httpx
 
 from tests.contract.deployment import DAYS, deployed
-from tests.contract.endpoints import COMMON
-from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, Example
-from tests.contract.records import key_of
+from tests.contract.endpoints import COMMON, TENANT
+from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, UNIT, Example
+from tests.contract.records import key_of, topic_key_of
 from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
@@ -64,6 +64,8 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 - **ETag**: every GET about a tenant returns one, except files of rows. Send it back as `If-None-Match` to get 304
   without a body, and in most cases without a query, while nothing has changed. Responses of 1,000 bytes or more are
   compressed with gzip if `Accept-Encoding` allows it, except files of rows.
+- **If-Match**: a change of a cost category names the version that it replaces, by the ETag that GET returned, so that
+  nobody's change is lost.
 - **CSV**: append `.csv` to the path of a list or an aggregate, or send `Accept: text/csv`, to download everything that
   matches. The text is protected from being read as formulas, as in the [export](#export).
 - **Errors** are returned as `application/problem+json` (RFC 9457):
@@ -77,8 +79,11 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 | 404 | the path, tenant, entity, tag or dimension does not exist |
 | 405 | the path does not support the method |
 | 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key |
+| 412 | someone else was faster: what `If-Match` names is no longer what is there |
 | 413 | the body is larger than 8 MiB |
 | 421 | the `Host` is not a name of the service, see `api.allowed_hosts` |
+| 428 | a change of something that is there needs its ETag as `If-Match` |
+| 501 | a PDF file is asked for, and the extra `pdf` is not installed |
 | 503 | the tenant's storage is unavailable, or a required fact file is lost; `features.max_parallel_tenants` runs are \
 already in progress: `Retry-After` says when to try again |
 | 504 | the request took longer than `api.request_timeout_seconds`; its queries are cancelled |
@@ -89,6 +94,8 @@ service with `--mode both`.
 
 `GET /` redirects browsers to `/docs` and returns a list of addresses to other clients. `GET /metrics` (the service) and
 `GET /metrics/chargebacks` (see [emitters](emitters.md)) return OpenMetrics text.
+`GET {TENANT}/statement.html` and `GET {TENANT}/statement.pdf` take the parameters of
+`…/statement` and return it as a page and as PDF, see [statements](statements.md#over-http).
 
 The service has no built-in authentication: put an authenticating proxy in front of it. CORS is disabled by default;
 with `api.enable_cors` and `api.cors_origins`, GET, POST, PATCH and DELETE are allowed. Changes sent by web pages of any
@@ -106,11 +113,17 @@ _EXPLAINED = {
     "not.identity_id": "UNALLOCATED",
     "page_size": "1",
 }
+#: A topic row that follows the bytes of the topic.
+_ATTRIBUTED = {"attribution_method": "bytes_ratio", "page_size": "1"}
+_ANY_FINDING = {"min_days": "1", "state": "all"}
 _PREFACE = {
     "{view_id}": f"VIEW=$(curl -s '{ADDRESS}{PEOPLE}/views' | jq -r '.items[0].id')",
-    "explain": f"KEY=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?{urlencode(_EXPLAINED)}' | jq -r '.items[0] | \"date="
-    "\\(.timestamp[:10])&line_id=\\(.metadata.line_id)&identity_id=\\(.identity_id)"
-    "&portion=\\(.metadata.portion)\"')",
+    "topic-attributions/explain": f"TOPIC_KEY=$(curl -s '{ADDRESS}{PEOPLE}/topic-attributions?{urlencode(_ATTRIBUTED)}'"
+    " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
+    "chargebacks/explain": f"KEY=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?{urlencode(_EXPLAINED)}'"
+    " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
+    "$ETAG": f"ETAG=$(curl -sI '{ADDRESS}{UNIT}' | grep -i '^etag:' | tr -d '\\r' | cut -d ' ' -f 2)",
+    "{finding_id}": f"FINDING=$(curl -s '{ADDRESS}{PEOPLE}/findings?{urlencode(_ANY_FINDING)}' | jq -r '.items[0].id')",
     "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
 }
 
@@ -126,21 +139,32 @@ class Asker:
         """The answer to an example."""
         path = self._filled(example.path)
         body = None if example.body is None else json.loads(self._filled(json.dumps(example.body)))
+        headers = {} if example.if_match is None else {"If-Match": self._filled(example.if_match)}
         return (
-            self._client.request(example.method, path, json=body)
+            self._client.request(example.method, path, json=body, headers=headers)
             if body
-            else self._client.request(example.method, path)
+            else self._client.request(example.method, path, headers=headers)
         )
 
     def _filled(self, text: str) -> str:
         text = text.replace(PEOPLE, f"/api/v1/tenants/{self._tenant}")
         text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", _days_ago, text)
+        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%Y-%m\)", _month, text)
         if "$VIEW" in text:
             views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
+        if "$ETAG" in text:
+            unit = self._client.get(self._filled(UNIT))
+            text = text.replace("$ETAG", unit.headers.get("etag", '"1"'))
+        if "$TOPIC_KEY" in text:
+            rows = self._client.get(f"/api/v1/tenants/{self._tenant}/topic-attributions", params=_ATTRIBUTED).json()
+            text = text.replace("$TOPIC_KEY", urlencode(topic_key_of(rows["items"][0])))
         if "$KEY" in text:
             rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params=_EXPLAINED).json()["items"]
             text = text.replace("$KEY", urlencode(key_of(rows[0])))
+        if "$FINDING" in text:
+            found = self._client.get(f"/api/v1/tenants/{self._tenant}/findings", params=_ANY_FINDING).json()
+            text = text.replace("$FINDING", found["items"][0]["id"])
         if "$DIMENSION" in text:
             rows = self._client.get(f"/api/v1/tenants/{self._tenant}/chargebacks", params={"page_size": 1}).json()
             text = text.replace("$DIMENSION", str(rows["items"][0]["dimension_id"]))
@@ -149,6 +173,10 @@ class Asker:
 
 def _days_ago(match: re.Match[str]) -> str:
     return str(TODAY - timedelta(days=int(match[1])))
+
+
+def _month(match: re.Match[str]) -> str:
+    return _days_ago(match)[: len("2026-01")]
 
 
 def shortened(value: Any, most: int = 2) -> Any:
@@ -248,7 +276,7 @@ def _section(document: dict[str, Any], example: Example, response: httpx.Respons
     yield from (f"### {method} {path}", "", operation["description"].strip(), "")
     yield from _table(parameters(operation, None), "parameter")
     yield from _table(fields(document, operation), "field")
-    preface = [text for part, text in _PREFACE.items() if part in path]
+    preface = [text for part, text in _PREFACE.items() if part in path or part in example.command]
     yield from ("```console", *(f"$ {line}" for line in [*preface, example.command]), "```", "")
     if response.status_code not in (200, 204):
         yield from (f"`{response.status_code} {response.reason_phrase}`:", "")

@@ -8,7 +8,16 @@ TENANT = "/api/v1/tenants/{tenant_name}"
 ENTITY = f"{TENANT}/entities/{{entity_type}}/{{entity_id}}/tags"
 _DATES = frozenset({"start_date", "end_date", "timezone"})
 COMMON = _DATES | {"page", "page_size"}
-_FILTERS = {"period", "as_of", "tag:<key>", "not.<filter>", "product_type", "product_category", "line_id"}
+_FILTERS = {
+    "period",
+    "as_of",
+    "tag:<key>",
+    "category:<key>",
+    "not.<filter>",
+    "product_type",
+    "product_category",
+    "line_id",
+}
 _COSTS = (_FILTERS - {"line_id"}) | {
     "identity_id",
     "resource_id",
@@ -20,9 +29,17 @@ _COSTS = (_FILTERS - {"line_id"}) | {
 }
 _CHARGEBACKS = _COSTS | _FILTERS
 _TOPICS = _FILTERS | {"cluster_resource_id", "topic_name", "env_id", "attribution_method"}
+_SUBJECT = {"identity_id", "resource_id", "environment_id", "topic", "product_type", "product_category", "date"}
 _TAG = {"tag_key", "tag_value"}
+_PERIOD = frozenset({"valid_from", "valid_to"})
+_BULK = frozenset({"created_by", "override_existing", "replace_periods", "dry_run"})
 _TIME = {"active_at", "period_start", "period_end"}
+_FOCUS = frozenset({"version", "split", "columns"})
 _LIST = {"search", "sort_by", "sort_order"} | _TAG
+
+
+_STATEMENTS = ("period", "by", "as_of")
+_MONTH = (("period", "2026-01"), ("by", "identity_id"))
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,8 @@ class Endpoint:
     query: frozenset[str] = frozenset()
     body: frozenset[str] = frozenset()
     success: int = 200
+    #: The other success of a PUT: 200 for a change where ``success`` is 201 for a creation.
+    other_success: int | None = None
     #: Named by the specification; the others are additions.
     specified: bool = True
     #: The parameters that must be sent, with values that are valid and name nothing.
@@ -58,6 +77,8 @@ class Endpoint:
             "dimension_id": "1",
             "date": "2026-01-01",
             "view_id": "1",
+            "finding_id": "0123456789abcdef",
+            "category_key": "cost_center",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -71,16 +92,55 @@ ENDPOINTS = (
     _get("/metrics/chargebacks", specified=False),
     _get("/api/v1/readiness"),
     _get("/api/v1/tenants"),
+    _get("/api/v1/me", specified=False),
     _get(f"{TENANT}/status"),
     _get(f"{TENANT}/billing", *_FILTERS, "resource_id", "environment_id", "cluster_id"),
-    _get(f"{TENANT}/costs", *_COSTS, "by", "series", "top", "compare", "time_bucket", "include", specified=False),
+    _get(
+        f"{TENANT}/costs",
+        *_COSTS,
+        "by",
+        "series",
+        "top",
+        "compare",
+        "time_bucket",
+        "include",
+        "currency",
+        specified=False,
+    ),
     _get(f"{TENANT}", specified=False),
-    _get(f"{TENANT}/reconciliation", "period", "as_of", specified=False),
+    _get(f"{TENANT}/reconciliation", "period", "as_of", "group_by", specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/reconciliation/external",
+        body=frozenset({"csv", "mapping", "start_date", "end_date", "as_of", "limit"}),
+        specified=False,
+    ),
     _get(f"{TENANT}/days/{{date}}/revisions", specified=False),
+    _get(f"{TENANT}/policies", "hash", "product_type", specified=False),
+    _get(
+        f"{TENANT}/usage",
+        *("period", "as_of", "measure", "resource_id", "subject", "sort_by", "sort_order"),
+        specified=False,
+    ),
     _get(f"{TENANT}/runs", "limit", specified=False),
-    _get(f"{TENANT}/flow", *_COSTS, "by", "top", "compare", specified=False),
+    _get(f"{TENANT}/audit", "what", "who", specified=False),
+    _get(f"{TENANT}/flow", *_COSTS, "by", "top", "compare", "currency", specified=False),
+    _get(f"{TENANT}/graph", *_COSTS, "focus", "leaves", "depth", "top", specified=False),
+    _get(f"{TENANT}/graph/diff", *_COSTS, "focus", "leaves", "depth", "top", "compare", specified=False),
+    _get(f"{TENANT}/graph/timeline", *_COSTS, "focus", "leaves", "time_bucket", specified=False),
     _get(f"{TENANT}/search", "q", "limit", specified=False),
-    _get(f"{TENANT}/topics", *_COSTS, "top", "compare", specified=False),
+    _get(f"{TENANT}/topics", *_COSTS, "top", "compare", "currency", specified=False),
+    _get(f"{TENANT}/unit-costs", *_COSTS, "per", "group_by", "currency", "limit", specified=False),
+    _get(f"{TENANT}/unit-costs.csv", *_COSTS, "per", "group_by", "currency", "limit", specified=False),
+    _get(f"{TENANT}/findings", "kind", "min_days", "state", specified=False),
+    _get(f"{TENANT}/findings.csv", "kind", "min_days", "state", specified=False),
+    Endpoint(
+        "PUT",
+        f"{TENANT}/findings/{{finding_id}}/snooze",
+        body=frozenset({"reason", "until", "created_by"}),
+        specified=False,
+    ),
+    Endpoint("DELETE", f"{TENANT}/findings/{{finding_id}}/snooze", success=204, specified=False),
     _get(f"{TENANT}/views", specified=False),
     Endpoint(
         "POST",
@@ -91,6 +151,36 @@ ENDPOINTS = (
     ),
     Endpoint("PUT", f"{TENANT}/views/{{view_id}}", body=frozenset({"name", "page", "query"}), specified=False),
     Endpoint("DELETE", f"{TENANT}/views/{{view_id}}", success=204, specified=False),
+    _get(f"{TENANT}/cost-categories", specified=False),
+    _get(f"{TENANT}/cost-categories/{{category_key}}", "version", specified=False),
+    _get(f"{TENANT}/cost-categories/{{category_key}}/history", specified=False),
+    _get(f"{TENANT}/cost-categories/{{category_key}}/rules.csv", specified=False),
+    _get(f"{TENANT}/cost-categories/{{category_key}}/coverage", *_CHARGEBACKS, specified=False),
+    _get(f"{TENANT}/cost-categories/{{category_key}}/resolve", *_SUBJECT, specified=False),
+    Endpoint(
+        "PUT",
+        f"{TENANT}/cost-categories/{{category_key}}",
+        query=frozenset({"dry_run", "period"}),
+        body=frozenset({"document", "reason"}),
+        success=201,
+        other_success=200,
+        specified=False,
+    ),
+    Endpoint(
+        "PUT",
+        f"{TENANT}/cost-categories/{{category_key}}/rules.csv",
+        body=frozenset({"csv", "reason"}),
+        success=201,
+        other_success=200,
+        specified=False,
+    ),
+    Endpoint(
+        "DELETE",
+        f"{TENANT}/cost-categories/{{category_key}}",
+        query=frozenset({"reason"}),
+        success=204,
+        specified=False,
+    ),
     _get(
         f"{TENANT}/chargebacks",
         *_CHARGEBACKS,
@@ -103,9 +193,22 @@ ENDPOINTS = (
     _get(f"{TENANT}/chargebacks.csv", *_CHARGEBACKS, *_TAG, specified=False),
     _get(f"{TENANT}/billing.csv", *_FILTERS, "resource_id", "environment_id", "cluster_id", specified=False),
     _get(f"{TENANT}/topic-attributions.csv", *_TOPICS, specified=False),
-    _get(f"{TENANT}/costs.csv", *_COSTS, "by", "series", "top", "compare", "time_bucket", "include", specified=False),
-    _get(f"{TENANT}/topics.csv", *_COSTS, "top", "compare", specified=False),
-    _get(f"{TENANT}/topic-attributions/aggregate.csv", "group_by", "time_bucket", *_TOPICS, specified=False),
+    _get(
+        f"{TENANT}/costs.csv",
+        *_COSTS,
+        "by",
+        "series",
+        "top",
+        "compare",
+        "time_bucket",
+        "include",
+        "currency",
+        specified=False,
+    ),
+    _get(f"{TENANT}/topics.csv", *_COSTS, "top", "compare", "currency", specified=False),
+    _get(
+        f"{TENANT}/topic-attributions/aggregate.csv", "group_by", "time_bucket", "currency", *_TOPICS, specified=False
+    ),
     _get(f"{TENANT}/chargebacks/allocation-issues.csv", *_CHARGEBACKS, *_TAG, specified=False),
     _get(f"{TENANT}/resources.csv", "resource_type", "status", *_TIME, *_LIST, specified=False),
     _get(f"{TENANT}/identities.csv", "identity_type", *_TIME, *_LIST, specified=False),
@@ -121,31 +224,55 @@ ENDPOINTS = (
     ),
     Endpoint(
         "GET",
+        f"{TENANT}/topic-attributions/explain",
+        frozenset({"date", "line_id", "topic_name", "as_of"}),
+        specified=False,
+        needed=(("date", "2026-01-01"), ("line_id", "none"), ("topic_name", "none")),
+    ),
+    Endpoint(
+        "GET",
         f"{TENANT}/chargebacks/diff",
         frozenset({"group_by", "from_as_of", "limit"} | _CHARGEBACKS),
         specified=False,
         needed=(("from_as_of", "2026-01-01T00:00:00Z"),),
     ),
+    _get(
+        f"{TENANT}/chargebacks/changes",
+        *_COSTS,
+        "group_by",
+        "compare",
+        "limit",
+        *("from_start", "from_end", "to_start", "to_end"),
+        specified=False,
+    ),
     _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
-    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", *_CHARGEBACKS),
-    _get(f"{TENANT}/chargebacks/aggregate.csv", "group_by", "time_bucket", "names", *_CHARGEBACKS, specified=False),
+    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", "currency", *_CHARGEBACKS),
+    _get(
+        f"{TENANT}/chargebacks/aggregate.csv",
+        "group_by",
+        "time_bucket",
+        "names",
+        "currency",
+        *_CHARGEBACKS,
+        specified=False,
+    ),
     _get(f"{TENANT}/resources", "resource_type", "status", *_TIME, *_LIST),
     _get(f"{TENANT}/identities", "identity_type", *_TIME, *_LIST),
     _get(f"{TENANT}/inventory/summary"),
     _get(ENTITY),
-    Endpoint("POST", ENTITY, body=frozenset({"tag_key", "tag_value", "created_by"}), success=201),
-    Endpoint("PUT", f"{ENTITY}/{{tag_key}}", body=frozenset({"tag_value"})),
-    Endpoint("PATCH", f"{ENTITY}/{{tag_key}}", body=frozenset({"tag_value"}), specified=False),
-    Endpoint("DELETE", f"{ENTITY}/{{tag_key}}", success=204),
+    Endpoint("POST", ENTITY, body=_PERIOD | {"tag_key", "tag_value", "created_by"}, success=201),
+    Endpoint("PUT", f"{ENTITY}/{{tag_key}}", body=_PERIOD | {"tag_value", "replace_periods"}),
+    Endpoint("PATCH", f"{ENTITY}/{{tag_key}}", body=_PERIOD | {"tag_value", "replace_periods"}, specified=False),
+    Endpoint("DELETE", f"{ENTITY}/{{tag_key}}", query=frozenset({"valid_from"}), success=204),
     _get(f"{TENANT}/tags", "entity_type", "tag_key"),
     _get(f"{TENANT}/tags/keys", specified=False),
     _get(f"{TENANT}/tags/keys/{{tag_key}}/values", "q", specified=False),
-    Endpoint("POST", f"{TENANT}/tags/bulk", body=frozenset({"items", "created_by", "override_existing", "dry_run"})),
+    Endpoint("POST", f"{TENANT}/tags/bulk", body=_BULK | {"items"}),
     Endpoint("POST", f"{TENANT}/tags/bulk-delete", body=frozenset({"items", "dry_run"}), specified=False),
     Endpoint(
         "POST",
         f"{TENANT}/tags/bulk-by-filter",
-        body=_DATES | {"identity_id", "tag_key", "display_name", "created_by", "override_existing", "dry_run"},
+        body=_DATES | _PERIOD | _BULK | {"identity_id", "tag_key", "display_name"},
     ),
     Endpoint(
         "POST",
@@ -154,10 +281,26 @@ ENDPOINTS = (
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),
-    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"columns", "filters", "as_of"}),
+    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"format", "columns", "filters", "as_of"}),
+    Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format"}, specified=False),
+    _get(f"{TENANT}/export/focus/metadata", *_FOCUS, specified=False),
+    *(
+        Endpoint("GET", f"{TENANT}/statements{form}", frozenset(_STATEMENTS), specified=False, needed=_MONTH)
+        for form in ("", ".csv")
+    ),
+    *(
+        Endpoint(
+            "GET",
+            f"{TENANT}/statement{form}",
+            frozenset({*_STATEMENTS, "value"}),
+            specified=False,
+            needed=(*_MONTH, ("value", "nobody")),
+        )
+        for form in ("", ".html", ".csv", ".pdf")
+    ),
     _get(f"{TENANT}/topic-attributions", *_TOPICS),
-    _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", *_TOPICS),
+    _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", "currency", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/dates", "as_of"),
-    Endpoint("POST", f"{TENANT}/topic-attributions/export", body=_DATES),
+    Endpoint("POST", f"{TENANT}/topic-attributions/export", body=_DATES | {"format"}),
 )
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}

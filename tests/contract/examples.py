@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract import page_shapes, shapes
+from tests.contract import category_shapes, page_shapes, shapes, statement_shapes, trust_shapes
 from tests.contract.endpoints import ENTITY, TENANT
 
 ADDRESS = "http://127.0.0.1:8080"
@@ -27,6 +27,8 @@ class Example:
     path: str
     shape: shapes.Shape | str | None
     body: dict[str, Any] | None = None
+    #: The header ``If-Match``, whose value ``$ETAG`` is what GET of the same thing returned.
+    if_match: str | None = None
 
     @property
     def method(self) -> str:
@@ -45,13 +47,20 @@ class Example:
             words.append(
                 f"--json {quote}{text.replace(chr(34), chr(92) + chr(34)) if quote == chr(34) else text}{quote}"
             )
+        if self.if_match is not None:
+            words.append(f'-H "If-Match: {self.if_match}"')
         quote = '"' if "$" in self.path else "'"
         return " ".join([*words, f"{quote}{ADDRESS}{self.path}{quote}"])
 
 
+#: A cost category that the examples make and remove.
+UNIT = f"{PEOPLE}/cost-categories/business_unit"
+_RULES_CSV = "entity_type,entity_id,value,percent,valid_from,valid_to"
+_MONTH = "period=$(date -u -d '8 days ago' +%Y-%m)"
 _DAY = f"start_date={SOME_DAY}&end_date={SOME_DAY}"
 _TOPICS = f"{PEOPLE}/topic-attributions"
 _CSV = "timestamp,identity_id,product_type,amount,tags"
+_FOCUS_CSV = "ChargePeriodStart,ServiceName,ResourceId,SkuId,BilledCost,ListCost,PricingQuantity,PricingUnit"
 _TOPIC_CSV = (
     "ecosystem,tenant_id,timestamp,env_id,cluster_resource_id,topic_name,"
     "product_category,product_type,attribution_method,amount"
@@ -61,9 +70,26 @@ EXAMPLES = (
     Example("GET /health", "/health", shapes.HEALTH),
     Example("GET /api/v1/readiness", "/api/v1/readiness", shapes.READINESS),
     Example("GET /api/v1/tenants", "/api/v1/tenants", [shapes.TENANT]),
+    Example("GET /api/v1/me", "/api/v1/me", shapes.ME),
     Example(f"GET {TENANT}", PEOPLE, page_shapes.TENANT_OVERVIEW),
     Example(f"GET {TENANT}/runs", f"{PEOPLE}/runs?limit=1", page_shapes.RUNS),
-    Example(f"GET {TENANT}/reconciliation", f"{PEOPLE}/reconciliation?period=2d", page_shapes.RECONCILIATION),
+    Example(
+        f"GET {TENANT}/reconciliation",
+        f"{PEOPLE}/reconciliation?period=2d&group_by=product_type",
+        page_shapes.RECONCILIATION,
+    ),
+    Example(
+        f"POST {TENANT}/reconciliation/external",
+        f"{PEOPLE}/reconciliation/external",
+        page_shapes.EXTERNAL,
+        {
+            "csv": "type,amount\nKAFKA_STORAGE,12.50\n",
+            "mapping": {"columns": {"product_type": "type", "amount": "amount"}},
+            "start_date": SOME_DAY,
+            "end_date": SOME_DAY,
+            "limit": 2,
+        },
+    ),
     Example(f"GET {TENANT}/status", f"{PEOPLE}/status?{_DAY}", shapes.TENANT_STATUS),
     Example(
         f"GET {TENANT}/billing",
@@ -76,14 +102,46 @@ EXAMPLES = (
         page_shapes.COSTS,
     ),
     Example(
+        f"GET {TENANT}/unit-costs",
+        f"{PEOPLE}/unit-costs?period=7d&per=gib_in&group_by=tag:team&limit=2",
+        page_shapes.UNIT_COSTS,
+    ),
+    Example(
+        f"GET {TENANT}/findings",
+        f"{PEOPLE}/findings?kind=topic_never_read&min_days=3&page_size=1",
+        page_shapes.FINDINGS,
+    ),
+    Example(
+        f"PUT {TENANT}/findings/{{finding_id}}/snooze",
+        f"{PEOPLE}/findings/$FINDING/snooze",
+        page_shapes.SNOOZE,
+        {"reason": "Kept for the audit", "until": "2027-01-01", "created_by": "alice"},
+    ),
+    Example(f"DELETE {TENANT}/findings/{{finding_id}}/snooze", f"{PEOPLE}/findings/$FINDING/snooze", None),
+    Example(
         f"GET {TENANT}/flow",
         f"{PEOPLE}/flow?period=7d&by=environment_id&by=tag:team&top=2&compare=none",
         page_shapes.FLOW,
     ),
     Example(
+        f"GET {TENANT}/graph",
+        f"{PEOPLE}/graph?period=7d&depth=1&top=2",
+        page_shapes.GRAPH,
+    ),
+    Example(
+        f"GET {TENANT}/graph/diff",
+        f"{PEOPLE}/graph/diff?period=7d&depth=1&top=1&leaves=topics",
+        page_shapes.GRAPH_DIFF,
+    ),
+    Example(
+        f"GET {TENANT}/graph/timeline",
+        f"{PEOPLE}/graph/timeline?period=7d",
+        page_shapes.GRAPH_TIMELINE,
+    ),
+    Example(
         f"GET {TENANT}/chargebacks",
         f"{PEOPLE}/chargebacks?{_DAY}&timezone=Europe/Berlin&cost_type=usage&page_size=1",
-        shapes.read_page(shapes.CHARGEBACK),
+        shapes.read_page(shapes.either(shapes.CHARGEBACK, shapes.CHARGEBACK | shapes.CATEGORIES)),
     ),
     Example(f"GET {TENANT}/chargebacks/{{dimension_id}}", f"{PEOPLE}/chargebacks/$DIMENSION", shapes.DIMENSION),
     Example(f"GET {TENANT}/chargebacks/explain", f"{PEOPLE}/chargebacks/explain?$KEY", page_shapes.EXPLANATION),
@@ -91,6 +149,21 @@ EXAMPLES = (
         f"GET {TENANT}/chargebacks/diff",
         f"{PEOPLE}/chargebacks/diff?from_as_of=$(date -u -d '7 days ago' +%F)T00:00:00Z&group_by=tag:team&limit=2",
         page_shapes.DIFFERENCE,
+    ),
+    Example(
+        f"GET {TENANT}/chargebacks/changes",
+        f"{PEOPLE}/chargebacks/changes?period=7d&group_by=tag:team&limit=1",
+        trust_shapes.CHANGES,
+    ),
+    Example(
+        f"GET {TENANT}/policies",
+        f"{PEOPLE}/policies?product_type=KAFKA_NUM_CKUS",
+        shapes.read_page(trust_shapes.POLICY),
+    ),
+    Example(
+        f"GET {TENANT}/usage",
+        f"{PEOPLE}/usage?period=7d&measure=bytes_in&sort_by=value&sort_order=desc&page_size=1",
+        shapes.read_page(trust_shapes.MEASUREMENT),
     ),
     Example(
         f"GET {TENANT}/days/{{date}}/revisions",
@@ -148,6 +221,11 @@ EXAMPLES = (
     Example(f"GET {TENANT}/tags/keys/{{tag_key}}/values", f"{PEOPLE}/tags/keys/team/values?q=pay", shapes.TAG_VALUES),
     Example(f"DELETE {ENTITY}/{{tag_key}}", f"{TAGS_OF}/team", None),
     Example(
+        f"GET {TENANT}/audit",
+        f"{PEOPLE}/audit?what=tag.changed&page_size=1",
+        shapes.read_page(page_shapes.AUDIT_ENTRY),
+    ),
+    Example(
         f"POST {TENANT}/tags/bulk-delete",
         f"{PEOPLE}/tags/bulk-delete",
         page_shapes.REMOVAL_PREVIEW,
@@ -158,6 +236,17 @@ EXAMPLES = (
         f"{PEOPLE}/export",
         _CSV,
         {"columns": _CSV.split(","), "start_date": SOME_DAY, "filters": {"identity_id": "UNALLOCATED"}},
+    ),
+    Example(
+        f"POST {TENANT}/export/focus",
+        f"{PEOPLE}/export/focus",
+        _FOCUS_CSV,
+        {"columns": _FOCUS_CSV.split(","), "start_date": SOME_DAY, "end_date": SOME_DAY, "split": "none"},
+    ),
+    Example(
+        f"GET {TENANT}/export/focus/metadata",
+        f"{PEOPLE}/export/focus/metadata?{_DAY}&split=none&columns=ChargePeriodStart&columns=BilledCost",
+        page_shapes.FOCUS_METADATA,
     ),
     Example(
         f"GET {TENANT}/chargebacks.csv",
@@ -180,6 +269,18 @@ EXAMPLES = (
         f"GET {TENANT}/costs.csv",
         f"{PEOPLE}/costs.csv?period=7d&by=product_type&top=2",
         "by,value,name,kind,others,amount,previous,usage,rows",
+    ),
+    Example(
+        f"GET {TENANT}/unit-costs.csv",
+        f"{PEOPLE}/unit-costs.csv?period=7d&per=gib_out&group_by=identity_id&limit=2",
+        "identity_id,amount,excluded_amount,usage,unit_cost,days,days_with_usage",
+    ),
+    Example(
+        f"GET {TENANT}/findings.csv",
+        f"{PEOPLE}/findings.csv?min_days=3",
+        "id,kind,subject_type,subject_id,subject_name,cluster_id,owner,since,last_active,measured_days,unmeasured_days,"
+        "last_measured,bytes_in,bytes_out,monthly_cost,avoidable,avoidable_cost,confidence,why,action,snooze_reason,"
+        "snooze_until",
     ),
     Example(
         f"GET {TENANT}/topics.csv",
@@ -210,12 +311,12 @@ EXAMPLES = (
     Example(
         f"GET {TENANT}/tags.csv",
         f"{PEOPLE}/tags.csv",
-        "tag_id,tenant_id,entity_type,entity_id,tag_key,tag_value,created_by,created_at",
+        "tag_id,tenant_id,entity_type,entity_id,tag_key,tag_value,created_by,created_at,valid_from,valid_to",
     ),
     Example(
         f"GET {TENANT}/topic-attributions",
         f"{_TOPICS}?attribution_method=bytes_ratio&page_size=1",
-        shapes.read_page(shapes.TOPIC_ROW),
+        shapes.read_page(shapes.either(shapes.TOPIC_ROW, shapes.TOPIC_ROW | shapes.CATEGORIES)),
     ),
     Example(
         f"GET {TENANT}/topic-attributions/aggregate",
@@ -223,8 +324,29 @@ EXAMPLES = (
         shapes.TOPIC_AGGREGATE,
     ),
     Example(f"GET {TENANT}/topic-attributions/dates", f"{_TOPICS}/dates", shapes.DATES),
+    Example(f"GET {TENANT}/topic-attributions/explain", f"{_TOPICS}/explain?$TOPIC_KEY", page_shapes.TOPIC_EXPLANATION),
     Example(f"POST {TENANT}/topic-attributions/export", f"{_TOPICS}/export", _TOPIC_CSV, {"start_date": SOME_DAY}),
     Example(f"GET {TENANT}/topics", f"{PEOPLE}/topics?period=7d&top=2", page_shapes.TOPICS),
+    Example(
+        f"GET {TENANT}/statements",
+        f"{PEOPLE}/statements?{_MONTH}&by=identity_id",
+        statement_shapes.STATEMENTS,
+    ),
+    Example(
+        f"GET {TENANT}/statements.csv",
+        f"{PEOPLE}/statements.csv?{_MONTH}&by=tag:team",
+        "number,supersedes,period,status,data_through,value,name,gl,amount,rounded,previous,delta,currency",
+    ),
+    Example(
+        f"GET {TENANT}/statement",
+        f"{PEOPLE}/statement?{_MONTH}&by=identity_id&value=UNALLOCATED",
+        statement_shapes.STATEMENT,
+    ),
+    Example(
+        f"GET {TENANT}/statement.csv",
+        f"{PEOPLE}/statement.csv?{_MONTH}&by=identity_id&value=UNALLOCATED",
+        "number,period,status,value,name,gl,kind,product_category,product_type,amount,rounded,currency",
+    ),
     Example(
         f"POST {TENANT}/views",
         f"{PEOPLE}/views",
@@ -239,6 +361,50 @@ EXAMPLES = (
         {"name": "Payments", "page": "costs", "query": "period=month&tag:team=payments"},
     ),
     Example(f"DELETE {TENANT}/views/{{view_id}}", f"{PEOPLE}/views/$VIEW", None),
+    Example(
+        f"PUT {TENANT}/cost-categories/{{category_key}}",
+        UNIT,
+        category_shapes.CATEGORY,
+        {
+            "document": {
+                "values": {"payments": {"name": "Payments", "parent": "retail"}, "retail": {"name": "Retail"}},
+                "rules": [
+                    {"match": {"identity": ["UNALLOCATED"]}, "assign": "retail", "valid_from": "2026-03-01"},
+                    {"match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}},
+                ],
+            },
+            "reason": "CHG-42",
+        },
+    ),
+    Example(f"GET {TENANT}/cost-categories", f"{PEOPLE}/cost-categories", category_shapes.CATEGORIES),
+    Example(
+        f"PUT {TENANT}/cost-categories/{{category_key}}/rules.csv",
+        f"{UNIT}/rules.csv",
+        category_shapes.CATEGORY,
+        {
+            "csv": f"{_RULES_CSV}\ntopic,orders,payments,60,,\ntopic,orders,retail,40,,\n",
+            "reason": "from finance",
+        },
+        "$ETAG",
+    ),
+    Example(f"GET {TENANT}/cost-categories/{{category_key}}", UNIT, category_shapes.CATEGORY),
+    Example(f"GET {TENANT}/cost-categories/{{category_key}}/rules.csv", f"{UNIT}/rules.csv", _RULES_CSV),
+    Example(
+        f"GET {TENANT}/cost-categories/{{category_key}}/history",
+        f"{UNIT}/history",
+        shapes.read_page(category_shapes.CATEGORY_HISTORY),
+    ),
+    Example(
+        f"GET {TENANT}/cost-categories/{{category_key}}/coverage",
+        f"{UNIT}/coverage?period=7d",
+        category_shapes.COVERAGE,
+    ),
+    Example(
+        f"GET {TENANT}/cost-categories/{{category_key}}/resolve",
+        f"{UNIT}/resolve?identity_id=UNALLOCATED&date=2026-03-01",
+        category_shapes.ASSIGNED,
+    ),
+    Example(f"DELETE {TENANT}/cost-categories/{{category_key}}", f"{UNIT}?reason=unused", None, None, "$ETAG"),
     Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run", shapes.RUN_ACCEPTED),
     Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status", shapes.PIPELINE_STATUS),
 )

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tests.contract.shapes import TOPIC_STATUS, Shape, day, decimal, flag, instant, number, one_of, or_null, text
+from tests.contract.shapes import (
+    TOPIC_STATUS,
+    Shape,
+    day,
+    decimal,
+    either,
+    flag,
+    instant,
+    map_of,
+    number,
+    one_of,
+    or_null,
+    text,
+)
 
 _ENTITY_NAME: dict[str, Shape] = {"value": or_null(lambda value: isinstance(value, str)), "name": or_null(text)}
 _OTHERS: dict[str, Shape] = {"count": number, "amount": decimal, "previous": or_null(decimal)}
@@ -88,6 +101,7 @@ TENANT_OVERVIEW: dict[str, Shape] = TOPIC_STATUS | {
     "tenant_id": text,
     "ecosystem": text,
     "currency": text,
+    "currencies": [text],
     "first_date": or_null(day),
     "last_date": or_null(day),
     "lookback_days": number,
@@ -96,12 +110,51 @@ TENANT_OVERVIEW: dict[str, Shape] = TOPIC_STATUS | {
     "features": {"can_tag": flag, "can_run": flag, "topics": flag},
     "run": or_null({"stage": or_null(text), "date": or_null(day)}),
 }
+_RECONCILED: dict[str, Shape] = {
+    "state": one_of("equal", "differs", "pending", "none"),
+    "billed": decimal,
+    "charged": decimal,
+    "difference": decimal,
+    "unallocated": decimal,
+    "pending": decimal,
+    "by_topic": or_null(decimal),
+    "lines": number,
+    "rows": number,
+    "revision": or_null(number),
+    "policies": or_null(one_of("current", "superseded")),
+    "calculated_at": or_null(instant),
+}
 RECONCILIATION: dict[str, Shape] = {
     "start_date": day,
     "end_date": day,
     "currency": text,
-    "total": {"billed": decimal, "charged": decimal, "difference": decimal},
-    "days": [COST_DAY | {"fingerprint": or_null(text), "gathered_at": or_null(instant)}],
+    "group_by": one_of("day", "month", "product_type", "resource_id"),
+    "total": _RECONCILED,
+    "days": [_RECONCILED | COST_DAY | {"fingerprint": or_null(text), "gathered_at": or_null(instant)}],
+    "buckets": [_RECONCILED | {"value": text, "name": or_null(text)}],
+}
+_COMPARED: dict[str, Shape] = {"theirs": decimal, "ours": decimal, "delta": decimal}
+EXTERNAL: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "compared_with": one_of("billing", "chargebacks"),
+    "lines": number,
+    "outside": number,
+    "total": _COMPARED,
+    "only_theirs": {"count": number, "amount": decimal},
+    "only_ours": {"count": number, "amount": decimal},
+    "items": [
+        {
+            "entity": or_null(text),
+            "name": or_null(text),
+            "product_type": or_null(text),
+            "theirs": or_null(decimal),
+            "ours": or_null(decimal),
+            "delta": decimal,
+        }
+    ],
+    "other": or_null({"count": number} | _COMPARED),
 }
 RUNS: dict[str, Shape] = {
     "items": [
@@ -116,6 +169,78 @@ RUNS: dict[str, Shape] = {
             "errors": [text],
         }
     ]
+}
+AUDIT_ENTRY: dict[str, Shape] = {
+    "id": text,
+    "at": instant,
+    "who": text,
+    "what": text,
+    "target": text,
+    "before": or_null({"tag_value": text}),
+    "after": or_null({"tag_value": text}),
+}
+SNOOZE: dict[str, Shape] = {
+    "reason": text,
+    "until": or_null(day),
+    "created_by": text,
+    "created_at": instant,
+}
+FINDING: dict[str, Shape] = {
+    "id": text,
+    "kind": one_of(
+        "topic_without_traffic", "topic_never_read", "topic_never_written", "idle_resource", "idle_identity"
+    ),
+    "subject": {"type": text, "id": text, "name": or_null(text), "cluster_id": or_null(text)},
+    "owner": or_null(text),
+    "tags": map_of(text),
+    "since": day,
+    "last_active": or_null(day),
+    "evidence": {
+        "measured_days": number,
+        "unmeasured_days": number,
+        "last_measured": day,
+        "bytes_in": or_null(decimal),
+        "bytes_out": or_null(decimal),
+    },
+    "monthly_cost": decimal,
+    "avoidable": one_of("none", "partial", "full"),
+    "avoidable_cost": decimal,
+    "why": text,
+    "confidence": one_of("high", "medium", "low"),
+    "action": text,
+    "snooze": or_null(SNOOZE),
+}
+FINDINGS: dict[str, Shape] = {
+    "items": [FINDING],
+    "total": number,
+    "page": number,
+    "page_size": number,
+    "pages": number,
+    "currency": text,
+    "snoozed": number,
+}
+_UNIT_COST: dict[str, Shape] = {
+    "amount": decimal,
+    "excluded_amount": decimal,
+    "usage": or_null(decimal),
+    "unit_cost": or_null(decimal),
+    "days": number,
+    "days_with_usage": number,
+}
+UNIT_COSTS: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "per": one_of("gib_in", "gib_out", "gib_stored", "topic"),
+    "unit": text,
+    "covers": text,
+    "measures": [text],
+    "total": _UNIT_COST,
+    "items": [_UNIT_COST | {"dimensions": map_of(or_null(text))}],
+    "groups": number,
+    "missing_days": [day],
+    "names": map_of(map_of(text)),
+    "ignored_filters": [text],
 }
 FLOW: dict[str, Shape] = {
     "start_date": day,
@@ -135,10 +260,57 @@ FLOW: dict[str, Shape] = {
     ],
     "links": [{"source": number, "target": number, "amount": decimal, "previous": or_null(decimal)}],
 }
-EXPLANATION: dict[str, Shape] = {
+_BILLED_LINE: dict[str, Shape] = {
+    "timestamp": instant,
+    "line_id": text,
+    "resource_id": text,
+    "resource_name": or_null(text),
+    "product_category": text,
+    "product_type": text,
+    "quantity": or_null(decimal),
+    "unit_price": or_null(decimal),
+    "total_cost": decimal,
+    "currency": text,
+    "granularity": one_of("daily", "hourly"),
+    "unit": or_null(text),
+    "description": or_null(text),
+}
+#: What every explanation of an amount has.
+_EXPLAINED: dict[str, Shape] = {
     "sentence": text,
     "date": day,
     "line_id": text,
+    "why_nothing": or_null(text),
+    "line": or_null(_BILLED_LINE),
+    "methods": [{"position": number, "method": text, "applied": flag, "why_not": or_null(text), "candidates": number}],
+    "evidence_missing": or_null(text),
+    "arithmetic": or_null(
+        {
+            "exact": text,
+            "units_floor": text,
+            "spare_units": number,
+            "remainder_rank": number,
+            "extra_unit": flag,
+            "amount": decimal,
+        }
+    ),
+    "siblings": {"rows": number, "sum": decimal, "equals_line": or_null(flag)},
+    "revision": or_null(number),
+    "revisions": [
+        {
+            "revision": number,
+            "calculated_at": instant,
+            "cause": text,
+            "line_id": or_null(text),
+            "amount": or_null(decimal),
+        }
+    ],
+    "recomputed": one_of("same", "different", None),
+    "links": {"line": text, "rows": text, "policy": or_null(text), "bill": text, "revisions": text},
+}
+_CONTEST: dict[str, Shape] = {"measure": or_null(text), "total": or_null(decimal), "contenders_total": number}
+_CONTENDER: dict[str, Shape] = {"others": or_null(number), "value": or_null(decimal), "ratio": decimal}
+EXPLANATION: dict[str, Shape] = _EXPLAINED | {
     "identity_id": text,
     "identity_name": or_null(text),
     "row": or_null(
@@ -161,24 +333,6 @@ EXPLANATION: dict[str, Shape] = {
             "total_usage": or_null(decimal),
         }
     ),
-    "why_nothing": or_null(text),
-    "line": or_null(
-        {
-            "timestamp": instant,
-            "line_id": text,
-            "resource_id": text,
-            "resource_name": or_null(text),
-            "product_category": text,
-            "product_type": text,
-            "quantity": or_null(decimal),
-            "unit_price": or_null(decimal),
-            "total_cost": decimal,
-            "currency": text,
-            "granularity": one_of("daily", "hourly"),
-            "unit": or_null(text),
-            "description": or_null(text),
-        }
-    ),
     "policy": or_null(
         {
             "product_type": text,
@@ -189,32 +343,83 @@ EXPLANATION: dict[str, Shape] = {
         }
     ),
     "portion": or_null({"number": number, "share": decimal, "amount": decimal}),
-    "methods": [{"position": number, "method": text, "applied": flag, "why_not": or_null(text), "candidates": number}],
     "evidence": or_null(
-        {
-            "measure": or_null(text),
-            "total": or_null(decimal),
-            "contenders": [{"identity_id": text, "name": or_null(text), "value": or_null(decimal), "ratio": decimal}],
-            "contenders_total": number,
+        _CONTEST
+        | {
+            "contenders": [_CONTENDER | {"identity_id": or_null(text), "name": or_null(text)}],
             "members": number,
             "metrics_available": flag,
         }
     ),
-    "evidence_missing": or_null(text),
-    "arithmetic": or_null(
+}
+_ATTRIBUTION = one_of("bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED")
+TOPIC_EXPLANATION: dict[str, Shape] = _EXPLAINED | {
+    "topic_name": text,
+    "row": or_null(
         {
-            "exact": text,
-            "units_floor": text,
-            "spare_units": number,
-            "remainder_rank": number,
-            "extra_unit": flag,
+            "timestamp": instant,
+            "line_id": text,
+            "env_id": or_null(text),
+            "cluster_resource_id": text,
+            "topic_name": text,
+            "product_category": text,
+            "product_type": text,
+            "attribution_method": _ATTRIBUTION,
             "amount": decimal,
+            "topic_usage": or_null(decimal),
+            "total_usage": or_null(decimal),
         }
     ),
-    "siblings": {"rows": number, "sum": decimal, "equals_line": or_null(flag)},
-    "revision": or_null(number),
-    "revisions": [{"revision": number, "calculated_at": instant, "cause": text, "amount": or_null(decimal)}],
-    "recomputed": one_of("same", "different", None),
+    "attribution_method": or_null(_ATTRIBUTION),
+    "evidence": or_null(_CONTEST | {"contenders": [_CONTENDER | {"topic_name": or_null(text)}], "topics": number}),
+}
+_PART: dict[str, Shape] = {
+    "id": lambda value: isinstance(value, str),
+    "kind": one_of("organisation", "environment", "resource", "identity", "topic"),
+    "value": or_null(text),
+    "name": or_null(text),
+    "type": or_null(text),
+}
+_PLACED: dict[str, Shape] = _PART | {
+    "parent": or_null(lambda value: isinstance(value, str)),
+    "children": number,
+    "rows": one_of("chargebacks", "topic-attributions"),
+    "filters": lambda value: isinstance(value, dict),
+}
+GRAPH: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "path": [_PART],
+    "nodes": [
+        _PLACED | {"amount": decimal, "own": decimal, "other": or_null({"count": number, "amount": decimal})},
+    ],
+}
+_BOTH: dict[str, Shape] = {"before": decimal, "after": decimal, "delta": decimal}
+GRAPH_DIFF: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "compared_start_date": or_null(day),
+    "compared_end_date": or_null(day),
+    "currency": text,
+    "path": [_PART],
+    "nodes": [
+        _PLACED
+        | _BOTH
+        | {
+            "own": _BOTH,
+            "state": one_of("same", "changed", "new", "gone"),
+            "other": or_null(_BOTH | {"count": number}),
+        }
+    ],
+}
+GRAPH_TIMELINE: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "currency": text,
+    "path": [_PART],
+    "amount": decimal,
+    "items": [{"time": day, "amount": decimal}],
 }
 FOUND: dict[str, Shape] = {
     "items": [
@@ -288,6 +493,52 @@ REVISIONS: dict[str, Shape] = {
             "billing_fingerprint": or_null(text),
             "policies_hash": or_null(text),
             "is_kept": flag,
+        }
+    ],
+}
+#: What a sum in another currency has as well.
+CONVERSION: dict[str, Shape] = {"conversion": {"billed_currency": text, "rates": map_of(text)}}
+
+_DEFINITION: dict[str, Shape] = {"ColumnName": text, "DataType": one_of("STRING", "JSON", "INTEGER", "DATETIME")}
+FOCUS_METADATA: dict[str, Shape] = {
+    "DataGenerator": {"DataGenerator": text},
+    "DatasetInstance": [
+        {"DatasetInstanceId": text, "DatasetInstanceName": text, "FocusDatasetId": one_of("CostAndUsage")}
+    ],
+    "Recency": [
+        {
+            "DatasetInstanceId": text,
+            "RecencyLastUpdated": instant,
+            "DatasetInstanceLastUpdated": instant,
+            "TimeSectors": [
+                {
+                    "TimeSectorStart": instant,
+                    "TimeSectorEnd": instant,
+                    "TimeSectorComplete": flag,
+                    "TimeSectorLastUpdated": instant,
+                }
+            ],
+        }
+    ],
+    "Schema": [
+        {
+            "SchemaId": text,
+            "FocusVersion": one_of("1.2", "1.4"),
+            "CreationDate": instant,
+            "DataGeneratorVersion": text,
+            "DatasetInstanceId": text,
+            "ColumnDefinition": [
+                either(
+                    _DEFINITION,
+                    _DEFINITION | {"StringEncoding": one_of("UTF-8")},
+                    {
+                        "ColumnName": text,
+                        "DataType": one_of("DECIMAL"),
+                        "NumericPrecision": number,
+                        "NumberScale": number,
+                    },
+                )
+            ],
         }
     ],
 }

@@ -22,7 +22,7 @@ class Client(httpx.Client):
 
     def answer(self, path: str, **parameters: Any) -> Any:
         """The JSON of a GET that succeeds."""
-        response = self.get(path, params=parameters)
+        response = self.get(path, params=parameters or None)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == "application/json"
         return response.json()
@@ -124,9 +124,26 @@ def key_of(row: Record) -> Record:
     }
 
 
-def needed_of(endpoint: Endpoint, row: Record) -> Record:
-    """The parameters that an endpoint needs, with values that name a chargeback row where they name anything."""
-    return {name: key_of(row).get(name, value) for name, value in endpoint.needed}
+def topic_key_of(row: Record) -> Record:
+    """The parameters that explain a topic row."""
+    return {
+        "date": row["timestamp"][:10],
+        "line_id": row["metadata"]["line_id"],
+        "topic_name": row["topic_name"],
+    }
+
+
+def statement_key_of(row: Record) -> Record:
+    """The parameters that name the statement of a row's identity."""
+    return {"period": row["timestamp"][:7], "by": "identity_id", "value": row["identity_id"]}
+
+
+def needed_of(endpoint: Endpoint, everything: Everything) -> Record:
+    """The parameters that an endpoint needs, with values that name a row of the tenant where they name anything."""
+    names = dict(endpoint.needed)
+    row = everything.chargebacks[0]
+    key = topic_key_of(everything.topics[0]) if "topic_name" in names else key_of(row) | statement_key_of(row)
+    return {name: key.get(name, value) for name, value in names.items()}
 
 
 def those(records: Iterable[Record], **fields: Any) -> list[Record]:

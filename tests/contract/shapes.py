@@ -60,6 +60,11 @@ def or_null(shape: Shape) -> Shape:
     return lambda value: value is None or problem(shape, value) is None
 
 
+def either(*shapes: Shape) -> Shape:
+    """One of some shapes."""
+    return lambda value: any(problem(shape, value) is None for shape in shapes)
+
+
 def one_of(*words: str | None) -> Shape:
     """One of some words."""
     return lambda value: value in words
@@ -100,6 +105,19 @@ def check(shape: Shape, value: Any) -> None:
     assert wrong is None, wrong
 
 
+ME: Shape = {
+    "user": text,
+    "kind": one_of("anonymous", "proxy", "jwt", "token"),
+    "groups": [text],
+    "tenants": [
+        {
+            "tenant_name": text,
+            "rights": [one_of("read", "export", "tag", "run", "close", "admin")],
+            "scope": or_null(map_of([text])),
+            "role": either(text, one_of("")),
+        }
+    ],
+}
 TOPIC_STATUS: dict[str, Shape] = {
     "topic_attribution_status": one_of("disabled", "enabled", "config_error"),
     "topic_attribution_error": or_null(text),
@@ -130,6 +148,9 @@ DIMENSION: dict[str, Shape] = {
     "allocation_method": one_of("usage_ratio", "even_split", "proportional", "direct", "terminal"),
     "allocation_detail": text,
 }
+#: What a row has beside the rest where the tenant has cost categories: the values that it is assigned to, by category.
+CATEGORIES: dict[str, Shape] = {"categories": map_of([{"value": text, "category_share": text, "amount": decimal}])}
+
 CHARGEBACK: dict[str, Shape] = DIMENSION | {
     "timestamp": instant,
     "amount": decimal,
@@ -192,6 +213,8 @@ TAG: dict[str, Shape] = {
     "tag_value": text,
     "created_by": text,
     "created_at": instant,
+    "valid_from": or_null(day),
+    "valid_to": or_null(day),
 }
 BULK: dict[str, Shape] = {"created_count": number, "updated_count": number, "skipped_count": number}
 TENANT: dict[str, Shape] = TOPIC_STATUS | {
@@ -270,6 +293,7 @@ TOPIC_ROW: dict[str, Shape] = {
     "product_type": text,
     "attribution_method": one_of("bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"),
     "amount": decimal,
+    "metadata": metadata,
 }
 TOPIC_AGGREGATE: dict[str, Shape] = {
     "buckets": [

@@ -69,7 +69,7 @@ def test_billing_lines(everything: Everything) -> None:
 
 def test_chargeback_rows(everything: Everything) -> None:
     """Each row has exactly the fields of the contract; rows are ordered by time; no row is of nothing."""
-    shapes.check([shapes.CHARGEBACK], everything.chargebacks)
+    shapes.check([shapes.CHARGEBACK | shapes.CATEGORIES], everything.chargebacks)
     rows = everything.chargebacks
     assert [row["timestamp"] for row in rows] == sorted(row["timestamp"] for row in rows)
     assert {(row["ecosystem"], row["tenant_id"]) for row in rows} == {("confluent_cloud", "acme")}

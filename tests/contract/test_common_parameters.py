@@ -65,7 +65,7 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
     }
     known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
     path = endpoint.of("acme", **known)
-    common |= needed_of(endpoint, everything.chargebacks[0])
+    common |= needed_of(endpoint, everything)
     assert client.get(path, params=common).status_code == 200
 
 

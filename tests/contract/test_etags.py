@@ -19,7 +19,7 @@ def _get(
 ) -> httpx.Response:
     dimension = everything.chargebacks[0]["dimension_id"]
     known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
-    needed = needed_of(endpoint, everything.chargebacks[0])
+    needed = needed_of(endpoint, everything)
     return client.get(endpoint.of("acme", **known), params=needed, headers=headers)
 
 

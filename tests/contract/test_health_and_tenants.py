@@ -75,6 +75,16 @@ def test_tenants(client: Client, everything: Everything) -> None:
     assert acme["last_calculated_date"] == WINDOW[-1] == everything.days[-1]
 
 
+def test_who_am_i(client: Client) -> None:
+    """Where nobody is told apart everybody may do everything with every tenant."""
+    answer = client.answer("/api/v1/me")
+    shapes.check(shapes.ME, answer)
+    assert (answer["user"], answer["kind"], answer["groups"]) == ("api", "anonymous", [])
+    assert [tenant["tenant_name"] for tenant in answer["tenants"]] == ["acme", "plain", "scratch", "wrong"]
+    assert {tenant["scope"] for tenant in answer["tenants"]} == {None}
+    assert all(len(tenant["rights"]) == 6 for tenant in answer["tenants"])
+
+
 def test_status(client: Client, everything: Everything) -> None:
     """Per date five flags, for the lookback unless dates are given."""
     answer = client.answer(f"{everything.base}/status")

@@ -1,4 +1,4 @@
-"""What the pages for people ask for: a tenant, its reconciliation and runs, flow, search, topics, views."""
+"""What the pages for people ask for: a tenant, its runs, flow, search, topics, views."""
 
 from __future__ import annotations
 
@@ -47,20 +47,6 @@ def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
     assert answer["features"]["topics"] is False
     assert api_only.get("/api/v1/tenants/acme").json()["features"]["can_run"] is False
     assert client.get("/api/v1/tenants/nobody").status_code == 404
-
-
-def test_the_reconciliation(client: Client, everything: Everything) -> None:
-    """Each day's bill, what was charged, and no difference."""
-    answer = client.answer(f"{everything.base}/reconciliation", period="5d")
-    shapes.check(page_shapes.RECONCILIATION, answer)
-    days = everything.days[-5:]
-    assert [day["date"] for day in answer["days"]] == days
-    lines = [line for line in everything.billing if line["timestamp"][:10] in days]
-    assert answer["total"]["billed"] == answer["total"]["charged"] == shown(total(lines, "total_cost"))
-    assert answer["total"]["difference"] == "0.00"
-    assert all(day["fingerprint"] for day in answer["days"])
-    wrong = {"start_date": "2000-01-01", "end_date": "2010-01-01"}
-    assert complaints(client.get(f"{everything.base}/reconciliation", params=wrong)) == ["start_date"]
 
 
 def test_runs(client: Client, everything: Everything) -> None:

@@ -14,9 +14,16 @@ FAR_AHEAD = "2100-01-01T00:00:00Z"
 
 @pytest.mark.parametrize("name", ["chargebacks", "billing", "topic-attributions"])
 def test_lists_as_of_an_instant(client: Client, everything: Everything, name: str) -> None:
-    """After the last calculation everything is as it is; before the first one there is nothing."""
+    """After the last calculation everything is as it is; before the first one there is nothing. What explains a row
+    is asked as of the same instant."""
     path = f"{everything.base}/{name}"
-    assert client.all_items(path, as_of=FAR_AHEAD) == client.all_items(path)
+    then = client.all_items(path, as_of=FAR_AHEAD)
+    for row in then:
+        if "explain" in row["metadata"]:
+            link, is_dated, _ = row["metadata"]["explain"].partition("&as_of=")
+            assert is_dated
+            row["metadata"]["explain"] = link
+    assert then == client.all_items(path)
     assert client.all_items(path, as_of=LONG_AGO) == []
 
 
@@ -34,7 +41,7 @@ def test_sums_files_and_dates_as_of_an_instant(client: Client, everything: Every
     then = client.answer(f"{base}/reconciliation", period="7d", as_of=FAR_AHEAD)
     assert {day["state"] for day in then["days"]} == {"equal"}
     none = client.answer(f"{base}/reconciliation", as_of=LONG_AGO)
-    assert none["total"] == {"billed": "0.00", "charged": "0.00", "difference": "0.00"}
+    assert [none["total"][name] for name in ("billed", "charged", "difference")] == ["0.00"] * 3
 
 
 def test_revisions_of_a_day(client: Client, everything: Everything) -> None:

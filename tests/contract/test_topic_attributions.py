@@ -15,6 +15,7 @@ from tests.contract import shapes
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client, Everything, Record, shown, those, total, typical, when
 from tests.contract.test_aggregation import UNITS, bucket
+from tests.contract.test_export import FORMATS, plain, records
 
 COLUMNS = ("topic_name", "cluster_resource_id", "env_id", "product_type", "product_category", "attribution_method")
 FILTERS = ("cluster_resource_id", "topic_name", "product_type", "attribution_method")
@@ -69,7 +70,7 @@ def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Recor
 
 def test_rows(everything: Everything) -> None:
     """Exactly the fields of the contract, ordered by time."""
-    shapes.check([shapes.TOPIC_ROW], everything.topics)
+    shapes.check([shapes.TOPIC_ROW | shapes.CATEGORIES], everything.topics)
     assert {"bytes_ratio", "even_split"} <= {row["attribution_method"] for row in everything.topics}
     times = [row["timestamp"] for row in everything.topics]
     assert times == sorted(times) != []
@@ -195,10 +196,21 @@ def test_what_the_aggregate_refuses(client: Client, path: str, asked: dict[str, 
     assert complaints(client.get(f"{path}/aggregate", params=asked)) == named
 
 
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_formats_of_the_export(client: Client, everything: Everything, path: str, form: str) -> None:
+    """The rows and the columns of CSV, with the values of the list."""
+    response = client.post(f"{path}/export", json={"format": form})
+    assert response.headers["content-type"].partition(";")[0] == FORMATS[form]
+    assert response.headers["content-disposition"] == f"attachment; filename=topic_attributions.{form}"
+    rows = [{name: plain(value) for name, value in each.items()} for each in records(response.content, form)]
+    assert rows == [{name: row[name] for name in EXPORTED} for row in everything.topics]
+
+
 def test_what_the_export_refuses(client: Client, path: str) -> None:
     """400, with every field that is wrong."""
     body = {"timezone": "x", "start_date": "x", "columns": ["amount"]}
     assert complaints(client.post(f"{path}/export", json=body)) == ["columns", "start_date", "timezone"]
+    assert complaints(client.post(f"{path}/export", json={"format": "xlsx"})) == ["format"]
 
 
 @pytest.mark.parametrize("end", ["", "/aggregate", "/dates", "/export"])

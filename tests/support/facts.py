@@ -46,6 +46,8 @@ class Share:
     line: str = "line-1"
     portion: int = 0
     usage: str | None = "1.5"
+    policy: str = "abc123"
+    product_category: str = "KAFKA"
 
     def row(self) -> dict[str, Any]:
         """Return the row in the table's form."""
@@ -59,7 +61,7 @@ class Share:
             "tenant_id": TENANT_ID,
             "resource_id": self.resource,
             "environment_id": self.environment,
-            "product_category": "KAFKA",
+            "product_category": self.product_category,
             "product_type": self.product,
             "identity_id": self.identity,
             "cost_type": self.cost_type,
@@ -70,7 +72,7 @@ class Share:
             "chain_position": 0,
             "identity_usage": usage,
             "total_usage": usage,
-            "policy_hash": "abc123",
+            "policy_hash": self.policy,
         }
         row["dimension_id"] = dimension_id(tuple(row[name] for name in DIMENSION_COLUMNS))
         return row

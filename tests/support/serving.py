@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from chargeback.api.app import create_app
-from chargeback.api.services import ApiLimits, Services
+from chargeback.api.services import ApiLimits, Authenticate, Services, everybody
 from chargeback.model.days import Clock
 from chargeback.service.tenant_view import PipelinePort, TenantView
 from chargeback.store.tenant import TenantStore
@@ -23,7 +23,15 @@ from tests.support.clock import FixedClock
 def served(app: FastAPI) -> Iterator[str]:
     """Serve ``app`` as in production; yield its address."""
     config = uvicorn.Config(
-        app, port=0, loop="uvloop", http="httptools", ws="none", log_config=None, access_log=False, lifespan="on"
+        app,
+        port=0,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        lifespan="on",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -51,6 +59,7 @@ def services_for(
     pipeline: PipelinePort | None = None,
     lookback_days: int = 200,
     clock: Clock = FixedClock(),  # noqa: B008 - immutable
+    authenticate: Authenticate = everybody,
 ) -> Services:
     """Create services for the storage of tenants, on the day of the tests."""
     tenants = {
@@ -59,7 +68,7 @@ def services_for(
         )
         for store in stores
     }
-    return Services("1.2.3", mode, limits, tenants, clock=clock)
+    return Services("1.2.3", mode, limits, tenants, clock=clock, authenticate=authenticate)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 
 from chargeback.api import metrics
+from chargeback.api.authorisation import authorise, require_declarations
 from chargeback.api.documentation import complete
 from chargeback.api.guard import RequestGuard
 from chargeback.api.head_requests import HeadAsGet
@@ -19,27 +20,43 @@ from chargeback.api.metrics import MetricsMiddleware, RequestMetrics
 from chargeback.api.pages import add_pages
 from chargeback.api.path_prefix import PathPrefix
 from chargeback.api.problems import add_handlers
+from chargeback.api.refusals import RefusalLog
 from chargeback.api.routes import (
     aggregate,
+    audit,
     billing,
+    category_answers,
+    changes,
     chargeback_metrics,
     chargebacks,
+    cost_categories,
     costs,
     csv_files,
     explain,
+    explain_topic,
     export,
+    external_costs,
+    findings,
     flow,
+    focus,
+    graph,
     health,
     inventory,
+    me,
     overview,
     pipeline,
+    policies,
     readiness,
+    reconciliation,
     revisions,
     search,
+    statements,
     tags,
     tenants,
     topic_attributions,
     topics,
+    unit_costs,
+    usage,
     views,
 )
 from chargeback.api.routes.readiness import ReadinessCache
@@ -56,36 +73,56 @@ Query who spent what on Kafka, to the last digit.
 Amounts are decimal strings. Timestamps are UTC. A date range is a range of days in the calendar of `timezone` (default
 UTC), both ends included. Daily lines have the timestamp 00:00 UTC: in zones west of Greenwich they belong to the
 previous day, so reconcile with an invoice in UTC. Errors are returned as `application/problem+json`. Unknown parameters
-are errors, and all mistakes in a request are reported together. The service has no built-in authentication: put an
-authenticating proxy in front of it.
+are errors, and all mistakes in a request are reported together. Who sends a request is said by an authenticating proxy
+or by a token (`access.mode`); a tenant that the caller may not read is not found, and rows that the caller may not see
+are not there. Each endpoint says what it needs; what is about the whole bill is refused to callers with a scope.
 """
 
 # The static paths of chargebacks must precede the path with a parameter.
 _ROUTERS = (
     readiness.router,
+    me.router,
     tenants.router,
     billing.router,
     overview.router,
+    reconciliation.router,
+    external_costs.router,
     costs.router,
     flow.router,
+    graph.router,
     revisions.router,
+    policies.router,
+    usage.router,
+    changes.router,
     aggregate.router,
     csv_files.router,
     explain.router,
+    explain_topic.router,
     chargebacks.router,
     inventory.router,
     tags.router,
     pipeline.router,
     export.router,
+    focus.router,
     topic_attributions.router,
     topics.router,
+    unit_costs.router,
+    findings.router,
     search.router,
     views.router,
+    statements.router,
+    category_answers.router,
+    cost_categories.router,
+    audit.router,
 )
 
 
 def create_app(services: Services) -> FastAPI:
-    """Return the HTTP application over ``services``. In mode ``worker`` it serves only `/health` and metrics."""
+    """Return the HTTP application over ``services``. In mode ``worker`` it serves only `/health` and metrics.
+
+    Raises:
+        ValueError: a route does not declare what it needs.
+    """
 
     request_metrics = RequestMetrics()
 
@@ -117,14 +154,15 @@ def create_app(services: Services) -> FastAPI:
     app.state.request_metrics = request_metrics
     page = PageFiles() if services.api.page and services.mode != "worker" else None
     add_pages(app, page)
-    app.include_router(health.router)
+    everything = APIRouter(dependencies=[Depends(authorise)])
+    everything.include_router(health.router)
     app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
-    app.include_router(chargeback_metrics.router)
+    everything.include_router(chargeback_metrics.router)
     if services.mode != "worker":
-        api = APIRouter(prefix=PREFIX)
         for router in _ROUTERS:
-            api.include_router(router)
-        app.include_router(api)
+            everything.include_router(router, prefix=PREFIX)
+    app.include_router(everything)
+    require_declarations(app.routes)
     add_handlers(app)
     app.add_middleware(RequestLimits, limit=services.api.request_timeout_seconds)
     if services.api.enable_cors:
@@ -133,10 +171,11 @@ def create_app(services: Services) -> FastAPI:
             allow_origins=services.api.cors_origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["X-Buckets-Truncated", "Location", "Content-Disposition", "ETag"],
+            expose_headers=["X-Buckets-Truncated", "X-Reconciled", "Location", "Content-Disposition", "ETag"],
         )
     app.add_middleware(HeadAsGet)
-    app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api))
+    refusals = app.state.refusals = RefusalLog(services)
+    app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api), on_refusal=refusals.note)
     app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
     if services.api.path_prefix is not None:
         app.add_middleware(PathPrefix, prefix=services.api.path_prefix)

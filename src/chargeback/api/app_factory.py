@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from chargeback import __version__
 from chargeback.api.app import create_app
+from chargeback.api.authentication import authenticate_by
 from chargeback.api.hosts import AllowedHosts, needs_names
 from chargeback.api.services import ApiLimits, Services
 from chargeback.config import Configuration, Tenant
@@ -15,7 +16,7 @@ from chargeback.emitters.prometheus import Exposition, exposition_of
 from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
-from chargeback.recompute.explain import AllocationRules
+from chargeback.recompute.rules import AllocationRules
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
@@ -49,7 +50,9 @@ def create_app_from(
             topic_attribution_error=tenant.topic_error,
             exposition=_exposition(tenant),
             currency=tenant.settings.currency,
+            currencies=tenant.settings.rates,
             rules=_rules(tenant),
+            focus=tenant.focus,
         )
         for name, tenant in configuration.tenants.items()
     }
@@ -66,7 +69,7 @@ def create_app_from(
     if needs_names(api.host, api.allowed_hosts):
         log.warning(_NO_NAMES, api.host)
     runs = None if pipeline is None else pipeline.registry
-    return create_app(Services(__version__, mode, limits, tenants, runs, clock))
+    return create_app(Services(__version__, mode, limits, tenants, runs, clock, authenticate_by(configuration.access)))
 
 
 def _interactive(request_timeout: float) -> ServerLimits:

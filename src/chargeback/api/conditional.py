@@ -11,36 +11,49 @@ from pydantic_core import to_json
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.access.caller import TenantAccess
+from chargeback.api.authorisation import accepts_only_csv
 from chargeback.api.compression import compressed
-from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
+from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
 from chargeback.api.parameters import CommonParameters
 from chargeback.page import accepts_encoding
-from chargeback.service.executor import RequestContext, control_reader
+from chargeback.service.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.given import EntityIds
 from chargeback.store.control.revisions import read_entity_revisions
+from chargeback.store.queries.version import DataVersion
 
 #: Responses may be cached by the client only, and must be revalidated.
 CACHE_CONTROL: Final = "private, no-cache"
-CSV_TYPE: Final = "text/csv"
 
 
 class TenantRequest:
-    """A request for data of one tenant, whose answer has an ETag."""
+    """A request for data of one tenant, whose answer has an ETag. ``access`` is what the caller may do with it."""
 
-    def __init__(self, request: Request, tenant: TenantView, context: RequestContext, service_version: str) -> None:
+    def __init__(
+        self,
+        request: Request,
+        tenant: TenantView,
+        context: RequestContext,
+        access: TenantAccess,
+        service_version: str,
+    ) -> None:
         headers = request.headers
+        self.executor: RequestExecutor = request.app.state.executor
         self.tenant = tenant
         self.context = context
+        self.access = access
         self.takes_gzip = accepts_encoding(headers.get("accept-encoding", ""), "gzip")
         self._known_tags = headers.get("if-none-match", "")
-        accepted = [part.partition(";")[0].strip() for part in headers.get("accept", "").split(",")]
         #: Whether the client asked for CSV, by the path or by accepting nothing else.
-        self.wants_csv = request.url.path.endswith(".csv") or accepted == [CSV_TYPE]
+        self.wants_csv = request.url.path.endswith(".csv") or accepts_only_csv(request)
         self._made_of = [
             service_version,
             request.url.path,
             [tenant.tenant_name, tenant.tenant_id, tenant.ecosystem, tenant.currency],
             [tenant.topic_attribution_status, tenant.topic_attribution_error],
+            tenant.currencies,
+            [sorted(access.rights), None if access.scope is None else access.scope.as_json()],
         ]
 
     def etag(self, *made_of: object) -> str:
@@ -61,9 +74,11 @@ class TenantRequest:
 class ControlRequest(TenantRequest):
     """A request for data of one tenant's control database."""
 
-    async def of_entities(self, params: CommonParameters, read: Callable[[Connection], Response]) -> Response:
+    async def of_entities(
+        self, params: CommonParameters, read: Callable[[Connection, EntityIds | None], Response]
+    ) -> Response:
         """Return the answer that ``read`` makes of tags and inventory, and of nothing else; it is not called if the
-        client still has the answer."""
+        client still has the answer. It gets the entities that the caller may see, or None where these are all."""
 
         def _answer() -> Response:
             with control_reader(self.tenant, self.context.token) as connection:
@@ -71,9 +86,22 @@ class ControlRequest(TenantRequest):
                 unchanged = self.unchanged(tag)
                 if unchanged is not None:
                     return unchanged
-                response = read(connection)
+                response = read(connection, None)
             return self.finished(response, tag)
 
+        def _narrowed(version: DataVersion, open_reader: OpenReader) -> Response:
+            tag = self.etag(version.digest, params.model_dump())
+            unchanged = self.unchanged(tag)
+            if unchanged is not None:
+                return unchanged
+            with open_reader() as reader:
+                visible = entity_ids(reader.visible_entities())
+            with control_reader(self.tenant, self.context.token) as connection:
+                response = read(connection, visible)
+            return self.finished(response, tag)
+
+        if self.context.scope is not None:
+            return await self.context.query_version(self.tenant, _narrowed)
         return await self.context.run_blocking(self.tenant, _answer)
 
     async def of_anything(self, read: Callable[[Connection], Response]) -> Response:
@@ -87,13 +115,28 @@ class ControlRequest(TenantRequest):
 
         return await self.context.run_blocking(self.tenant, _answer)
 
+    async def of_version(self, read: Callable[[Connection], tuple[Response, str]]) -> Response:
+        """Return the answer that ``read`` makes, with the strong ETag of a version, which it returns, too. It is never
+        compressed: a strong ETag stands for each byte."""
+
+        def _answer() -> Response:
+            with control_reader(self.tenant, self.context.token) as connection:
+                response, tag = read(connection)
+            unchanged = self.unchanged(tag)
+            response.headers.update(_headers(tag))
+            return unchanged or response
+
+        return await self.context.run_blocking(self.tenant, _answer)
+
 
 def _headers(tag: str) -> dict[str, str]:
     return {"ETag": tag, "Cache-Control": CACHE_CONTROL, "Vary": "Accept, Accept-Encoding"}
 
 
-async def _control(request: Request, tenant: TenantDep, context: ContextDep, services: ServicesDep) -> ControlRequest:
-    return ControlRequest(request, tenant, context, services.version)
+async def _control(
+    request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
+) -> ControlRequest:
+    return ControlRequest(request, tenant, context, access, services.version)
 
 
 ControlDep = Annotated[ControlRequest, Depends(_control)]

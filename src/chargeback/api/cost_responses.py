@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from chargeback.model.days import render_instant
-from chargeback.model.money import render, total
+from chargeback.model.money import difference, render, total
 from chargeback.service.costs import NAMED_COLUMNS, CostReport, CostRequest, Names
 from chargeback.service.forecast import Forecast
 from chargeback.service.reconciliation import ReconciledDay
@@ -110,7 +110,7 @@ def _total(totals: Totals, *, has_previous: bool) -> dict[str, Any]:
     return {
         "amount": render(totals.amount),
         "usage": render(totals.usage),
-        "shared": render(total([totals.amount, totals.usage.copy_negate()])),
+        "shared": render(difference(totals.amount, totals.usage)),
         "rows": totals.rows,
         "unallocated": render(totals.unallocated),
         "previous": render(totals.previous) if has_previous else None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
-from chargeback.api.conditional import CSV_TYPE
-from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
+from chargeback.api.parameters import CSV_TYPE
+from chargeback.service.csv_text import csv_text
 
 
 def csv_response(
@@ -24,26 +23,8 @@ def csv_response(
 
     ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
     """
-    lines = [",".join(map(csv_field, columns))]
-    lines += [",".join(_field(item[column], is_number=column in numbers) for column in columns) for item in items]
     return Response(
-        "".join(f"{line}{END_OF_LINE}" for line in lines),
+        csv_text(columns, items, numbers=numbers),
         media_type=CSV_TYPE,
         headers={"Content-Disposition": f"attachment; filename={name}", **(headers or {})},
     )
-
-
-def _field(value: object, *, is_number: bool) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value if is_number else csv_field(value)
-        case Mapping():
-            text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-            # As JSON may write it, so that it separates nothing.
-            return '"' + text.replace(";", "\\u003b").replace('"', '""') + '"'
-        case _:
-            return str(value)

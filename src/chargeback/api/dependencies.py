@@ -1,11 +1,14 @@
-"""Dependencies of routes: the tenant of the path, and the context of the request."""
+"""Dependencies of routes: the tenant of the path, the context of the request, its caller and what that one may do."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from chargeback.access.caller import Caller, TenantAccess
+from chargeback.api.authentication import authenticated
+from chargeback.api.authorisation import ACCESS
 from chargeback.api.limits import CANCELLATION
-from chargeback.api.problems import NotFound
 from chargeback.api.services import Services
 from chargeback.service.executor import RequestContext, RequestExecutor
 from chargeback.service.tenant_view import TenantView
@@ -16,22 +19,29 @@ async def _services(request: Request) -> Services:
     return services
 
 
+async def _access(request: Request) -> TenantAccess:
+    """Return what the caller may do with the tenant of the path, which was checked before."""
+    access: TenantAccess = request.scope[ACCESS]
+    return access
+
+
 async def _tenant(
     request: Request,
     tenant_name: Annotated[str, Path(description="Name of the tenant in the configuration.", examples=["acme"])],
+    _checked: Annotated[TenantAccess, Depends(_access)],
 ) -> TenantView:
     services: Services = request.app.state.services
-    try:
-        return services.tenants[tenant_name]
-    except KeyError:
-        raise NotFound(f"There is no tenant {tenant_name!r}.") from None
+    tenant = services.tenants[tenant_name].fenced()
+    return tenant if services.mode == "both" else replace(tenant, pipeline=None)
 
 
-async def _context(request: Request) -> RequestContext:
+async def _context(request: Request, access: Annotated[TenantAccess, Depends(_access)]) -> RequestContext:
     executor: RequestExecutor = request.app.state.executor
-    return executor.context_for(request.scope[CANCELLATION])
+    return executor.context_for(request.scope[CANCELLATION], access.scope)
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
+AccessDep = Annotated[TenantAccess, Depends(_access)]
 TenantDep = Annotated[TenantView, Depends(_tenant)]
 ContextDep = Annotated[RequestContext, Depends(_context)]
+CallerDep = Annotated[Caller, Depends(authenticated)]

@@ -9,11 +9,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from chargeback.api.authorisation import NEEDS, Needs, Openness, Reach
 from chargeback.api.parameters import (
+    CATEGORY_PARAMETER,
+    CATEGORY_PREFIX,
     EXCLUDED_FIELD,
+    KEYED_FILTERS,
     NOT_PREFIX,
     TAG_PARAMETER,
-    TAGS_FIELD,
+    TAG_PREFIX,
     CommonParameters,
     StrictModel,
 )
@@ -24,6 +28,7 @@ _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 _MEANINGS = {
     400: "The request is invalid; `errors` lists every mistake.",
+    401: "Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`.",
     403: "A web page of another origin sent the request.",
     404: "Not found; for example, no tenant has this name.",
     409: "The request conflicts with the current state.",
@@ -48,9 +53,11 @@ ALWAYS = (400, 404, 500, 503, 504)
 _bodies: dict[str, type[BaseModel]] = {}
 
 
-def documented(
+def documented(  # noqa: PLR0913 - everything that an endpoint is
     *,
-    query: type[CommonParameters] | None = None,
+    needs: Needs,
+    whole: bool = False,
+    query: type[StrictModel] | None = None,
     body: type[StrictModel] | None = None,
     optional_body: bool = False,
     answer: str = "The answer.",
@@ -59,11 +66,13 @@ def documented(
     extra: Mapping[int, Any] | None = None,
     etag: bool = False,
 ) -> dict[str, Any]:
-    """Return arguments for a route: ``only`` are its common problems, ``problems`` adds or overrides descriptions,
-    ``extra`` are further responses; with ``etag`` the responses have one."""
+    """Return arguments for a route: what a caller ``needs`` for it, and whether its answer is about the ``whole`` bill;
+    ``only`` are its common problems, ``problems`` adds or overrides descriptions, ``extra`` are further responses; with
+    ``etag`` the responses have one."""
+    reach = Reach(needs, whole)
     statuses = only if body is None else (*only, 403, 413)
-    meanings = {status: _MEANINGS[status] for status in statuses} | dict(problems or {})
-    more: dict[str, Any] = {}
+    meanings = {status: _MEANINGS[status] for status in statuses} | _denials(reach, statuses) | dict(problems or {})
+    more: dict[str, Any] = reach.declaration()
     if query is not None:
         more["parameters"] = _parameters(query)
     if body is not None:
@@ -78,6 +87,17 @@ def documented(
             **(_with_etag(extra or {}) if etag else extra or {}),
         },
     }
+
+
+def _denials(reach: Reach, statuses: tuple[int, ...]) -> dict[int, str]:
+    """Return the descriptions of being denied what a route needs."""
+    if reach.needs is Openness.OPEN:
+        return {}
+    if reach.needs is Openness.KNOWN:
+        return {401: _MEANINGS[401]}
+    lacking = f"The caller lacks the right `{reach.needs}` in the tenant"
+    lacking += ", or sees a part of its bill only." if reach.whole else "."
+    return {401: _MEANINGS[401], 403: f"{lacking} Or: {_MEANINGS[403]}" if 403 in statuses else lacking}
 
 
 def csv_answer(
@@ -100,11 +120,11 @@ def _with_etag(extra: Mapping[int, Any]) -> dict[int, Any]:
     return {**extra, 200: {**success, "headers": {**success.get("headers", {}), **_ETAG}}, 304: _NOT_MODIFIED}
 
 
-def _parameters(model: type[CommonParameters]) -> list[dict[str, Any]]:
+def _parameters(model: type[StrictModel]) -> list[dict[str, Any]]:
     schema = model.model_json_schema()
     described = []
     for name, field in schema["properties"].items():
-        if name in {TAGS_FIELD, EXCLUDED_FIELD}:
+        if name in {*KEYED_FILTERS.values(), EXCLUDED_FIELD}:
             continue
         description = field.pop("description", "")
         field.pop("title", None)
@@ -112,34 +132,49 @@ def _parameters(model: type[CommonParameters]) -> list[dict[str, Any]]:
         described.append(
             {"name": name, "in": "query", "required": required, "description": description, "schema": _not_null(field)}
         )
-    return [*described, _TAG_PARAMETERS, _excluding(schema["$defs"])] if model.takes_filters else described
+    return (
+        [*described, *_KEYED_PARAMETERS.values(), _excluding(schema["$defs"])]
+        if issubclass(model, CommonParameters) and model.takes_filters
+        else described
+    )
 
 
-_TAG_PARAMETERS: dict[str, Any] = {
-    "name": "tag:<key>",
-    "in": "query",
-    "required": False,
-    "description": (
-        "Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; "
-        "`UNTAGGED` means rows without that tag."
+def _keyed(prefix: str, pattern: str, description: str, example: dict[str, str]) -> dict[str, Any]:
+    """Return the description of parameters whose names have a key."""
+    return {
+        "name": f"{prefix}<key>",
+        "in": "query",
+        "required": False,
+        "description": f"Any number of parameters `{prefix}<key>=v1,v2`: {description}",
+        "style": "form",
+        "explode": True,
+        "schema": {"type": "object", "patternProperties": {pattern: _KEYED_TEXT}, "additionalProperties": False},
+        "example": example,
+    }
+
+
+_KEYED_TEXT = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\u0000]*$"}
+_KEYED_PARAMETERS = {
+    TAG_PARAMETER: _keyed(
+        TAG_PREFIX,
+        TAG_PARAMETER,
+        "only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.",
+        {"tag:team": "platform,UNTAGGED"},
     ),
-    "style": "form",
-    "explode": True,
-    "schema": {
-        "type": "object",
-        "patternProperties": {
-            TAG_PARAMETER: {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\u0000]*$"}
-        },
-        "additionalProperties": False,
-    },
-    "example": {"tag:team": "platform,UNTAGGED"},
+    CATEGORY_PARAMETER: _keyed(
+        CATEGORY_PREFIX,
+        CATEGORY_PARAMETER,
+        "only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row "
+        "that is split, sums and files have these parts.",
+        {"category:cost_center": "payments,UNASSIGNED"},
+    ),
 }
 
 
 def _excluding(definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the description of the parameters that exclude, one for each filter."""
     (filters,) = definitions.values()
-    columns = [name for name in filters["properties"] if name != TAGS_FIELD]
+    columns = [name for name in filters["properties"] if name not in KEYED_FILTERS.values()]
     return {
         "name": f"{NOT_PREFIX}<filter>",
         "in": "query",
@@ -154,9 +189,7 @@ def _excluding(definitions: dict[str, Any]) -> dict[str, Any]:
             "type": "object",
             "properties": {f"{NOT_PREFIX}{name}": filters["properties"][name]["items"] for name in columns},
             "patternProperties": {
-                TAG_PARAMETER.replace("^", f"^{re.escape(NOT_PREFIX)}"): _TAG_PARAMETERS["schema"]["patternProperties"][
-                    TAG_PARAMETER
-                ]
+                pattern.replace("^", f"^{re.escape(NOT_PREFIX)}"): _KEYED_TEXT for pattern in _KEYED_PARAMETERS
             },
             "additionalProperties": False,
         },
@@ -184,4 +217,7 @@ def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, An
     for path in document["paths"].values():
         for operation in path.values():
             operation.get("responses", {}).pop("422", None)
+            if NEEDS in operation:
+                reach = Reach.declared(operation)
+                operation["description"] = f"{operation['description']}\n\n{reach.sentence()}"
     return document

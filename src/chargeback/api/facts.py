@@ -12,28 +12,37 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.responses import Response
 
-from chargeback.api.conditional import CACHE_CONTROL, CSV_TYPE, TenantRequest
-from chargeback.api.dependencies import ContextDep, ServicesDep, TenantDep
-from chargeback.api.parameters import CommonParameters, FactsParameters
+from chargeback.api.conditional import CACHE_CONTROL, TenantRequest
+from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
 from chargeback.api.responses import ByteStream
 from chargeback.api.schemas.datasets import DatasetQuery
-from chargeback.service.answer_cache import AnswerCache
-from chargeback.service.executor import OpenReader, RequestContext
-from chargeback.service.tenant_view import TenantView
+from chargeback.service.executor import OpenReader
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.tag_index import TagCache
 from chargeback.store.queries.version import DataVersion
+from chargeback.store.tenant import TenantStore
+
+#: Names the versions of the tenant's cost categories, as ``key=version``.
+CATEGORIES_VERSION = "X-Cost-Categories-Version"
+CATEGORIES_HEADER = {
+    CATEGORIES_VERSION: {
+        "description": "The versions of the tenant's cost categories that the answer is made of, as `key=version`. "
+        "Missing if it has none.",
+        "schema": {"type": "string", "examples": ["cost_center=3, stage=1"]},
+    }
+}
 
 
 class FactsRequest(TenantRequest):
     """A request for something made of one tenant's facts."""
 
-    def __init__(self, request: Request, tenant: TenantView, context: RequestContext, service_version: str) -> None:
-        super().__init__(request, tenant, context, service_version)
-        self._answers: AnswerCache = request.app.state.executor.answers
-        self.tags: TagCache = request.app.state.executor.tags
+    @property
+    def whole_store(self) -> TenantStore:
+        """The tenant's storage with all facts, for what is calculated again from whole lines; whoever uses it narrows
+        its answer by the scope itself."""
+        return self.tenant.whole_store
 
     async def answer(
         self, params: CommonParameters, make: Callable[[TenantReader], Response], *, keep: bool = False
@@ -59,18 +68,17 @@ class FactsRequest(TenantRequest):
         def _read(reader: TenantReader) -> Iterator[memoryview]:
             with tenant.store.control.read() as connection:
                 last = read_revisions(connection).last_calculated
-            yield from reader.export_csv(params.dataset, params.selection(tenant.lookback_days, last))
+            headers.update(category_versions(reader))
+            yield from reader.export(params.dataset, params.selection(tenant.lookback_days, last))
 
-        return await ByteStream.begin(
-            self.context,
-            self.context.stream(tenant, _read, params.as_of),
-            media_type=CSV_TYPE,
-            headers={
-                "Content-Disposition": f"attachment; filename={name}",
-                "Cache-Control": CACHE_CONTROL,
-                "Vary": "Accept",
-            },
-        )
+        headers = {
+            "Content-Disposition": f"attachment; filename={name}",
+            "Cache-Control": CACHE_CONTROL,
+            "Vary": "Accept",
+        }
+        # The stream has read its first pieces, and therefore the versions, when the response begins.
+        pieces = self.context.stream(tenant, _read, params.as_of)
+        return await ByteStream.begin(self.context, pieces, media_type=CSV_TYPE, headers=headers)
 
     async def versioned_answer(
         self,
@@ -88,22 +96,31 @@ class FactsRequest(TenantRequest):
             if unchanged is not None:
                 return unchanged
             key = f"{tag}{self.takes_gzip}"
-            known = self._answers.get(key) if keep else None
+            known = self.executor.answers.get(key) if keep else None
             if known is not None:
                 return Response(known[0], headers=known[1])
             with open_reader() as reader:
                 response = make(reader, version)
+            response.headers.update(category_versions(reader))
             response = self.finished(response, tag)
             if keep:
-                self._answers.put(key, bytes(response.body), dict(response.headers))
+                self.executor.answers.put(key, bytes(response.body), dict(response.headers))
             return response
 
         as_of = params.as_of if isinstance(params, FactsParameters) else None
         return await self.context.query_version(self.tenant, _answer, as_of)
 
 
-async def _facts(request: Request, tenant: TenantDep, context: ContextDep, services: ServicesDep) -> FactsRequest:
-    return FactsRequest(request, tenant, context, services.version)
+def category_versions(reader: TenantReader) -> dict[str, str]:
+    """Return the header that names the versions of the cost categories that an answer is made of; none without any."""
+    versions = ", ".join(reader.categories.index.versions())
+    return {CATEGORIES_VERSION: versions} if versions else {}
+
+
+async def _facts(
+    request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
+) -> FactsRequest:
+    return FactsRequest(request, tenant, context, access, services.version)
 
 
 FactsDep = Annotated[FactsRequest, Depends(_facts)]

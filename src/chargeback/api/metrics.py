@@ -18,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from chargeback.api.authentication import authenticated
+from chargeback.api.authorisation import require_whole_tenant
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
@@ -110,8 +112,14 @@ def route_of(scope: Scope, prefix: str) -> str:
 
 
 async def metrics(request: Request) -> Response:
-    """Return all metrics as text."""
+    """Return all metrics as text.
+
+    Raises:
+        Forbidden: the caller sees no tenant as a whole.
+        Unauthenticated: nobody vouches for the sender.
+    """
     services: Services = request.app.state.services
+    require_whole_tenant(await authenticated(request), services)
     request_metrics: RequestMetrics = request.app.state.request_metrics
     executor: RequestExecutor = request.app.state.executor
     context = executor.context_for(request.scope[CANCELLATION])

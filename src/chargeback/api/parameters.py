@@ -30,17 +30,28 @@ from chargeback.model.days import InstantRange, instants, parse_instant, utc_now
 from chargeback.store.queries.paging import Page
 
 JSON_TYPE = "application/json"
+CSV_TYPE = "text/csv"
 
 TAG_PREFIX = "tag:"
 TAG_KEY = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$"
 #: The name of a parameter that filters by a tag, and of a column that groups by one.
 TAG_PARAMETER = TAG_KEY.replace("^", f"^{TAG_PREFIX}")
+CATEGORY_PREFIX = "category:"
+CATEGORY_KEY = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+#: The name of a parameter that filters by a cost category.
+CATEGORY_PARAMETER = CATEGORY_KEY.replace("^", f"^{CATEGORY_PREFIX}")
+#: The name of a column that groups by one: by its values, or by those so many levels above them.
+CATEGORY_COLUMN = CATEGORY_PARAMETER.replace("$", "(@[0-9]{1,2})?$")
 #: What stands before the name of a filter that excludes.
 NOT_PREFIX = "not."
-#: The fields of a model that filters by ``tag:<key>`` and by ``not.<column>``.
-TAGS_FIELD, EXCLUDED_FIELD = "tags", "excluded"
+#: The fields of a model that filters by ``tag:<key>``, by ``category:<key>`` and by ``not.<column>``.
+TAGS_FIELD, CATEGORIES_FIELD, EXCLUDED_FIELD = "tags", "categories", "excluded"
+#: What filters by a key that the name of the parameter has: the prefix of the name, and the field.
+KEYED_FILTERS = {TAG_PREFIX: TAGS_FIELD, CATEGORY_PREFIX: CATEGORIES_FIELD}
 #: What is therefore the name of no filter.
-NO_FILTERS = frozenset({TAGS_FIELD, EXCLUDED_FIELD, f"{NOT_PREFIX}{TAGS_FIELD}"})
+NO_FILTERS = frozenset(
+    {EXCLUDED_FIELD, *KEYED_FILTERS.values(), *(f"{NOT_PREFIX}{field}" for field in KEYED_FILTERS.values())}
+)
 
 _UNKNOWN_PARAMETER = "is not a parameter of this endpoint"
 # Parameters are told by their names alone, however often they are given.
@@ -106,12 +117,17 @@ OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
+CategoryKey = Annotated[str, StringConstraints(pattern=CATEGORY_KEY)]
 
 
 class StrictModel(BaseModel):
     """A model that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    #: Whether there are parameters `tag:<key>`, `category:<key>` and `not.<column>`, for the fields ``tags``,
+    #: ``categories`` and ``excluded``.
+    takes_filters: ClassVar[bool] = False
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
@@ -139,9 +155,14 @@ class DateRangeParameters(StrictModel):
         """Return the time zone."""
         return zone_named(self.timezone)
 
+    @property
+    def today(self) -> date:
+        """Return the day of the request in the time zone."""
+        return _day_of(self._read_at, self.timezone)
+
     def days(self, lookback_days: int) -> tuple[date, date]:
         """Return the first and last day, with defaults."""
-        end = min(max(self.end_date or _day_of(self._read_at, self.timezone), _FIRST_DAY), _LAST_DAY)
+        end = min(max(self.end_date or self.today, _FIRST_DAY), _LAST_DAY)
         start = self.start_date or max(end - timedelta(days=lookback_days), _FIRST_DAY)
         return min(max(start, _FIRST_DAY), _LAST_DAY), end
 
@@ -166,9 +187,6 @@ class CommonParameters(DateRangeParameters):
 
     page: int = Field(default=1, ge=1, description="Page number, from 1.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Entries per page.")
-
-    #: Whether there are parameters `tag:<key>` and `not.<column>`, for the fields ``tags`` and ``excluded``.
-    takes_filters: ClassVar[bool] = False
 
     @property
     def paging(self) -> Page:
@@ -206,6 +224,12 @@ def instant_if_valid(value: object) -> datetime | None:
     return instant
 
 
+def day_if_valid(value: object) -> date | None:
+    """Return the date in a sent text, or None if it is invalid."""
+    day: date | None = _if_valid(_date, value)
+    return day
+
+
 def is_tag_key(text: str) -> bool:
     """Return whether ``text`` can be the key of a tag."""
     return re.fullmatch(TAG_KEY.strip("^$"), text) is not None
@@ -222,7 +246,7 @@ def _if_valid(parse: Callable[[Any], Any], value: object) -> Any:
         return None
 
 
-Q = TypeVar("Q", bound=CommonParameters)
+Q = TypeVar("Q", bound=StrictModel)
 B = TypeVar("B", bound=StrictModel)
 
 
@@ -231,7 +255,7 @@ class NoParameters(StrictModel):
 
 
 def query(model: type[Q]) -> Any:
-    """Return the dependency that reads a GET's query parameters as ``model``."""
+    """Return the dependency that reads a request's query parameters as ``model``."""
 
     async def _read(request: Request) -> Q:
         return read_query(model, request.query_params.multi_items(), _now(request))
@@ -255,12 +279,14 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -
     return value
 
 
-def body(model: type[B], *, optional: bool = False) -> Any:
-    """Return the dependency that reads a JSON body as ``model``; ``optional`` bodies may be absent."""
+def body(model: type[B], *, optional: bool = False, beside_query: bool = False) -> Any:
+    """Return the dependency that reads a JSON body as ``model``; ``optional`` bodies may be absent. With
+    ``beside_query`` another dependency reads the query parameters; else there may be none."""
 
     async def _read(request: Request) -> B:
         sent = SentBody(await request.body(), request.headers.get("content-type", ""))
-        return read_body(model, request.query_params.multi_items(), sent, _now(request), optional=optional)
+        parameters = [] if beside_query else request.query_params.multi_items()
+        return read_body(model, parameters, sent, _now(request), optional=optional)
 
     return Depends(_read)
 
@@ -269,11 +295,20 @@ def no_parameters() -> Any:
     """Return the dependency of an endpoint that takes neither parameters nor a body."""
 
     async def _read(request: Request) -> None:
-        _, errors = _collect(NoParameters, request.query_params.multi_items())
-        if errors:
-            raise InvalidRequest(errors)
+        require_no_parameters(request.query_params.multi_items())
 
     return Depends(_read)
+
+
+def require_no_parameters(sent: Sequence[tuple[str, str]]) -> None:
+    """Check that a query string is empty.
+
+    Raises:
+        InvalidRequest: it is not.
+    """
+    _, errors = _collect(NoParameters, sent)
+    if errors:
+        raise InvalidRequest(errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +321,16 @@ class SentBody:
     @property
     def is_json(self) -> bool:
         """Return whether the content type is JSON."""
-        return self.content_type.partition(";")[0].strip().lower() == JSON_TYPE
+        return self._media_type == JSON_TYPE
+
+    @property
+    def is_csv(self) -> bool:
+        """Return whether the content type is CSV, which browsers do not send for any page without asking first."""
+        return self._media_type == CSV_TYPE
+
+    @property
+    def _media_type(self) -> str:
+        return self.content_type.partition(";")[0].strip().lower()
 
 
 def read_body(model: type[B], query: Sequence[tuple[str, str]], sent: SentBody, now: datetime, *, optional: bool) -> B:
@@ -320,17 +364,18 @@ def _object(content: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], list[InvalidParameter]]:
+def _collect(
+    model: type[StrictModel], sent: Sequence[tuple[str, str]]
+) -> tuple[dict[str, Any], list[InvalidParameter]]:
     """Return the sent values by name, as lists where the model has lists. Unknown and repeated names are errors."""
     values: dict[str, list[str]] = {}
     for name, value in sent:
         values.setdefault(name, []).append(value)
     raw: dict[str, Any] = {}
     errors = []
-    takes_filters = getattr(model, "takes_filters", False)
     for name, values_of_name in values.items():
         field = model.model_fields.get(name)
-        if takes_filters and name.startswith((TAG_PREFIX, NOT_PREFIX)) and name not in NO_FILTERS:
+        if model.takes_filters and name.startswith((*KEYED_FILTERS, NOT_PREFIX)) and name not in NO_FILTERS:
             nest_filter(raw, name, values_of_name)
         elif field is None or name in NO_FILTERS:
             errors.append(InvalidParameter(name[:80], _UNKNOWN_PARAMETER))
@@ -344,11 +389,14 @@ def _collect(model: type[BaseModel], sent: Sequence[tuple[str, str]]) -> tuple[d
 
 
 def nest_filter(raw: dict[str, Any], name: str, given: object) -> None:
-    """Put what was sent as ``tag:<key>``, ``not.<column>`` or ``not.tag:<key>`` where the model has it."""
+    """Put what was sent as ``tag:<key>``, ``category:<key>``, ``not.<column>`` or ``not.tag:<key>`` where the model has
+    it."""
     if name.startswith(NOT_PREFIX):
         raw, name = raw.setdefault(EXCLUDED_FIELD, {}), name.removeprefix(NOT_PREFIX)
-    if name.startswith(TAG_PREFIX):
-        raw, name = raw.setdefault(TAGS_FIELD, {}), name.removeprefix(TAG_PREFIX)
+    for prefix, field in KEYED_FILTERS.items():
+        if name.startswith(prefix):
+            raw, name = raw.setdefault(field, {}), name.removeprefix(prefix)
+            break
     raw[name] = given
 
 
@@ -376,7 +424,7 @@ def _as_sent(parts: tuple[int | str, ...]) -> list[int | str]:
     """The place of a problem as the request names it: ``excluded, tags, team, 0`` is ``not.tag:team``."""
     inside_body = parts[:1] == ("filters",)
     names, sent = list(parts[1:] if inside_body else parts), ""
-    for field, prefix in ((EXCLUDED_FIELD, NOT_PREFIX), (TAGS_FIELD, TAG_PREFIX)):
+    for field, prefix in ((EXCLUDED_FIELD, NOT_PREFIX), *((field, prefix) for prefix, field in KEYED_FILTERS.items())):
         if len(names) > 1 and names[0] == field:
             sent += prefix
             names.pop(0)

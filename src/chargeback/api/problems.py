@@ -29,11 +29,14 @@ from chargeback.errors import (
     HistoryGone,
     LeaseHeld,
     NoRunner,
+    PdfUnavailable,
     QueryTimeout,
     SchemaError,
     StorageError,
     SumTooLarge,
+    TagConflict,
     TenantSuspended,
+    UnknownCategory,
 )
 
 log = logging.getLogger(__name__)
@@ -72,6 +75,20 @@ class InvalidRequest(ApiError):
         self.errors = tuple(errors)
 
 
+class Unauthenticated(ApiError):
+    """Nobody trustworthy vouches for the sender of the request."""
+
+    status = 401
+    kind = "unauthenticated"
+
+
+class Forbidden(ApiError):
+    """The caller may not do this."""
+
+    status = 403
+    kind = "forbidden"
+
+
 class NotFound(ApiError):
     """The object in the path does not exist."""
 
@@ -86,10 +103,28 @@ class Conflict(ApiError):
     kind = "conflict"
 
 
+class PreconditionFailed(ApiError):
+    """The client has not seen what is there now."""
+
+    status = 412
+    kind = "precondition-failed"
+
+
+class PreconditionRequired(ApiError):
+    """The request must say which version it replaces."""
+
+    status = 428
+    kind = "precondition-required"
+
+
 _TITLES = {
     "invalid-request": "Invalid request",
+    "unauthenticated": "No identity",
+    "forbidden": "Not allowed",
     "not-found": "Not found",
     "conflict": "Conflict",
+    "precondition-failed": "Someone else was faster",
+    "precondition-required": "If-Match is needed",
     "already-running": "Already running",
     "suspended": "Tenant suspended",
     "no-runner": "No runner",
@@ -97,21 +132,26 @@ _TITLES = {
     "foreign-origin": "Foreign origin",
     "unknown-host": "Unknown host",
     "body-too-large": "Body too large",
+    "keys-unavailable": "Keys unavailable",
     "storage-unavailable": "Storage unavailable",
     "damaged-facts": "Damaged facts",
     "sum-too-large": "Sum too large",
     "timeout": "Request timed out",
     "history-gone": "No longer kept",
     "topic-attribution-unavailable": "Topic attribution unavailable",
+    "pdf-unavailable": "PDF files are not installed",
     "internal-error": "Internal error",
 }
 
 
-#: Runs that are refused: the status and the kind of the response.
+#: What is refused with its own message: the status and the kind of the response.
 _REFUSALS = {
     LeaseHeld: (409, "already-running"),
     TenantSuspended: (409, "suspended"),
     NoRunner: (400, "no-runner"),
+    TagConflict: (409, "conflict"),
+    UnknownCategory: (404, "not-found"),
+    PdfUnavailable: (501, "pdf-unavailable"),
 }
 
 
@@ -199,9 +239,11 @@ def error_response(error: Exception) -> Response:
     match error:
         case InvalidRequest():
             return problem(error.status, error.kind, error.message, errors=error.errors)
+        case Unauthenticated():
+            return problem(error.status, error.kind, error.message, headers={"WWW-Authenticate": "Bearer"})
         case ApiError():
             return problem(error.status, error.kind, error.message)
-        case LeaseHeld() | TenantSuspended() | NoRunner():
+        case LeaseHeld() | TenantSuspended() | NoRunner() | TagConflict() | UnknownCategory() | PdfUnavailable():
             status, kind = _REFUSALS[type(error)]
             return problem(status, kind, error.message)
         case EngineBusy():

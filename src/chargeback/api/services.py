@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
+from starlette.requests import Request
 
+from chargeback.access.caller import EVERYBODY, Caller
 from chargeback.api.hosts import AllowedHosts
 from chargeback.model.days import Clock, utc_now
 from chargeback.service.tenant_view import TenantView
+
+#: Returns who sends a request.
+Authenticate = Callable[[Request], Awaitable[Caller]]
+
+
+async def everybody(_request: Request) -> Caller:
+    """Return the caller of every request where nobody is told apart."""
+    return EVERYBODY
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class ApiLimits:
 @dataclass(frozen=True)
 class Services:
     """The services behind the API. ``mode`` is ``api``, ``worker`` or ``both``; ``runs`` are the metrics of the runs of
-    this process, if any; ``clock`` returns the current time."""
+    this process, if any; ``clock`` returns the current time; ``authenticate`` returns who sends a request."""
 
     version: str
     mode: str
@@ -42,3 +52,4 @@ class Services:
     tenants: Mapping[str, TenantView] = field(default_factory=dict)
     runs: CollectorRegistry | None = None
     clock: Clock = utc_now
+    authenticate: Authenticate = everybody

@@ -13,6 +13,7 @@ from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.config.access import AccessSettings
     from chargeback.ecosystems.contract import Finding
 
 
@@ -30,14 +31,40 @@ def check(
     configuration = load_configuration(config)
     tenants = list(configuration.tenants.values())
     typer.echo(f"{config} is valid.")
+    typer.echo(_described(configuration.access))
     print_tenants(tenants)
     for sentence in advice_about(configuration):
         typer.echo(f"warning: {sentence}", err=True)
-    works = [_storage_may_be_used(tenant, online=online) for tenant in tenants]
+    works = [_keys_can_be_read(configuration.access, online=online)]
+    works += [_storage_may_be_used(tenant, online=online) for tenant in tenants]
     if online:
         works += [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
     if not all(works):
         raise typer.Exit(FAILED)
+
+
+def _described(access: AccessSettings) -> str:
+    """Return who may see what, in one sentence."""
+    if access.mode == "none":
+        return "access: none; everybody who reaches the service may see and change everything"
+    noun = "role" if len(access.roles) == 1 else "roles"
+    return f"access: {access.mode}, {len(access.roles)} {noun}; `chargeback access explain` shows what a user may do"
+
+
+def _keys_can_be_read(access: AccessSettings, *, online: bool) -> bool:
+    """Check the keys of the issuer of tokens; an address is only contacted with ``online``."""
+    from chargeback.errors import ConfigurationError
+
+    if access.mode != "jwt" or access.jwt is None or not (online or access.jwt.jwks_file):
+        return True
+    from chargeback.api.signing_keys import check_keys
+
+    try:
+        check_keys(access.jwt)
+    except ConfigurationError as error:
+        typer.echo(f"error: {error}", err=True)
+        return False
+    return True
 
 
 def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:

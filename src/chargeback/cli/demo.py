@@ -42,7 +42,8 @@ _LOGGING = (
 )
 _NOTE = (
     "Most identities have a tag `team`. CONTEXT_ENGINE_TABLES represents a product without a policy: its cost\n"
-    "goes to UNALLOCATED until you add a policy for it."
+    "goes to UNALLOCATED until you add a policy for it. The cost category `cost_center` has nine cost centres, which\n"
+    "most of the cost belongs to: docs/cost-categories.md says how to assign the rest."
 )
 
 
@@ -80,6 +81,7 @@ def demo(
     Each combination of size, days and seed has its own folder below --data; the next time, only new days are
     calculated.
     """
+    from chargeback.cli.demo_categories import apply_demo_categories
     from chargeback.cli.demo_tags import tag_teams
     from chargeback.cli.http_server import listen
     from chargeback.cli.serve import Mode, serve_until_stopped
@@ -114,6 +116,7 @@ def demo(
         _allocate(configuration)
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed)
+            apply_demo_categories(tenant, seed)
             print_summary(summarise(tenant))
         typer.echo(_NOTE)
         typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")

@@ -61,6 +61,7 @@ class HttpServer(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # the peer of a request is who is connected, whatever X-Forwarded-For says
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

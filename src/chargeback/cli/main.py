@@ -15,7 +15,23 @@ import time
 import typer
 
 from chargeback import __version__
-from chargeback.cli import backup, check, db, demo, explain, init, run, serve, verify
+from chargeback.cli import (
+    access,
+    backup,
+    categories,
+    check,
+    db,
+    demo,
+    explain,
+    export,
+    init,
+    reconcile,
+    run,
+    serve,
+    statements,
+    token,
+    verify,
+)
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
@@ -36,13 +52,19 @@ for _command in (
     run.run,
     serve.serve,
     verify.verify,
+    reconcile.reconcile,
     explain.explain,
+    export.export,
+    statements.statements,
     backup.backup,
     backup.restore,
     demo.demo,
 ):
     app.command()(_command)
+app.add_typer(access.app, name="access")
+app.add_typer(categories.app, name="categories")
 app.add_typer(db.app, name="db")
+app.add_typer(token.app, name="token")
 
 
 @app.command()

@@ -34,6 +34,7 @@ TenantOption = Annotated[
 ]
 
 DAY_FORMATS = ["%Y-%m-%d"]
+INSTANT_FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
 
 
 def to_day(moment: datetime | None) -> date | None:

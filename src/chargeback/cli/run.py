@@ -48,6 +48,7 @@ def run(
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
     from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+    from chargeback.store.control.audit import COMMAND_LINE
 
     if start and end and start > end:
         raise typer.BadParameter("--from is after --to")
@@ -58,7 +59,9 @@ def run(
     configure_logging(configuration.logging, configuration.secrets())
     for sentence in advice_about(configuration):
         _log.warning("%s", sentence)
-    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less)
+    # A plain run does what a scheduled one does.
+    requested_by = COMMAND_LINE if recalculate else None
+    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less, requested_by)
     results = run_in_foreground(configuration, names, request)
     print_results(results)
     if any(result.outcome is not RunOutcome.COMPLETED for result in results):

@@ -19,8 +19,8 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
     from chargeback.model.days import utc_today
-    from chargeback.pipeline.overlay import topic_plan
     from chargeback.pipeline.retain import oldest_kept
+    from chargeback.recompute.rules import topic_plan
     from chargeback.recompute.verify import verify as verify_tenant
     from chargeback.recompute.verify import verify_topics
     from chargeback.store.tenant import open_store

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+
 import httpx
 import pytest
 
 from chargeback.api.schemas.chargebacks import AggregateAnswer
+from chargeback.model.days import ONE_DAY
+from chargeback.store.control.days import save_day
+from chargeback.store.facts.tables import BILLING_TABLE
 from chargeback.store.queries import aggregate
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.tenant import TenantStore
-from tests.api.conftest import ACME, LAST, known
+from tests.api.conftest import ACME, DAYS, LAST, known
+from tests.support.facts import Share, write_shares
+from tests.support.serving import client_of, services_for
 
 URL = f"{ACME}/chargebacks/aggregate"
 
@@ -67,3 +74,33 @@ def test_tags_group_and_filter(own_client: httpx.Client, own_store: TenantStore)
     assert sums == {"a": 26.25, "b": 6.25, "UNTAGGED": 17.5}
     some = own_client.get(URL, params=month | {"tag:team": "b,UNTAGGED"}).json()
     assert some["total_amount"] == "23.75"
+
+
+def test_whether_the_days_are_reconciled(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """A header, also of cached answers and files: of the worst day, whatever the filters; another state makes another
+    ETag."""
+
+    def ask(path: str = URL, **params: str) -> httpx.Response:
+        window = {"start_date": str(DAYS[0]), "end_date": str(LAST), "identity_id": "sa-1"}
+        return own_client.get(path, params=window | params)
+
+    assert [ask().headers["x-reconciled"] for _ in range(2)] == ["equal", "equal"]
+    assert ask(f"{URL}.csv").headers["x-reconciled"] == "equal"
+    assert ask(start_date="2001-01-01", end_date="2001-02-01").headers["x-reconciled"] == "none"
+    assert ask(end_date=str(LAST + ONE_DAY)).headers["x-reconciled"] == "pending"
+    tag = ask().headers["etag"]
+    write_shares(own_store.facts, [Share(DAYS[1], "sa-2", "10.000000000001")])
+    different = own_client.get(ask().url, headers={"If-None-Match": tag})
+    assert (different.status_code, different.headers["x-reconciled"]) == (200, "differs")
+    assert ask(end_date=str(LAST + ONE_DAY)).headers["x-reconciled"] == "differs"
+    assert ask(start_date=str(DAYS[2])).headers["x-reconciled"] == "equal"
+    for folder in (own_store.facts.root / BILLING_TABLE).glob("date=*"):
+        shutil.rmtree(folder)
+    assert ask(start_date=str(DAYS[3])).headers["x-reconciled"] == "equal"
+    with own_store.control.write() as connection:
+        save_day(connection, LAST, error="so that nothing is cached")
+    remembered = ask(start_date=str(DAYS[3]))
+    assert (remembered.status_code, remembered.headers["x-reconciled"]) == (200, "equal")
+    with client_of(services_for(own_store)) as fresh:
+        unknown = fresh.get(ask().url.path, params={"start_date": str(DAYS[3]), "end_date": str(LAST)})
+    assert (unknown.status_code, unknown.headers.get("x-reconciled")) == (200, None)

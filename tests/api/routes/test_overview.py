@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from chargeback.api.schemas.overview import Reconciliation, RunList, TenantOverview
+from chargeback.api.schemas.overview import RunList, TenantOverview
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of
@@ -29,15 +29,6 @@ def test_a_suspension_changes_the_tag(own_client: httpx.Client, own_store: Tenan
         suspend(connection, "no more")
     answer = own_client.get(ACME, headers={"If-None-Match": tag})
     assert (answer.status_code, answer.json()["permanent_failure"]) == (200, "no more")
-
-
-def test_the_reconciliation(client: httpx.Client) -> None:
-    """The documented shape, day by day and in total."""
-    window = {"start_date": str(DAYS[0]), "end_date": str(LAST)}
-    body = client.get(f"{ACME}/reconciliation", params=window).json()
-    Reconciliation.model_validate(body)
-    assert body["total"] == {"billed": "50.00", "charged": "50.00", "difference": "0.00"}
-    assert [day["state"] for day in body["days"]] == ["equal"] * 5
 
 
 def test_runs(own_client: httpx.Client, own_store: TenantStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from urllib.parse import quote
 
 import httpx
@@ -139,3 +140,112 @@ def test_lists_keys_and_values(own_client: httpx.Client, own_store: TenantStore)
     values = own_client.get(f"{ACME}/tags/keys/team/values", params={"q": "pLAT"}).json()
     assert values == {"values": ["Platform"]}
     assert own_client.get(f"{ACME}/tags/keys/none/values").json() == {"values": []}
+
+
+def test_the_dates_of_a_tag(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """A change from a day on keeps the former value before it; rows show the value of their day."""
+    known(own_store, identities=["sa-1"])
+    url = f"{ACME}/entities/identity/sa-1/tags"
+    rows = own_client.get(f"{ACME}/chargebacks", params={"identity_id": "sa-1"}).json()["items"]
+    days = sorted({row["timestamp"][:10] for row in rows})
+    moved = days[len(days) // 2]
+    first = own_client.post(url, json={"tag_key": "team", "tag_value": "old"}).json()
+    assert (first["valid_from"], first["valid_to"]) == (None, None)
+    changed = own_client.put(f"{url}/team", json={"tag_value": "new", "valid_from": moved})
+    assert changed.status_code == 200
+    TagItem.model_validate(changed.json())
+    found = own_client.get(url).json()
+    assert [(each["tag_value"], each["valid_from"], each["valid_to"]) for each in found] == [
+        ("old", None, moved),
+        ("new", moved, None),
+    ]
+    tagged = own_client.get(f"{ACME}/chargebacks", params={"identity_id": "sa-1"}).json()["items"]
+    assert [row["tags"]["team"] for row in tagged] == [
+        "old" if row["timestamp"][:10] < moved else "new" for row in rows
+    ]
+    table = list(csv.DictReader(own_client.get(f"{ACME}/tags.csv").text.splitlines()))
+    assert [(row["tag_value"], row["valid_from"], row["valid_to"]) for row in table] == [
+        ("old", "", moved),
+        ("new", moved, ""),
+    ]
+    log = own_client.get(f"{ACME}/audit", params={"what": "tag.changed"}).json()["items"]
+    assert [(each["before"], each["after"]) for each in log] == [
+        ({"tag_value": "old"}, {"tag_value": "old", "valid_to": moved})
+    ]
+
+
+def test_dates_that_overlap_are_a_conflict(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """Both periods are named; a value without dates does not say which of several it replaces."""
+    known(own_store, identities=["sa-1"])
+    url = f"{ACME}/entities/identity/sa-1/tags"
+    dated = {"tag_key": "team", "tag_value": "x", "valid_from": "2026-03-01", "valid_to": "2026-10-01"}
+    assert own_client.post(url, json=dated).status_code == 201
+    refused = own_client.post(url, json={"tag_key": "team", "tag_value": "y", "valid_from": "2026-09-30"})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409,
+        "The tag team of the identity sa-1 cannot be 'y' since 2026-09-30: it is 'x' 2026-03-01 to 2026-10-01; to end "
+        "it where the new value begins, use PUT with valid_from, or override_existing.",
+    )
+    item = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team", "tag_value": "z"}
+    bulk = own_client.post(f"{ACME}/tags/bulk", json={"items": [item | {"valid_from": "2026-04-01"}], "dry_run": True})
+    assert (bulk.status_code, "cannot be 'z' since 2026-04-01" in bulk.json()["detail"]) == (409, True)
+    assert own_client.put(f"{url}/team", json={"tag_value": "y", "valid_from": "2026-10-01"}).status_code == 200
+    several = own_client.put(f"{url}/team", json={"tag_value": "z"})
+    assert (several.status_code, several.json()["type"]) == (409, "urn:chargeback:conflict")
+    assert "or set replace_periods to replace all of them" in several.json()["detail"]
+    replaced = own_client.put(f"{url}/team", json={"tag_value": "z", "replace_periods": True}).json()
+    assert (replaced["tag_value"], replaced["valid_from"], replaced["valid_to"]) == ("z", None, None)
+    assert len(own_client.get(url).json()) == 1
+
+
+def test_bulk_with_dates(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """Of each entry in a list, or one for all that a filter finds."""
+    known(own_store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
+    tag = {"tag_key": "team", "display_name": "one"}
+    assert own_client.post(f"{ACME}/tags/bulk-by-filter", json=tag).json()["created_count"] == 5
+    later = tag | {"display_name": "two", "valid_from": "2026-03-01", "override_existing": True}
+    assert own_client.post(f"{ACME}/tags/bulk-by-filter", json=later).json()["updated_count"] == 5
+    item = {
+        "entity_type": "identity",
+        "entity_id": "sa-1",
+        "tag_key": "env",
+        "tag_value": "x",
+        "valid_to": "2026-02-01",
+    }
+    assert own_client.post(f"{ACME}/tags/bulk", json={"items": [item]}).json()["created_count"] == 1
+    found = own_client.get(f"{ACME}/entities/identity/sa-1/tags").json()
+    assert [(each["tag_key"], each["tag_value"], each["valid_from"], each["valid_to"]) for each in found] == [
+        ("env", "x", None, "2026-02-01"),
+        ("team", "one", None, "2026-03-01"),
+        ("team", "two", "2026-03-01", None),
+    ]
+
+
+def test_one_period_is_removed(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """By the day on which it begins, or ``none``; what is no such day is said."""
+    known(own_store, identities=["sa-1"])
+    url = f"{ACME}/entities/identity/sa-1/tags"
+    own_client.post(url, json={"tag_key": "team", "tag_value": "x"})
+    own_client.put(f"{url}/team", json={"tag_value": "y", "valid_from": "2026-03-01"})
+    missing = own_client.delete(f"{url}/team", params={"valid_from": "2026-03-02"})
+    assert (missing.status_code, missing.json()["detail"]) == (
+        404,
+        "The identity sa-1 has no tag 'team' with valid_from 2026-03-02.",
+    )
+    assert own_client.delete(f"{url}/team", params={"valid_from": "none"}).status_code == 204
+    assert _tags(own_client, "identity", "sa-1") == {"team": "y"}
+    assert own_client.delete(f"{url}/team", params={"valid_from": "2026-03-01"}).status_code == 204
+    wrong = own_client.delete(f"{url}/team", params={"valid_from": "soon"})
+    assert wrong.json()["errors"] == [
+        {"parameter": "valid_from", "message": "should be a date such as 2026-01-31, or none"}
+    ]
+
+
+def test_a_period_ends_after_it_begins(own_client: httpx.Client) -> None:
+    """Alone and in bulk."""
+    dates = {"valid_from": "2026-03-01", "valid_to": "2026-03-01"}
+    url = f"{ACME}/entities/identity/sa-1/tags"
+    wrong = own_client.post(url, json={"tag_key": "team", "tag_value": "x"} | dates)
+    assert wrong.json()["errors"] == [{"parameter": "valid_to", "message": "should be after valid_from, 2026-03-01"}]
+    item = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team", "tag_value": "z"} | dates
+    assert parameters_of(own_client.post(f"{ACME}/tags/bulk", json={"items": [item]})) == ["items[0].valid_to"]

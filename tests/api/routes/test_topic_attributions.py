@@ -82,6 +82,10 @@ def test_the_list(client: httpx.Client) -> None:
         "product_type": "KAFKA_NETWORK_WRITE",
         "attribution_method": "bytes_ratio",
         "amount": "6.25",
+        "metadata": {
+            "line_id": "line-1",
+            "explain": f"topic-attributions/explain?date={DAYS[0]}&line_id=line-1&topic_name=orders",
+        },
     }
     assert body["items"][3]["env_id"] is None
 

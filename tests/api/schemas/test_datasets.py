@@ -15,6 +15,8 @@ from chargeback.api.schemas.topic_attributions import TopicAggregateQuery, Topic
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.selection import TagFilter, equal
 
+#: The values of cost categories of a row.
+CATEGORIES = "categories"
 DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
 
 
@@ -26,7 +28,8 @@ def test_a_row_has_the_columns_of_its_dataset(model: type[BaseModel], dataset: D
     """Nothing is documented that is not there, and the reverse."""
     columns = {column.name for column in dataset.columns}
     names = {"identity_name", "resource_name"} if model is ChargebackRow else set()  # looked up where asked for
-    assert set(model.model_fields) - {METADATA, TAGS} == columns | names
+    assert set(model.model_fields) - {METADATA, TAGS, CATEGORIES} == columns | names
+    assert (CATEGORIES in model.model_fields) == dataset.shows_categories
     assert (METADATA in model.model_fields, TAGS in model.model_fields) == (bool(dataset.metadata), dataset.shows_tags)
 
 
@@ -41,7 +44,7 @@ def test_every_filter_of_a_dataset_is_a_parameter(model: type[BaseModel]) -> Non
 def test_an_aggregate_groups_by_what_is_declared(model: type[AggregateParameters]) -> None:
     """Columns and tags; the default is one of the columns."""
     every = [*model.dataset.groups, "tag:team"]
-    assert model.model_validate({"group_by": every}).grouping.by == tuple(every)
+    assert model.model_validate({"group_by": every}).grouping(None).by == tuple(every)
     assert set(model().group_by) < set(model.dataset.groups)
 
 

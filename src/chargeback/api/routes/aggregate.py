@@ -1,23 +1,28 @@
 """Sums of chargebacks, and the response of all aggregates."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.csv_tables import csv_response
+from chargeback.api.currency import conversion_for, currency_of, rates_header
 from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep, FactsRequest
+from chargeback.api.facts import CATEGORIES_HEADER, FactsDep, FactsRequest
 from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import rendered_response
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
+from chargeback.errors import HistoryGone, StorageError
 from chargeback.service.costs import NAMED_COLUMNS
+from chargeback.service.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.names import names_of
-from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate
+from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
@@ -25,18 +30,32 @@ TRUNCATED = "X-Buckets-Truncated"
 
 router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
-BUCKET_HEADERS = {
-    TRUNCATED: {
-        "description": f"`true` if there were more than {MAX_BUCKETS:,} buckets and the oldest were omitted.",
-        "schema": {"type": "string", "enum": ["true"]},
+RECONCILED = "X-Reconciled"
+
+RECONCILED_HEADER = {
+    RECONCILED: {
+        "description": "Whether the tenant was charged what was billed, on all UTC days that the period touches and "
+        "whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state "
+        "of a day cannot be read.",
+        "schema": {"type": "string", "enum": [EQUAL, DIFFERS, PENDING, NONE]},
     }
 }
+BUCKET_HEADERS = (
+    RECONCILED_HEADER
+    | CATEGORIES_HEADER
+    | {
+        TRUNCATED: {
+            "description": f"`true` if there were more than {MAX_BUCKETS:,} buckets and the oldest were omitted.",
+            "schema": {"type": "string", "enum": ["true"]},
+        }
+    }
+)
 
 
 @router.get(
     "/aggregate",
     response_model=AggregateAnswer,
-    **documented(query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, etag=True),
+    **documented(needs=Right.READ, query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, etag=True),
 )
 async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
     """Return chargebacks summed by time and columns, ordered by time, then columns.
@@ -66,23 +85,47 @@ def display_names(
 
 async def aggregate_response(facts: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, with ``names`` the display names of ids, and a
-    header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete."""
+    header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete. A
+    header tells whether the days are reconciled."""
+
+    def _answer(reader: TenantReader, selection: Selection) -> Response:
+        response = _sum(reader, selection)
+        response.headers.update(_reconciled(facts, reader, selection))
+        return response
 
     def _sum(reader: TenantReader, selection: Selection) -> Response:
-        sums = reader.aggregate(params.dataset, selection, params.grouping)
+        conversion = conversion_for(facts.tenant, reader, params.currency, [params.dataset], [selection.window])
+        grouping = params.grouping(conversion)
+        sums = reader.aggregate(params.dataset, selection, grouping)
         headers = {TRUNCATED: "true"} if sums.truncated else None
         named = display_names(facts.tenant, params.group_by, sums.buckets) if names else {}
         if not facts.wants_csv:
-            rest = {"currency": facts.tenant.currency} | sums.totals | ({"names": named} if names else {})
+            rest = currency_of(facts.tenant, conversion) | sums.totals | ({"names": named} if names else {})
             return rendered_response("buckets", sums.rendered, rest, headers=headers)
         if sums.truncated:
             raise InvalidRequest([InvalidParameter("group_by", f"should make at most {MAX_BUCKETS:,} buckets")])
-        return _file(params, sums, named)
+        return _file(params, grouping, sums, named, rates_header(conversion))
 
-    return await facts.select(params, _sum, keep=True)
+    return await facts.select(params, _answer, keep=True)
 
 
-def _file(params: AggregateParameters, sums: Aggregate, names: Mapping[str, Mapping[str, str]]) -> Response:
+def _reconciled(facts: FactsRequest, reader: TenantReader, selection: Selection) -> dict[str, str]:
+    """Return the header that tells whether what was charged equals the bill; without it, an answer is as good. It is
+    about the whole bill, so a caller with a scope does not get it."""
+    if reader.scope is not None:
+        return {}
+    with suppress(HistoryGone, StorageError), facts.tenant.store.control.read() as connection:
+        return {RECONCILED: worst_state(reader, connection, facts.executor.day_totals, selection.window.days())}
+    return {}
+
+
+def _file(
+    params: AggregateParameters,
+    grouping: Grouping,
+    sums: Aggregate,
+    names: Mapping[str, Mapping[str, str]],
+    headers: Mapping[str, str],
+) -> Response:
     """The buckets as CSV; a column with display names follows that with the ids."""
     columns = ["time_bucket"]
     for column in params.group_by:
@@ -93,9 +136,9 @@ def _file(params: AggregateParameters, sums: Aggregate, names: Mapping[str, Mapp
         | {_name_of(column): known.get(bucket["dimensions"][column]) for column, known in names.items()}
         for bucket in sums.buckets
     )
-    amounts = tuple(params.dataset.amounts)
+    amounts = tuple(shown_amounts(params.dataset, grouping))
     name = f"{params.dataset.table}_aggregate.csv"
-    return csv_response(name, (*columns, *amounts, "row_count"), rows, numbers=amounts)
+    return csv_response(name, (*columns, *amounts, "row_count"), rows, numbers=amounts, headers=headers)
 
 
 def _name_of(column: str) -> str:

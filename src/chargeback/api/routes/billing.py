@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
@@ -18,7 +19,9 @@ from chargeback.store.queries.selection import Selection
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Billing"])
 
 
-@router.get("/billing", response_model=PageOf[BillingLineItem], **documented(query=BillingQuery, etag=True))
+@router.get(
+    "/billing", response_model=PageOf[BillingLineItem], **documented(needs=Right.READ, query=BillingQuery, etag=True)
+)
 async def list_billing(facts: FactsDep, params: Annotated[BillingQuery, query(BillingQuery)]) -> Response:
     """List billing lines as billed by the provider, ordered by time and ids; with `Accept: text/csv`, as a file."""
     if facts.wants_csv:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from chargeback.api.dependencies import ServicesDep
+from chargeback.access.scope import RowScope
+from chargeback.api.authorisation import Openness, access_to
+from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
 from chargeback.api.problems import NotFound
 from chargeback.emitters.openmetrics import CONTENT_TYPE, GaugeSample
-from chargeback.emitters.prometheus import ENDPOINT, Exposition, exposition
+from chargeback.emitters.prometheus import ENDPOINT, exposition
 from chargeback.errors import StorageError
 from chargeback.pipeline.emit_facts import StoredSums
 from chargeback.service.executor import RequestExecutor
@@ -45,29 +47,33 @@ _OPENMETRICS = {
     ENDPOINT,
     response_class=Response,
     **documented(
+        needs=Openness.KNOWN,
         only=(400, 404, 500, 504),
         problems={404: "No tenant has an emitter of the type `prometheus`."},
         extra={200: _OPENMETRICS},
     ),
     dependencies=[no_parameters()],
 )
-async def scrape_chargebacks(request: Request, services: ServicesDep) -> Response:
-    """Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps.
+async def scrape_chargebacks(request: Request, services: ServicesDep, caller: CallerDep) -> Response:
+    """Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps. Of the tenants of the
+    caller, they show what is within the scope.
 
     If a tenant's storage cannot be read, its gauges are omitted and `chargeback_tenant_up` is 0. The values are exact
     decimals; Prometheus stores them as floating-point numbers.
     """
-    shown = [tenant for tenant in services.tenants.values() if tenant.exposition is not None]
+    exposing = [tenant for tenant in services.tenants.values() if tenant.exposition is not None]
+    shown = [(each, access) for each in exposing if (access := access_to(caller, each.tenant_name)) is not None]
     if not shown:
         raise NotFound("No tenant has an emitter of the type prometheus; add one to its plugin_settings.emitters.")
     executor: RequestExecutor = request.app.state.executor
-    found = await asyncio.gather(*(_families(tenant, tenant.exposition, executor) for tenant in shown))
-    text = exposition({tenant.tenant_name: families for tenant, families in zip(shown, found, strict=True)})
+    found = await asyncio.gather(*(_families(tenant, access.scope, executor) for tenant, access in shown))
+    text = exposition({tenant.tenant_name: families for (tenant, _), families in zip(shown, found, strict=True)})
     return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
 
-async def _families(tenant: TenantView, shown: Exposition | None, executor: RequestExecutor) -> Families | None:
-    """Return the samples of one tenant, or None if its storage cannot be read in time."""
+async def _families(tenant: TenantView, scope: RowScope | None, executor: RequestExecutor) -> Families | None:
+    """Return the samples of one tenant within a ``scope``, or None if its storage cannot be read in time."""
+    shown = tenant.exposition
 
     def _read(reader: TenantReader) -> Families:
         with tenant.store.control.read() as connection:
@@ -79,7 +85,7 @@ async def _families(tenant: TenantView, shown: Exposition | None, executor: Requ
     try:
         # A separate token, so that one tenant's queries can be cancelled without the others'.
         async with asyncio.timeout(_TENANT_SECONDS):
-            return await executor.context_for(CancellationToken()).query_facts(tenant, _read)
+            return await executor.context_for(CancellationToken(), scope).query_facts(tenant, _read)
     except StorageError as error:
         log.error("the storage of tenant %s cannot be used: %s", tenant.tenant_name, error)
     except TimeoutError:

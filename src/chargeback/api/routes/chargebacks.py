@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.csv_tables import csv_response
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
@@ -19,6 +20,7 @@ from chargeback.api.schemas.chargebacks import (
     Dimension,
 )
 from chargeback.api.schemas.common import DatesAnswer, PageOf
+from chargeback.service.explain_links import chargeback_link
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
@@ -33,12 +35,14 @@ router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebac
 @router.get(
     "",
     response_model=PageOf[ChargebackRow],
-    **documented(query=ChargebackListQuery, etag=True),
+    **documented(needs=Right.READ, query=ChargebackListQuery, etag=True),
 )
 async def list_chargebacks(
     facts: FactsDep, params: Annotated[ChargebackListQuery, query(ChargebackListQuery)]
 ) -> Response:
-    """List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV."""
+    """List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV.
+
+    `explain` in the metadata of a row is the link to its explanation, relative to the address of the list."""
     if facts.wants_csv:
         return await facts.download(params, "chargebacks.csv")
 
@@ -46,6 +50,8 @@ async def list_chargebacks(
         items, total = reader.list_rows(CHARGEBACKS, selection, params.paging, params.order)
         if params.names:
             _add_names(facts.tenant, items)
+        for item in items:
+            item["metadata"]["explain"] = chargeback_link(item, params.as_of)
         return page_response(items, total, page=params.page, page_size=params.page_size)
 
     return await facts.select(params, _read)
@@ -61,14 +67,16 @@ def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
                 item[f"{field}_name"] = None if known is None else known.name
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(query=FactsParameters, etag=True))
+@router.get("/dates", response_model=DatesAnswer, **documented(needs=Right.READ, query=FactsParameters, etag=True))
 async def list_dates(facts: FactsDep, params: Annotated[FactsParameters, query(FactsParameters)]) -> Response:
     """List all UTC days with chargeback rows; date parameters are ignored."""
     return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(CHARGEBACKS)}))
 
 
 @router.get(
-    "/allocation-issues", response_model=PageOf[AllocationIssue], **documented(query=ChargebackQuery, etag=True)
+    "/allocation-issues",
+    response_model=PageOf[AllocationIssue],
+    **documented(needs=Right.READ, query=ChargebackQuery, etag=True),
 )
 async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]) -> Response:
     """List costs that could not be allocated as intended by their policy, with the reason, summed over the range; with
@@ -87,7 +95,12 @@ async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(query=FactsParameters, problems={404: "There is no such tenant, or no such dimension."}, etag=True),
+    **documented(
+        needs=Right.READ,
+        query=FactsParameters,
+        problems={404: "There is no such tenant, or no such dimension."},
+        etag=True,
+    ),
 )
 async def one_dimension(
     facts: FactsDep,

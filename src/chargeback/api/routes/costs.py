@@ -1,12 +1,15 @@
 """Costs in one answer: how much, who, over time, and compared with another period."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.cost_responses import BREAKDOWN_COLUMNS, breakdown_rows, cost_response
 from chargeback.api.csv_tables import csv_response
+from chargeback.api.currency import conversion_for, currency_of, rates_header
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
@@ -14,6 +17,7 @@ from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.costs import MOST_TIMES, CostsAnswer, CostsQuery
 from chargeback.service.costs import CostRequest, buckets_of, report
+from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -25,7 +29,7 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
 @router.get(
     "/costs",
     response_model=CostsAnswer,
-    **documented(query=CostsQuery, etag=True),
+    **documented(needs=Right.READ, query=CostsQuery, etag=True),
 )
 async def show_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQuery)]) -> Response:
     """Return the costs of a period: totals, breakdowns by columns or tags, a time series, a comparison.
@@ -36,10 +40,14 @@ async def show_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQ
 
     def _read(reader: TenantReader, version: DataVersion) -> Response:
         request = _request(params, facts.tenant.lookback_days, version)
+        windows = [request.window, request.compared_window]
+        conversion = conversion_for(facts.tenant, reader, params.currency, DATASETS, windows)
+        request = replace(request, conversion=conversion)
         body = cost_response(report(facts.tenant, reader, request), request)
         if facts.wants_csv:
-            return csv_response("costs.csv", BREAKDOWN_COLUMNS, breakdown_rows(body), numbers=_NUMBERS)
-        return json_response(body | {"currency": facts.tenant.currency, "revision": version.digest})
+            rows, headers = breakdown_rows(body), rates_header(conversion)
+            return csv_response("costs.csv", BREAKDOWN_COLUMNS, rows, numbers=_NUMBERS, headers=headers)
+        return json_response(body | currency_of(facts.tenant, conversion) | {"revision": version.digest})
 
     return await facts.versioned_answer(params, _read, keep=True)
 
@@ -49,13 +57,12 @@ def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> Co
     request = CostRequest(
         asked.period,
         asked.compared,
+        asked.selection,
         params.zone,
         params.time_bucket,
         tuple(params.by),
         params.series or params.by[0],
         params.top,
-        asked.selection.columns,
-        asked.selection.tags,
         frozenset(params.include),
     )
     if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:

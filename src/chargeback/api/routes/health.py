@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.api.authorisation import Openness
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import no_parameters
@@ -12,7 +13,9 @@ from chargeback.api.schemas.readiness import Health
 router = APIRouter(tags=["Health"])
 
 
-@router.get("/health", response_model=Health, **documented(only=(400,)), dependencies=[no_parameters()])
+@router.get(
+    "/health", response_model=Health, **documented(needs=Openness.OPEN, only=(400,)), dependencies=[no_parameters()]
+)
 async def health(services: ServicesDep) -> Response:
     """Return the status and version of the process."""
     return json_response({"status": "ok", "version": services.version})

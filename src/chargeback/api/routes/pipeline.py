@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.conditional import ControlDep
-from chargeback.api.dependencies import ContextDep, TenantDep
+from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.path_prefix import prefix_of
@@ -33,6 +34,7 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of t
     status_code=202,
     response_model=RunAccepted,
     **documented(
+        needs=Right.RUN,
         body=RunBody,
         optional_body=True,
         answer="The run has started.",
@@ -46,14 +48,18 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of t
     ),
 )
 async def run_pipeline(
-    request: Request, tenant: TenantDep, context: ContextDep, params: Annotated[RunBody, body(RunBody, optional=True)]
+    request: Request,
+    tenant: TenantDep,
+    context: ContextDep,
+    caller: CallerDep,
+    params: Annotated[RunBody, body(RunBody, optional=True)],
 ) -> Response:
     """Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are
     recalculated."""
     name, pipeline = tenant.tenant_name, tenant.pipeline
-    if pipeline is None or request.app.state.services.mode != "both":
+    if pipeline is None:
         raise NoRunner(_NO_RUNNER.format(tenant=name))
-    run_request = RunRequest(params.start_date, params.end_date, params.recalculate, params.accept_less)
+    run_request = RunRequest(params.start_date, params.end_date, params.recalculate, params.accept_less, caller.name)
     try:
         await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request))
     except LeaseHeld:
@@ -66,9 +72,11 @@ async def run_pipeline(
     )
 
 
-@router.get("/status", response_model=PipelineStatus, **documented(query=TenantsQuery, etag=True))
+@router.get("/status", response_model=PipelineStatus, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
 async def pipeline_status(control: ControlDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
-    """Return whether a run is in progress, and the result of the last finished run."""
+    """Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
+    caller with a scope is told only when it ended."""
+    sees_all = control.context.scope is None
 
     def _read(connection: Connection) -> Response:
         state = pipeline_state(connection)
@@ -81,7 +89,7 @@ async def pipeline_status(control: ControlDep, _params: Annotated[TenantsQuery, 
                 "permanent_failure": state.suspended_because,
                 "last_run": ended,
                 "last_result": None
-                if last is None
+                if last is None or not sees_all
                 else {
                     "dates_gathered": last["dates_gathered"],
                     "dates_calculated": last["dates_calculated"],

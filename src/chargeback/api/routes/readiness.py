@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from chargeback.api.authorisation import Openness, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
@@ -79,17 +80,28 @@ class ReadinessCache:
 router = APIRouter(tags=["Health"])
 
 
-@router.get("/readiness", response_model=Readiness, **documented(query=TenantsQuery, only=(400, 500, 504)))
+@router.get(
+    "/readiness",
+    response_model=Readiness,
+    **documented(needs=Openness.OPEN, query=TenantsQuery, only=(400, 500, 504)),
+)
 async def readiness(
     request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
 ) -> Response:
-    """Return the readiness of the service and of each tenant. The status code is always 200. Cached for two seconds."""
+    """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
+    Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness
     async with cache.lock:
         if not cache.is_fresh():
             cache.answer = await _readiness(services, request.app.state.executor, cache)
             cache.made_at = time.monotonic()
-    return json_response(cache.answer)
+    caller = await authenticated_or_none(request)
+    shown = [
+        entry
+        for entry in cache.answer["tenants"]
+        if caller is not None and access_to(caller, entry["tenant_name"]) is not None
+    ]
+    return json_response(cache.answer | {"tenants": shown})
 
 
 async def _readiness(services: Services, executor: RequestExecutor, cache: ReadinessCache) -> dict[str, Any]:

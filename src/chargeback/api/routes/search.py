@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from starlette.requests import Request
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
@@ -13,7 +13,6 @@ from chargeback.api.responses import json_response
 from chargeback.api.schemas.search import FoundList, SearchQuery
 from chargeback.model.money import render
 from chargeback.service.search import Found, search
-from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -23,22 +22,19 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 @router.get(
     "/search",
     response_model=FoundList,
-    **documented(query=SearchQuery, etag=True),
+    **documented(needs=Right.READ, query=SearchQuery, etag=True),
 )
-async def find_anything(
-    request: Request, facts: FactsDep, params: Annotated[SearchQuery, query(SearchQuery)]
-) -> Response:
+async def find_anything(facts: FactsDep, params: Annotated[SearchQuery, query(SearchQuery)]) -> Response:
     """Search identities, resources, topics and tag values by a part of the id, name or value.
 
     Matches at the beginning come first, then the most expensive ones."""
 
-    costs: EntityCostCache = request.app.state.executor.entity_costs
-
     def _make(reader: TenantReader, version: DataVersion) -> Response:
         found: list[Found] = []
         if params.q:
-            known = costs.load(facts.tenant.tenant_name, reader, version)
-            found = search(facts.tenant, reader.tags, known, params.q, params.limit)
+            known = facts.executor.entity_costs.load(facts.tenant.tenant_name, reader, version)
+            visible = reader.visible_entities()
+            found = search(facts.tenant, reader.visible_tags(), known, params.q, params.limit, visible)
         return json_response({"items": [_item(each) for each in found], "currency": facts.tenant.currency})
 
     return await facts.versioned_answer(params, _make, keep=True)

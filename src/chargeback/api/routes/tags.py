@@ -7,11 +7,13 @@ from fastapi import APIRouter, Path
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
+from chargeback.access.caller import Caller
+from chargeback.access.rights import Right
 from chargeback.api.conditional import ControlDep
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.dependencies import ContextDep, TenantDep
+from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
 from chargeback.api.documentation import ALWAYS, documented
-from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY, body, no_parameters, query
+from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY, body, query
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.schemas.common import PageOf
@@ -24,6 +26,7 @@ from chargeback.api.schemas.tags import (
     BulkTags,
     NewTag,
     NewValue,
+    OnePeriod,
     TagItem,
     TagKeys,
     TagsQuery,
@@ -35,6 +38,7 @@ from chargeback.model.days import render_instant
 from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control import tags as tag_store
+from chargeback.store.control.given import EntityIds
 from chargeback.store.queries.charged_entities import charged_entities
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
@@ -43,6 +47,18 @@ _ENTITY = "/entities/{entity_type}/{entity_id:path}/tags"
 _ONE = _ENTITY + "/{tag_key}"
 _NO_TAG = {404: "The tenant does not exist, or the entity does not have this tag."}
 _NO_ENTITY = {404: "The tenant or the entity does not exist."}
+
+_WRITE = {409: "Two values of a tag would hold on the same days.", **_NO_ENTITY}
+_CHANGE = documented(
+    needs=Right.TAG,
+    body=NewValue,
+    answer="The changed tag.",
+    problems={
+        409: "Two values of the tag would hold on the same days, or it has several and no date says which is meant.",
+        **_NO_TAG,
+    },
+)
+_ALL_PERIODS = OnePeriod()
 
 EntityType = Annotated[str, Path(description="`resource` or `identity`.", pattern="^(resource|identity)$")]
 EntityId = Annotated[
@@ -56,17 +72,21 @@ EntityId = Annotated[
 Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, examples=["team"])]
 
 
-@router.get(_ENTITY, response_model=list[TagItem], **documented(query=TenantsQuery, problems=_NO_ENTITY, etag=True))
+@router.get(
+    _ENTITY,
+    response_model=list[TagItem],
+    **documented(needs=Right.READ, query=TenantsQuery, problems=_NO_ENTITY, etag=True),
+)
 async def list_entity_tags(
     control: ControlDep,
     entity_type: EntityType,
     entity_id: EntityId,
     params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
-    """List the tags of one resource or identity by key."""
+    """List the tags of one resource or identity by key and date."""
 
-    def _read(connection: Connection) -> Response:
-        _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")])
+    def _read(connection: Connection, visible: EntityIds | None) -> Response:
+        _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")], visible)
         return json_response([_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
 
     return await control.of_entities(params, _read)
@@ -77,12 +97,16 @@ async def list_entity_tags(
     status_code=201,
     response_model=TagItem,
     **documented(
-        body=NewTag, answer="The new tag.", problems={409: "The entity already has a tag with this key.", **_NO_ENTITY}
+        needs=Right.TAG,
+        body=NewTag,
+        answer="The new tag.",
+        problems={409: "The entity already has a tag with this key on some of these days.", **_NO_ENTITY},
     ),
 )
 async def create_tag(
     tenant: TenantDep,
     context: ContextDep,
+    caller: CallerDep,
     entity_type: EntityType,
     entity_id: EntityId,
     new: Annotated[NewTag, body(NewTag)],
@@ -91,11 +115,13 @@ async def create_tag(
 
     `entity_id` has at most 512 characters, enough for a topic, `<cluster>:topic:<name>`.
     """
-    tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value)
+    tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value, new.during)
+    visible = await context.visible_entities(tenant)
+    author = caller.signature(new.created_by)
 
     def _create(connection: Connection) -> dict[str, Any]:
-        _require_known(connection, [tag])
-        row = tag_store.create(connection, tenant.tenant_id, tag, new.created_by)
+        _require_known(connection, [tag], visible)
+        row = tag_store.create(connection, tenant.tenant_id, tag, author, who=caller.name)
         if row is None:
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
         return _item(row)
@@ -103,102 +129,138 @@ async def create_tag(
     return json_response(await context.write_control(tenant, _create), status=201)
 
 
-@router.put(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
-@router.patch(_ONE, response_model=TagItem, **documented(body=NewValue, answer="The changed tag.", problems=_NO_TAG))
+@router.put(_ONE, response_model=TagItem, **_CHANGE)
+@router.patch(_ONE, response_model=TagItem, **_CHANGE)
 async def change_tag(
     tenant: TenantDep,
     context: ContextDep,
+    caller: CallerDep,
     entity_type: EntityType,
     entity_id: EntityId,
     tag_key: Key,
     new: Annotated[NewValue, body(NewValue)],
 ) -> Response:
-    """Change the value of a tag."""
-    tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value)
-    row = await context.write_control(tenant, lambda connection: tag_store.change(connection, tag))
-    if row is None:
+    """Change the value of a tag.
+
+    Without dates, the value changes for all days on which the tag holds; a key that has several values is refused. With
+    `valid_from`, the former value ends on that day and is kept before it; rows have the value of their UTC day.
+    """
+    tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value, new.during)
+    if not _sees(await context.visible_entities(tenant), tag.place):
         raise _no_tag(entity_type, entity_id, tag_key)
-    return json_response(_item(row))
+
+    def _change(connection: Connection) -> dict[str, Any]:
+        row = tag_store.change(connection, tenant.tenant_id, tag, replace_periods=new.replace_periods, who=caller.name)
+        if row is None:
+            raise _no_tag(entity_type, entity_id, tag_key)
+        return _item(row)
+
+    return json_response(await context.write_control(tenant, _change))
 
 
 @router.delete(
     _ONE,
     status_code=204,
     response_class=Response,
-    **documented(answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG),
-    dependencies=[no_parameters()],
+    **documented(
+        needs=Right.TAG, query=OnePeriod, answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG
+    ),
 )
 async def remove_tag(
-    tenant: TenantDep, context: ContextDep, entity_type: EntityType, entity_id: EntityId, tag_key: Key
+    tenant: TenantDep,
+    context: ContextDep,
+    caller: CallerDep,
+    entity_type: EntityType,
+    entity_id: EntityId,
+    tag_key: Key,
+    params: Annotated[OnePeriod, query(OnePeriod)],
 ) -> Response:
-    """Remove a tag."""
+    """Remove a tag with all its values, or, with `valid_from`, one of them."""
     place = (entity_type, entity_id, tag_key)
-    if not await context.write_control(tenant, lambda connection: tag_store.remove(connection, place)):
-        raise _no_tag(entity_type, entity_id, tag_key)
+    is_seen = _sees(await context.visible_entities(tenant), place)
+    if not is_seen or not await context.write_control(
+        tenant, lambda connection: tag_store.remove(connection, place, params.period, who=caller.name)
+    ):
+        raise _no_tag(entity_type, entity_id, tag_key, params)
     return Response(status_code=204)
 
 
-@router.get("/tags", response_model=PageOf[TagItem], **documented(query=TagsQuery, etag=True))
+@router.get("/tags", response_model=PageOf[TagItem], **documented(needs=Right.READ, query=TagsQuery, etag=True))
 async def list_tags(control: ControlDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
-    """List all tags by entity and key; with `Accept: text/csv`, as a file."""
-    page, where = params.paging, {"entity_type": params.entity_type, "tag_key": params.tag_key}
+    """List all tags by entity, key and date; with `Accept: text/csv`, as a file."""
+    page = params.paging
 
-    def _read(connection: Connection) -> Response:
+    def _read(connection: Connection, visible: EntityIds | None) -> Response:
+        wanted = tag_store.TagFilter(params.entity_type, params.tag_key, visible)
         if control.wants_csv:
-            rows = tag_store.every_listed(connection, **where)
+            rows = tag_store.every_listed(connection, wanted)
             return csv_response("tags.csv", tuple(TagItem.model_fields), map(_item, rows))
-        found, total = tag_store.listed(connection, **where, offset=page.offset, limit=page.limit)
+        found, total = tag_store.listed(connection, wanted, offset=page.offset, limit=page.limit)
         return page_response([_item(row) for row in found], total, page=params.page, page_size=params.page_size)
 
     return await control.of_entities(params, _read)
 
 
-@router.get("/tags/keys", response_model=TagKeys, **documented(query=TenantsQuery, etag=True))
+@router.get("/tags/keys", response_model=TagKeys, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
 async def list_keys(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """List the tag keys in use."""
-    return await control.of_entities(params, lambda connection: json_response({"keys": tag_store.keys(connection)}))
+    return await control.of_entities(
+        params, lambda connection, visible: json_response({"keys": tag_store.keys(connection, visible)})
+    )
 
 
-@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, **documented(query=TagValuesQuery, etag=True))
+@router.get(
+    "/tags/keys/{tag_key}/values",
+    response_model=TagValues,
+    **documented(needs=Right.READ, query=TagValuesQuery, etag=True),
+)
 async def list_values(
     control: ControlDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
 ) -> Response:
     """List the values in use of a key; the list is empty if the key is not in use."""
 
-    def _read(connection: Connection) -> Response:
-        return json_response({"values": tag_store.values(connection, tag_key, params.q)})
+    def _read(connection: Connection, visible: EntityIds | None) -> Response:
+        wanted = tag_store.TagFilter(tag_key=tag_key, entities=visible)
+        return json_response({"values": tag_store.values(connection, wanted, params.q)})
 
     return await control.of_entities(params, _read)
 
 
-@router.post("/tags/bulk", response_model=BulkResult, **documented(body=BulkTags, problems=_NO_ENTITY))
-async def write_many(tenant: TenantDep, context: ContextDep, params: Annotated[BulkTags, body(BulkTags)]) -> Response:
+@router.post("/tags/bulk", response_model=BulkResult, **documented(needs=Right.TAG, body=BulkTags, problems=_WRITE))
+async def write_many(
+    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkTags, body(BulkTags)]
+) -> Response:
     """Write many tags in one transaction, in the given order. With `dry_run`, only report the changes."""
-    return await _write(tenant, context, [item.write() for item in params.items], params)
+    return await _write(tenant, context, caller, [item.write() for item in params.items], params)
 
 
-@router.post("/tags/bulk-by-filter", response_model=BulkResult, **documented(body=BulkByFilter, problems=_NO_ENTITY))
+@router.post(
+    "/tags/bulk-by-filter", response_model=BulkResult, **documented(needs=Right.TAG, body=BulkByFilter, problems=_WRITE)
+)
 async def write_by_filter(
-    tenant: TenantDep, context: ContextDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
+    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
 ) -> Response:
     """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`.
 
     With `dry_run`, only report the changes."""
     selection = params.selection(tenant.lookback_days)
     entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
-    writes = [tag_store.TagWrite(*entity, params.tag_key, params.display_name) for entity in entities]
-    return await _write(tenant, context, writes, params)
+    key, value, during = params.tag_key, params.display_name, params.during
+    writes = [tag_store.TagWrite(*entity, key, value, during) for entity in entities]
+    return await _write(tenant, context, caller, writes, params)
 
 
-@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, **documented(body=BulkRemoval))
+@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, **documented(needs=Right.TAG, body=BulkRemoval))
 async def remove_many(
-    tenant: TenantDep, context: ContextDep, params: Annotated[BulkRemoval, body(BulkRemoval)]
+    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkRemoval, body(BulkRemoval)]
 ) -> Response:
-    """Remove many tags, all or none. Tags that do not exist are counted as missing."""
+    """Remove many tags with all their values, all or none. Tags that do not exist are counted as missing."""
     places: set[_Place] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
+    visible = await context.visible_entities(tenant)
+    seen = {place for place in places if _sees(visible, place)}
 
     def _remove(connection: Connection) -> Response:
-        removed = tag_store.remove_many(connection, places, dry_run=params.dry_run)
+        removed = tag_store.remove_many(connection, seen, dry_run=params.dry_run, who=caller.name)
         counts = _removals(places, removed)
         return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
 
@@ -224,13 +286,19 @@ def _by_entity(places: set[_Place], removed: set[_Place]) -> list[dict[str, Any]
 
 
 async def _write(
-    tenant: TenantView, context: RequestContext, writes: list[tag_store.TagWrite], params: BulkTags | BulkByFilter
+    tenant: TenantView,
+    context: RequestContext,
+    caller: Caller,
+    writes: list[tag_store.TagWrite],
+    params: BulkTags | BulkByFilter,
 ) -> Response:
-    override = params.override_existing
+    rules = {"override": params.override_existing, "replace_periods": params.replace_periods}
+    visible = await context.visible_entities(tenant)
+    author = caller.signature(params.created_by)
 
     def _preview(connection: Connection) -> dict[str, Any]:
-        _require_known(connection, writes)
-        by_entity = tag_store.preview_writes(connection, writes, override=override)
+        _require_known(connection, writes, visible)
+        by_entity = tag_store.preview_writes(connection, writes, **rules)
         entities = [
             {"entity_type": entity_type, "entity_id": entity_id} | _counts(counts)
             for (entity_type, entity_id), counts in islice(by_entity.items(), MAX_ENTITIES)
@@ -238,9 +306,9 @@ async def _write(
         return _counts(sum(by_entity.values(), tag_store.BulkCounts())) | {"entities": entities}
 
     def _all(connection: Connection) -> dict[str, Any]:
-        _require_known(connection, writes)
+        _require_known(connection, writes, visible)
         return _counts(
-            tag_store.write_many(connection, tenant.tenant_id, writes, created_by=params.created_by, override=override)
+            tag_store.write_many(connection, tenant.tenant_id, writes, created_by=author, who=caller.name, **rules)
         )
 
     if params.dry_run:
@@ -252,17 +320,26 @@ def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:
     return {"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped}
 
 
-def _require_known(connection: Connection, writes: list[tag_store.TagWrite]) -> None:
-    unknown = tag_store.unknown(connection, writes)
+def _sees(visible: EntityIds | None, place: _Place) -> bool:
+    return visible is None or place[1] in visible[place[0]]
+
+
+def _require_known(connection: Connection, writes: list[tag_store.TagWrite], visible: EntityIds | None) -> None:
+    """Check that the inventory has all entities that are written to; what a caller does not see, it does not have."""
+    hidden = {(tag.entity_type, tag.entity_id) for tag in writes if not _sees(visible, tag.place)}
+    unknown = sorted(hidden.union(tag_store.unknown(connection, writes)))
     if unknown:
         named = ", ".join(f"{entity_type} {entity_id}" for entity_type, entity_id in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise NotFound(f"The inventory has no {named}{more}.")
 
 
-def _no_tag(entity_type: EntityType, entity_id: EntityId, tag_key: Key) -> NotFound:
-    return NotFound(f"The {entity_type} {entity_id} has no tag {tag_key[:80]!r}.")
+def _no_tag(entity_type: EntityType, entity_id: EntityId, tag_key: Key, one: OnePeriod = _ALL_PERIODS) -> NotFound:
+    which = "" if one.valid_from is None else f" with valid_from {one.valid_from}"
+    return NotFound(f"The {entity_type} {entity_id} has no tag {tag_key[:80]!r}{which}.")
 
 
 def _item(row: RowMapping) -> dict[str, Any]:
-    return {**row, "created_at": render_instant(row["created_at"])}
+    return {**row, "created_at": render_instant(row["created_at"])} | {
+        name: None if row[name] is None else row[name].isoformat() for name in ("valid_from", "valid_to")
+    }

@@ -6,8 +6,10 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
+from chargeback.api.authorisation import Openness, access_to
 from chargeback.api.conditional import ControlDep
-from chargeback.api.dependencies import ServicesDep
+from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
@@ -22,12 +24,20 @@ from chargeback.store.queries.cancellation import CancellationToken
 router = APIRouter(tags=["Tenants"])
 
 
-@router.get("/tenants", response_model=list[TenantSummary], **documented(query=TenantsQuery, only=(400, 500, 504)))
+@router.get(
+    "/tenants",
+    response_model=list[TenantSummary],
+    **documented(needs=Openness.KNOWN, query=TenantsQuery, only=(400, 500, 504)),
+)
 async def list_tenants(
-    request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
+    request: Request,
+    services: ServicesDep,
+    caller: CallerDep,
+    _params: Annotated[TenantsQuery, query(TenantsQuery)],
 ) -> Response:
-    """List all tenants by name. If a tenant's storage is unavailable, `storage_error` has the reason."""
-    tenants = [services.tenants[name] for name in sorted(services.tenants)]
+    """List the tenants that the caller may read by name. If a tenant's storage is unavailable, `storage_error` has the
+    reason."""
+    tenants = [services.tenants[name] for name in sorted(services.tenants) if access_to(caller, name) is not None]
     executor: RequestExecutor = request.app.state.executor
     found = await executor.watch(tenants, _count)
     return json_response([_summary(tenant, counts) for tenant, counts in zip(tenants, found, strict=True)])
@@ -65,7 +75,11 @@ def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, 
     }
 
 
-@router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, **documented(query=TenantsQuery, etag=True))
+@router.get(
+    "/tenants/{tenant_name}/status",
+    response_model=TenantStatus,
+    **documented(needs=Right.READ, query=TenantsQuery, etag=True),
+)
 async def tenant_status(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Return the state of each UTC day of a range."""
     tenant = control.tenant

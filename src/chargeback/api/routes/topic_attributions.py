@@ -5,12 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from chargeback.access.rights import Right
 from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import csv_answer, documented
+from chargeback.api.documentation import documented
+from chargeback.api.export_files import file_answer, file_response
 from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import FactsParameters, body, query
 from chargeback.api.problems import ApiError
-from chargeback.api.responses import ByteStream, json_response, page_response
+from chargeback.api.responses import json_response, page_response
 from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.topic_attributions import (
@@ -20,6 +22,7 @@ from chargeback.api.schemas.topic_attributions import (
     TopicQuery,
     TopicRow,
 )
+from chargeback.service.explain_links import topic_link
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
@@ -28,7 +31,7 @@ from chargeback.store.queries.selection import Selection
 router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
 TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
-_CSV = csv_answer("The rows as CSV (RFC 4180, UTF-8), by time and ids.", example="ecosystem,tenant_id,timestamp\r\n")
+_FILE = file_answer("ecosystem,tenant_id,timestamp\r\n")
 
 
 class TopicsUnavailable(ApiError):
@@ -39,9 +42,19 @@ class TopicsUnavailable(ApiError):
 
 
 async def _with_topics(tenant: TenantDep) -> TenantView:
+    require_topics(tenant)
+    return tenant
+
+
+def require_topics(tenant: TenantView) -> None:
+    """Check that the topics of a tenant are attributed.
+
+    Raises:
+        TopicsUnavailable: they are not.
+    """
     match tenant.topic_attribution_status:
         case "enabled":
-            return tenant
+            return
         case "config_error":
             raise TopicsUnavailable(
                 f"The topic attribution settings of tenant {tenant.tenant_name} are invalid: "
@@ -65,16 +78,23 @@ async def _topic_facts(facts: FactsDep, _tenant: TopicTenantDep) -> FactsRequest
 TopicFactsDep = Annotated[FactsRequest, Depends(_topic_facts)]
 
 
-@router.get("", response_model=PageOf[TopicRow], **documented(query=TopicQuery, problems=TOPIC_PROBLEMS, etag=True))
+@router.get(
+    "",
+    response_model=PageOf[TopicRow],
+    **documented(needs=Right.READ, query=TopicQuery, problems=TOPIC_PROBLEMS, etag=True),
+)
 async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQuery, query(TopicQuery)]) -> Response:
     """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
 
-    With `Accept: text/csv`, all rows are returned as a file."""
+    With `Accept: text/csv`, all rows are returned as a file. `explain` in the metadata of a row is the link to its
+    explanation, relative to the address of the list."""
     if facts.wants_csv:
         return await facts.download(params, "topic_attributions.csv")
 
     def _read(reader: TenantReader, selection: Selection) -> Response:
         items, total = reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
+        for item in items:
+            item["metadata"]["explain"] = topic_link(item, params.as_of)
         return page_response(items, total, page=params.page, page_size=params.page_size)
 
     return await facts.select(params, _read)
@@ -84,7 +104,11 @@ async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQ
     "/aggregate",
     response_model=TopicAggregateAnswer,
     **documented(
-        query=TopicAggregateQuery, problems=TOPIC_PROBLEMS, extra={200: {"headers": BUCKET_HEADERS}}, etag=True
+        needs=Right.READ,
+        query=TopicAggregateQuery,
+        problems=TOPIC_PROBLEMS,
+        extra={200: {"headers": BUCKET_HEADERS}},
+        etag=True,
     ),
 )
 async def aggregate_topic_attributions(
@@ -100,7 +124,9 @@ async def aggregate_topic_attributions(
 
 
 @router.get(
-    "/dates", response_model=DatesAnswer, **documented(query=FactsParameters, problems=TOPIC_PROBLEMS, etag=True)
+    "/dates",
+    response_model=DatesAnswer,
+    **documented(needs=Right.READ, query=FactsParameters, problems=TOPIC_PROBLEMS, etag=True),
 )
 async def list_topic_dates(
     facts: TopicFactsDep, params: Annotated[FactsParameters, query(FactsParameters)]
@@ -112,31 +138,30 @@ async def list_topic_dates(
 @router.post(
     "/export",
     response_class=Response,
-    **documented(body=TopicExportRequest, optional_body=True, problems=TOPIC_PROBLEMS, extra={200: _CSV}),
+    **documented(
+        needs=Right.EXPORT, body=TopicExportRequest, optional_body=True, problems=TOPIC_PROBLEMS, extra={200: _FILE}
+    ),
 )
 async def export_topic_attributions(
     tenant: TopicTenantDep,
     context: ContextDep,
     params: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
 ) -> Response:
-    """Stream topic attribution rows as CSV.
+    """Stream topic attribution rows as a file: CSV, Parquet or JSON lines.
 
-    Parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
-    `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
+    Parquet keeps the types: `amount` is a DECIMAL(38, 12), `timestamp` an instant in UTC. JSON lines have the values of
+    the list, amounts as strings.
 
-    Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that
-    begins with `=`, `+`, `-`, `@`, `'`, a tab or a line break, and one after each `;`, tab or line break that `=`, `+`,
-    `-`, `@`, `'` or `"` follows. To undo it, remove one apostrophe at the beginning and after each `;`, tab and line
-    break.
+    In CSV, parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
+    `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits). Text that a spreadsheet could take for
+    a formula is defused with apostrophes: one at the beginning of a text that begins with `=`, `+`, `-`, `@`, `'`, tab
+    or line break, and one after each `;`, tab or line break that `=`, `+`, `-`, `@`, `'` or `"` follows. To undo it,
+    remove one apostrophe at the beginning and after each `;`, tab and line break. The other formats have texts as they
+    are.
 
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
     selection = params.selection(tenant.lookback_days)
-    pieces = context.stream(tenant, lambda reader: reader.export_csv(TOPIC_ATTRIBUTIONS, selection))
-    return await ByteStream.begin(
-        context,
-        pieces,
-        media_type="text/csv",
-        headers={"Content-Disposition": "attachment; filename=topic_attributions.csv"},
-    )
+    pieces = context.stream(tenant, lambda reader: reader.export(TOPIC_ATTRIBUTIONS, selection, form=params.format))
+    return await file_response(context, pieces, "topic_attributions", params.format)

@@ -9,7 +9,18 @@ from pydantic import Field, StringConstraints
 
 from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.schemas.common import Decimal, Instant, Metadata, ResponseModel
+from chargeback.api.schemas.common import (
+    DIRECT_AMOUNT,
+    SHARED_IN,
+    SHARED_OUT,
+    Amount,
+    CategoryPart,
+    Decimal,
+    Instant,
+    Metadata,
+    ResponseModel,
+)
+from chargeback.api.schemas.currency import CONVERSION, ConversionItem
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.paging import Order
@@ -128,6 +139,10 @@ class ChargebackRow(Dimension):
         description="Resolved at query time: the identity's tags take precedence over the resource's.",
         examples=[{"team": "payments"}],
     )
+    categories: dict[str, list[CategoryPart]] | None = Field(
+        default=None,
+        description="Where the tenant has cost categories: by key, the values to which the row is assigned.",
+    )
     metadata: Metadata
     identity_name: str | None = Field(
         default=None, description="With `names` only: the identity's display name.", examples=["orders-service"]
@@ -159,9 +174,12 @@ class AggregateBucket(ResponseModel):
         description="`YYYY-MM-DD` (the day, the week's Monday, the month's 1st), or `YYYY-MM-DDTHH:00:00±hh:mm`.",
         examples=["2026-01-31"],
     )
-    total_amount: Decimal
-    usage_amount: Decimal
-    shared_amount: Decimal
+    total_amount: Amount
+    usage_amount: Amount
+    shared_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
     row_count: int
 
 
@@ -170,9 +188,13 @@ class AggregateAnswer(ResponseModel):
 
     buckets: list[AggregateBucket]
     currency: str = Field(examples=["USD"])
-    total_amount: Decimal
-    usage_amount: Decimal
-    shared_amount: Decimal
+    conversion: ConversionItem | None = CONVERSION
+    total_amount: Amount
+    usage_amount: Amount
+    shared_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
     total_rows: int
     names: dict[str, dict[str, str]] | None = Field(
         default=None,

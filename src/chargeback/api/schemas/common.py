@@ -1,7 +1,7 @@
 """Shapes that many endpoints share."""
 
 from datetime import date, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,6 +9,9 @@ T = TypeVar("T")
 
 #: An exact decimal as text: plain notation, at least two decimals.
 Decimal = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,12}$", examples=["1234.56"])]
+
+#: The same of an amount that may be converted to another currency: a product of twelve and eight decimals.
+Amount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,20}$", examples=["1234.56"])]
 
 #: An instant in UTC.
 Instant = Annotated[datetime, Field(examples=["2026-01-31T00:00:00Z"])]
@@ -39,3 +42,20 @@ class DatesAnswer(ResponseModel):
     """Days that have data."""
 
     dates: list[date] = Field(description="UTC days, ascending.")
+
+
+class CategoryPart(ResponseModel):
+    """The part of a row that belongs to one value of a cost category."""
+
+    value: str = Field(examples=["payments"])
+    category_share: str = Field(description="Of the amount; 1 where the row is not split.", examples=["0.6"])
+    amount: Decimal
+
+
+_BY_CATEGORY = "Only when grouped by a cost category: "
+DIRECT_AMOUNT: Any = Field(default=None, description=f"{_BY_CATEGORY}what its rules assigned to the value.")
+SHARED_IN: Any = Field(default=None, description=f"{_BY_CATEGORY}what other values handed on to it.")
+SHARED_OUT: Any = Field(
+    default=None,
+    description=f"{_BY_CATEGORY}what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.",
+)

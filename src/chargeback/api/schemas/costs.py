@@ -8,8 +8,9 @@ from pydantic import Field, StringConstraints, field_validator
 
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
-from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
+from chargeback.api.schemas.common import Amount, Instant, ResponseModel
+from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
+from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.model.days import InstantRange, instants
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
@@ -25,6 +26,11 @@ MOST_BREAKDOWNS = 6
 #: What is shown unless dates or another period are given.
 USUAL_PERIOD = "30d"
 
+#: How the bill of a UTC day and what was charged for it compare.
+DayState = Annotated[
+    Literal["equal", "differs", "pending", "none"],
+    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
+]
 ComparisonName = Annotated[str, StringConstraints(pattern=COMPARISON)]
 
 
@@ -74,7 +80,7 @@ class ComparingQuery(DatasetQuery):
         return Comparison(period, compared, selection, previous)
 
 
-class CostsQuery(CostColumns, ComparingQuery):
+class CostsQuery(CostColumns, CurrencyParameter, ComparingQuery):
     """Parameters of the costs."""
 
     excluded: CostColumns = CostColumns()
@@ -82,8 +88,8 @@ class CostsQuery(CostColumns, ComparingQuery):
         default=["identity_id"],
         min_length=1,
         max_length=MOST_BREAKDOWNS,
-        description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, or `tag:<key>`; at "
-        f"most {MOST_BREAKDOWNS}.",
+        description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
+        f"{CATEGORY_GROUPS}; at most {MOST_BREAKDOWNS}.",
         json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
     )
     series: str | None = Field(
@@ -138,13 +144,13 @@ class ComparedWith(ResponseModel):
 class CostTotal(ResponseModel):
     """The sums of everything that matches."""
 
-    amount: Decimal
-    usage: Decimal
-    shared: Decimal
+    amount: Amount
+    usage: Amount
+    shared: Amount
     rows: int
-    unallocated: Decimal = Field(description="What nobody could be charged for.")
-    previous: Decimal | None = Field(description="The other period's sum; null without one.")
-    previous_unallocated: Decimal | None
+    unallocated: Amount = Field(description="What nobody could be charged for.")
+    previous: Amount | None = Field(description="The other period's sum; null without one.")
+    previous_unallocated: Amount | None
 
 
 class CostItem(ResponseModel):
@@ -154,20 +160,20 @@ class CostItem(ResponseModel):
     name: str | None = Field(description="Its display name, where the value is an id.", examples=["orders-service"])
     kind: str | None = Field(description="Its type in the inventory.", examples=["service_account"])
     deleted_at: Instant | None
-    amount: Decimal
-    previous: Decimal | None
-    usage: Decimal
+    amount: Amount
+    previous: Amount | None
+    usage: Amount
     rows: int
-    amounts: list[Decimal] = Field(description="By time, in the breakdown of the series; else empty.")
+    amounts: list[Amount] = Field(description="By time, in the breakdown of the series; else empty.")
 
 
 class OtherValues(ResponseModel):
     """All values that are not named, together."""
 
     count: int
-    amount: Decimal
-    previous: Decimal | None
-    amounts: list[Decimal]
+    amount: Amount
+    previous: Amount | None
+    amounts: list[Amount]
 
 
 class CostMover(ResponseModel):
@@ -175,8 +181,8 @@ class CostMover(ResponseModel):
 
     value: str | None
     name: str | None
-    amount: Decimal
-    previous: Decimal
+    amount: Amount
+    previous: Amount
 
 
 class CostBreakdown(ResponseModel):
@@ -193,7 +199,7 @@ class CostIssue(ResponseModel):
 
     reason: str = Field(examples=["NO_OWNER_LOCATED"])
     unallocated: bool = Field(description="True: charged to nobody. False: split by the next method.")
-    amount: Decimal
+    amount: Amount
     rows: int
     resources: int = Field(description="How many resources it is about.")
 
@@ -202,12 +208,10 @@ class CostDay(ResponseModel):
     """One UTC day of the whole tenant, whatever the filters."""
 
     date: date
-    state: Literal["equal", "differs", "pending", "none"] = Field(
-        description="Charged what was billed; not what was billed; not calculated yet; without a bill."
-    )
-    billed: Decimal
-    charged: Decimal
-    difference: Decimal
+    state: DayState
+    billed: Amount
+    charged: Amount
+    difference: Amount
     topics: bool = Field(description="Whether its topics are attributed.")
     error: str | None
 
@@ -217,10 +221,10 @@ class CostForecast(ResponseModel):
 
     until: date
     actual_to: date
-    actual: Decimal
-    expected: Decimal
-    low: Decimal
-    high: Decimal
+    actual: Amount
+    expected: Amount
+    low: Amount
+    high: Amount
     method: str = Field(description="How it was found, in words.")
 
 
@@ -230,22 +234,22 @@ class TopicCostItem(ResponseModel):
     cluster_resource_id: str = Field(examples=["lkc-abc123"])
     cluster_name: str | None = Field(examples=["prod"])
     topic_name: str = Field(examples=["orders"])
-    amount: Decimal
-    previous: Decimal | None
+    amount: Amount
+    previous: Amount | None
 
 
 class OtherTopics(ResponseModel):
     """All topics that are not named, together."""
 
     count: int
-    amount: Decimal
-    previous: Decimal | None
+    amount: Amount
+    previous: Amount | None
 
 
 class CostTopics(ResponseModel):
     """The topics with the largest cost. Topics know no identities: filters by these, and by tags, are ignored."""
 
-    total: Decimal
+    total: Amount
     items: list[TopicCostItem]
     other: OtherTopics | None
     ignored_filters: list[str] = Field(examples=[["identity_id"]])
@@ -258,12 +262,13 @@ class CostsAnswer(ResponseModel):
     end_date: date
     timezone: str = Field(examples=["UTC"])
     currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
     revision: str = Field(description="The version of the data: the same revision, the same figures.")
     compared_with: ComparedWith | None
     days_with_costs: int = Field(description="UTC days of the period that have costs, whatever the filters.")
     times: list[date] = Field(description="The units of time that the period touches, ascending.")
-    amounts: list[Decimal] = Field(description="The amount of each unit of time.")
-    previous_amounts: list[Decimal | None] = Field(
+    amounts: list[Amount] = Field(description="The amount of each unit of time.")
+    previous_amounts: list[Amount | None] = Field(
         description="The other period's amounts, its first day beside the first day; null where it has no costs at "
         "all. Empty without another period."
     )

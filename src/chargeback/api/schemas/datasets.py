@@ -1,5 +1,6 @@
 """Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
 
+import re
 from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
@@ -7,8 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import Field, StringConstraints, field_validator
 
 from chargeback.api.parameters import (
+    CATEGORY_COLUMN,
     EXCLUDED_FIELD,
     TAG_PARAMETER,
+    CategoryKey,
     FactsParameters,
     StrictModel,
     TagKey,
@@ -16,15 +19,19 @@ from chargeback.api.parameters import (
     is_tag_key,
 )
 from chargeback.api.problems import InvalidParameter
+from chargeback.api.schemas.currency import CurrencyParameter
+from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.service.periods import PERIOD, Period, named_period
 from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter
+from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 
 TagFilters: TypeAlias = tuple[TagFilter, ...]
 PeriodName = Annotated[str, StringConstraints(pattern=PERIOD)]
 
+#: How columns that group by cost categories are described.
+CATEGORY_GROUPS = "`category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …)"
 #: Each tag to group by is a join; about a hundred joins need more memory than the query engine has.
 MAX_GROUPS = 20
 
@@ -33,16 +40,22 @@ class Filters(StrictModel):
     """Columns of a dataset and the values that rows may have there; each field is named like the column."""
 
     tags: dict[TagKey, list[Text]] = Field(default_factory=dict)
+    categories: dict[CategoryKey, list[Text]] = Field(default_factory=dict)
+
+    def by_category(self, *, excludes: bool = False) -> tuple[CategoryFilter, ...]:
+        """Return the filters by cost categories; values are separated by commas."""
+        return tuple(CategoryFilter(key, _separated(values), excludes) for key, values in self.categories.items())
 
     def filters(self, dataset: Dataset, *, excludes: bool = False) -> tuple[tuple[ColumnFilter, ...], TagFilters]:
         """Return the filters by columns and by tags; values of tags are separated by commas."""
         given = ((name, getattr(self, name, ())) for name in dataset.filters)
         columns = tuple(ColumnFilter(name, frozenset(values), excludes) for name, values in given if values)
-        tags = tuple(
-            TagFilter(key, frozenset(part for value in values for part in value.split(",")), excludes)
-            for key, values in self.tags.items()
-        )
+        tags = tuple(TagFilter(key, _separated(values), excludes) for key, values in self.tags.items())
         return columns, tags
+
+
+def _separated(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(part for value in values for part in value.split(","))
 
 
 def selected(
@@ -52,7 +65,8 @@ def selected(
     filters."""
     columns, tagged = wanted.filters(dataset)
     no_columns, not_tagged = unwanted.filters(dataset, excludes=True)
-    return Selection(window, columns + no_columns, tagged + not_tagged + tags)
+    categories = wanted.by_category() + unwanted.by_category(excludes=True)
+    return Selection(window, columns + no_columns, tagged + not_tagged + tags, categories=categories)
 
 
 class PeriodQuery(FactsParameters):
@@ -112,17 +126,17 @@ class GroupedQuery(DatasetQuery):
         return list(dict.fromkeys(value))
 
 
-class AggregateParameters(GroupedQuery):
+class AggregateParameters(CurrencyParameter, GroupedQuery):
     """Parameters of every aggregate."""
 
     time_bucket: Literal["hour", "day", "week", "month"] = Field(
         default="day", description="Unit of time, in the calendar of `timezone`; weeks start on Monday."
     )
 
-    @property
-    def grouping(self) -> Grouping:
-        """Return how rows are grouped."""
-        return Grouping(tuple(self.group_by), self.time_bucket, self.zone)
+    def grouping(self, conversion: Conversion | None) -> Grouping:
+        """Return how rows are grouped, and in which currency they are summed."""
+        rates = None if conversion is None else conversion.rates
+        return Grouping(tuple(self.group_by), self.time_bucket, self.zone, rates)
 
 
 def groups_of(dataset: Dataset, default: str) -> Any:
@@ -130,26 +144,27 @@ def groups_of(dataset: Dataset, default: str) -> Any:
     return Field(
         default=[default],
         max_length=MAX_GROUPS,
-        description=f"Columns to group by, repeatable: {', '.join(dataset.groups)}, or `tag:<key>`; "
-        f"at most {MAX_GROUPS}.",
+        description=f"Columns to group by, repeatable: {', '.join(dataset.groups)}, `tag:<key>`, or "
+        f"{CATEGORY_GROUPS}; at most {MAX_GROUPS}.",
         json_schema_extra={"items": column_or_tag(dataset.groups)},
     )
 
 
 def column_or_tag(columns: Iterable[str]) -> dict[str, Any]:
-    """Return the JSON schema of the name of a column or ``tag:<key>``."""
-    return {"anyOf": [{"type": "string", "enum": list(columns)}, {"type": "string", "pattern": TAG_PARAMETER}]}
+    """Return the JSON schema of the name of a column, ``tag:<key>`` or ``category:<key>``."""
+    keyed = [{"type": "string", "pattern": pattern} for pattern in (TAG_PARAMETER, CATEGORY_COLUMN)]
+    return {"anyOf": [{"type": "string", "enum": list(columns)}, *keyed]}
 
 
 def check_columns(names: Iterable[str], columns: Collection[str]) -> None:
-    """Check that every name is a column or ``tag:<key>``.
+    """Check that every name is a column, ``tag:<key>`` or ``category:<key>``.
 
     Raises:
         ValueError: one is neither.
     """
     for name in names:
-        if name not in columns and not is_tag(name):
-            raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, or tag:<key>")
+        if name not in columns and not is_tag(name) and not re.fullmatch(CATEGORY_COLUMN, name):
+            raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, tag:<key> or category:<key>")
 
 
 def is_tag(name: str) -> bool:

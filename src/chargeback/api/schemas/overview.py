@@ -1,4 +1,4 @@
-"""A tenant in one answer, its reconciliation, its runs."""
+"""A tenant in one answer, and its runs."""
 
 from datetime import date
 from typing import Annotated
@@ -6,9 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from chargeback.api.parameters import CommonParameters
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
-from chargeback.api.schemas.costs import CostDay
-from chargeback.api.schemas.datasets import PeriodQuery
+from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.schemas.tenants import TopicSettings
 
 #: A share of a whole, from 0 to 1.
@@ -19,10 +17,6 @@ class RunsQuery(CommonParameters):
     """Parameters of the list of runs."""
 
     limit: int = Field(default=20, ge=1, le=100, description="How many runs, the newest first.")
-
-
-class ReconciliationQuery(PeriodQuery):
-    """Parameters of the reconciliation."""
 
 
 class TagKeyCoverage(ResponseModel):
@@ -56,6 +50,9 @@ class TenantOverview(TopicSettings):
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
     currency: str = Field(examples=["USD"])
+    currencies: list[str] = Field(
+        description="The other currencies in which sums can be asked for.", examples=[["EUR"]]
+    )
     first_date: date | None = Field(description="First UTC day that has chargebacks.")
     last_date: date | None = Field(description="Last UTC day that has been calculated.")
     lookback_days: int
@@ -63,31 +60,6 @@ class TenantOverview(TopicSettings):
     tag_keys: list[TagKeyCoverage]
     features: Features
     run: RunInProgress | None
-
-
-class ReconciledDayItem(CostDay):
-    """One UTC day: bill, charges and their difference."""
-
-    fingerprint: str | None = Field(description="That of the bill from which the day was calculated.")
-    gathered_at: Instant | None = Field(description="When its bill was last gathered.")
-
-
-class ReconciliationTotal(ResponseModel):
-    """The sums of all days. Days that are pending are billed and not charged."""
-
-    billed: Decimal
-    charged: Decimal
-    difference: Decimal
-
-
-class Reconciliation(ResponseModel):
-    """The bill of every day beside what was charged for it."""
-
-    start_date: date
-    end_date: date
-    currency: str = Field(examples=["USD"])
-    total: ReconciliationTotal
-    days: list[ReconciledDayItem]
 
 
 class RunItem(ResponseModel):

@@ -1,7 +1,7 @@
 """Revisions of days, and what changed between two moments."""
 
 from datetime import date, datetime
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,9 @@ from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 MOST_CHANGES = 1000
 
 RevisedName = Literal["chargebacks", "topics"]
+
+#: Half of an amount, which may have a digit more.
+HalfAmount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,13}$", examples=["1234.56"])]
 
 
 class RevisionItem(ResponseModel):
@@ -88,6 +91,6 @@ class Difference(ResponseModel):
     total_before: Decimal
     total_after: Decimal
     delta: Decimal
-    moved: Decimal = Field(description="Half of the sum of all changes, each without its sign.")
+    moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
     items: list[RestatedItem]
     other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")

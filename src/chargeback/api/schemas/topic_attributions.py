@@ -4,10 +4,23 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from chargeback.api.export_files import format_field
 from chargeback.api.parameters import DateRangeParameters, OptionalText, Text
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
+from chargeback.api.schemas.common import (
+    DIRECT_AMOUNT,
+    SHARED_IN,
+    SHARED_OUT,
+    Amount,
+    CategoryPart,
+    Decimal,
+    Instant,
+    Metadata,
+    ResponseModel,
+)
+from chargeback.api.schemas.currency import CONVERSION, ConversionItem
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.export import ExportFormat
 from chargeback.store.queries.selection import Selection
 
 AttributionMethod = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"]
@@ -42,7 +55,9 @@ class TopicAggregateQuery(TopicQuery, AggregateParameters):
 
 
 class TopicExportRequest(DateRangeParameters):
-    """Which days are exported; all fields have defaults."""
+    """Which days are exported, and as what; all fields have defaults."""
+
+    format: ExportFormat = format_field()
 
     def selection(self, lookback_days: int) -> Selection:
         """Return the selection of rows."""
@@ -66,6 +81,11 @@ class TopicRow(ResponseModel):
     product_type: str = Field(examples=["KAFKA_NETWORK_WRITE"])
     attribution_method: AttributionMethod
     amount: Decimal
+    categories: dict[str, list[CategoryPart]] | None = Field(
+        default=None,
+        description="Where the tenant has cost categories: by key, the values to which the row is assigned.",
+    )
+    metadata: Metadata
 
 
 class TopicBucket(ResponseModel):
@@ -76,7 +96,10 @@ class TopicBucket(ResponseModel):
         description="`YYYY-MM-DD` (the day, the week's Monday, the month's 1st), or `YYYY-MM-DDTHH:00:00±hh:mm`.",
         examples=["2026-01-31"],
     )
-    total_amount: Decimal
+    total_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
     row_count: int
 
 
@@ -85,5 +108,9 @@ class TopicAggregateAnswer(ResponseModel):
 
     buckets: list[TopicBucket]
     currency: str = Field(examples=["USD"])
-    total_amount: Decimal
+    conversion: ConversionItem | None = CONVERSION
+    total_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
     total_rows: int

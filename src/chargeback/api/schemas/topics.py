@@ -6,12 +6,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import Amount, Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery, OtherTopics, TopicCostItem
+from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 
-class TopicsQuery(CostColumns, ComparingQuery):
+class TopicsQuery(CostColumns, CurrencyParameter, ComparingQuery):
     """Parameters of the summary of topics: the filters of costs, of which those that topics know count."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
@@ -34,7 +35,8 @@ class TopicsSummary(ResponseModel):
     start_date: date
     end_date: date
     currency: str = Field(examples=["USD"])
-    total: Decimal
+    conversion: ConversionItem | None = CONVERSION
+    total: Amount
     items: list[TopicSummaryItem]
     other: OtherTopics | None
     ignored_filters: list[str] = Field(

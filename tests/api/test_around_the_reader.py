@@ -1,0 +1,150 @@
+"""No route reads tenant data around the reader, which knows what the caller may see.
+
+The facts are out of reach: a route gets a tenant whose storage has none, and the functions that a route depends on are
+known, so that it gets nothing else. What opens the fence is listed here, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+import chargeback.api
+from chargeback.access.rights import Right
+from chargeback.api import conditional, dependencies, facts, parameters, preconditions
+from chargeback.api.app import create_app
+from chargeback.api.authentication import authenticated
+from chargeback.api.authorisation import Reach, api_routes
+from chargeback.api.conditional import ControlDep
+from chargeback.api.dependencies import ServicesDep, TenantDep
+from chargeback.api.documentation import documented
+from chargeback.api.facts import FactsDep
+from chargeback.api.parameters import no_parameters
+from chargeback.api.routes import topic_attributions
+from chargeback.api.services import Services
+from chargeback.store.tenant import TenantStore
+from tests.support.serving import services_for
+
+API = Path(chargeback.api.__file__).parent
+ROUTES = list(api_routes(create_app(Services("1", "both")).routes))
+#: What a route about a tenant may depend on. Everything here that reads facts does so within the caller's scope.
+KNOWN = frozenset(
+    {
+        facts._facts,
+        conditional._control,
+        topic_attributions._topic_facts,
+        topic_attributions._with_topics,
+        dependencies._tenant,
+        dependencies._context,
+        dependencies._access,
+        authenticated,
+        preconditions._preconditions,
+    }
+)
+#: Routes about a tenant that get the request itself, and for what.
+WITH_THE_REQUEST = {"run_pipeline": "the address of the status of the run"}
+#: What opens the fence: the names of attributes and functions, and who uses them.
+DOORS = {
+    # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
+    # service. The revisions of a day are about the whole bill; a comparison of two moments gives its second reader the
+    # scope of the first.
+    "whole_store": {"facts", "routes/explain", "routes/explain_topic", "routes/revisions"},
+    # Readers that somebody else than the context of the request opens.
+    "version_reader": {"routes/revisions"},
+    "open_reader": set(),
+    "unscoped": set(),
+    # All tenants: of those that the caller may read, or of the service as a whole.
+    "tenants": {
+        *("app", "app_factory", "authentication", "authorisation", "dependencies", "metrics", "refusals"),
+        *("routes/chargeback_metrics", "routes/me", "routes/readiness", "routes/tenants"),
+    },
+}
+
+
+def ways_around(route: APIRoute) -> Iterator[str]:
+    """What a route depends on with which it could read data of a tenant without the scope of the caller."""
+    reach = Reach.of(route)
+    if reach is None:
+        yield "it does not declare what it needs"
+    elif "{tenant_name}" not in route.path or reach.whole:
+        return
+    if route.dependant.request_param_name is not None and route.name not in WITH_THE_REQUEST:
+        yield "the request"
+    for each in route.dependant.dependencies:
+        if each.call not in KNOWN and inspect.getmodule(each.call) is not parameters:
+            yield getattr(each.call, "__qualname__", repr(each.call))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{min(route.methods)} {route.path}")
+def test_routes_read_within_the_scope(route: APIRoute) -> None:
+    """Every route that a caller with a scope may ask depends on what knows the scope, and on nothing else."""
+    assert list(ways_around(route)) == []
+
+
+async def _honest(_facts: FactsDep, _control: ControlDep, _tenant: TenantDep) -> Response:
+    return Response()
+
+
+async def _with_services(_services: ServicesDep, _tenant: TenantDep) -> Response:
+    return Response()
+
+
+async def _with_the_request(_request: Request, _tenant: TenantDep) -> Response:
+    return Response()
+
+
+async def _store_of(request: Request) -> TenantStore:
+    store: TenantStore = request.app.state.services.tenants["acme"].store
+    return store
+
+
+async def _with_a_dependency(_store: Annotated[TenantStore, dependencies.Depends(_store_of)]) -> Response:
+    return Response()
+
+
+def test_a_way_around_is_found() -> None:
+    """The rule sees routes that could read without the scope, however they got there."""
+    router = APIRouter(prefix="/tenants/{tenant_name}")
+    endpoints: tuple[Any, ...] = (_honest, _with_services, _with_the_request, _with_a_dependency)
+    for number, endpoint in enumerate(endpoints):
+        router.get(f"/{number}", **documented(needs=Right.READ))(endpoint)
+    router.get("/whole", dependencies=[no_parameters()], **documented(needs=Right.READ, whole=True))(_with_services)
+    router.get("/forgotten")(_honest)
+    found = [list(ways_around(route)) for route in router.routes if isinstance(route, APIRoute)]
+    assert found == [[], ["_services"], ["the request"], ["_store_of"], [], ["it does not declare what it needs"]]
+
+
+def _uses(name: str) -> set[str]:
+    """The modules of the API that use a name as an attribute, or import it."""
+    found = set()
+    for file in API.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            imported = isinstance(node, ast.ImportFrom) and name in {each.name for each in node.names}
+            if imported or (isinstance(node, ast.Attribute) and node.attr == name):
+                found.add(str(file.relative_to(API).with_suffix("")))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(DOORS))
+def test_the_fence_is_opened_where_it_is_listed(name: str) -> None:
+    """Whoever reads all facts, or opens a reader, is known and has a reason."""
+    assert _uses(name) == DOORS[name]
+
+
+def test_the_fence(store: TenantStore) -> None:
+    """A route's tenant has a control database and no facts; the rest of it is as configured."""
+    tenant = services_for(store).tenants["acme"]
+    fenced = tenant.fenced()
+    assert (fenced.tenant_name, fenced.store.control) == (tenant.tenant_name, tenant.store.control)
+    assert fenced.whole_store is tenant.store
+    tables: Any = fenced.store.facts
+    with pytest.raises(AttributeError, match="facts are read through a reader"):
+        tables.snapshot("chargebacks")
