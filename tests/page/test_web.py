@@ -41,7 +41,7 @@ def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None
     assert made.read_bytes() == (WEB / "src" / "api" / "schema.d.ts").read_bytes()
 
 
-@pytest.mark.parametrize("file", ["everypage", "journeys", "pages", "states"])
+@pytest.mark.parametrize("file", ["access", "categories", "everypage", "journeys", "pages", "states", "why"])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium"

@@ -14,13 +14,42 @@ export async function ask<T>(path: string, query: Query, signal?: AbortSignal): 
   return send<T>("GET", address(path, query), undefined, signal);
 }
 
-/** Change something. */
-export async function tell<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
-  return send<T>(method, address(path), body);
+/** Something of the API, and the ETag that a change of it must name. */
+export interface Versioned<T> {
+  body: T;
+  etag: string | null;
 }
 
-async function send<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const headers: Record<string, string> = { Accept: "application/json" };
+export async function askVersion<T>(path: string, signal?: AbortSignal): Promise<Versioned<T>> {
+  const answer = await answerOf("GET", address(path), undefined, signal);
+  return { body: await answer.json(), etag: answer.headers.get("ETag") };
+}
+
+type Headers = Record<string, string>;
+
+/** Change something. The headers say which version is changed. */
+export async function tell<T>(
+  method: "POST" | "PUT" | "DELETE",
+  path: string,
+  body?: unknown,
+  { query = [], headers = {} }: { query?: Query; headers?: Headers } = {},
+): Promise<T> {
+  return send<T>(method, address(path, query), body, undefined, headers);
+}
+
+async function send<T>(method: string, url: string, body?: unknown, signal?: AbortSignal, more?: Headers): Promise<T> {
+  const answer = await answerOf(method, url, body, signal, more);
+  return answer.status === 204 ? (undefined as T) : await answer.json();
+}
+
+async function answerOf(
+  method: string,
+  url: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  more: Headers = {},
+): Promise<Response> {
+  const headers: Headers = { Accept: "application/json", ...more };
   if (method !== "GET") headers["Content-Type"] = "application/json";
   const request: RequestInit = { method, headers, cache: "no-cache" };
   if (method !== "GET") request.body = JSON.stringify(body ?? {});
@@ -33,5 +62,5 @@ async function send<T>(method: string, url: string, body?: unknown, signal?: Abo
     throw unreachable();
   }
   if (!answer.ok) throw await problemOf(answer);
-  return answer.status === 204 ? (undefined as T) : await answer.json();
+  return answer;
 }

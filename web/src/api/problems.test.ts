@@ -29,3 +29,15 @@ test("what is wrong stays wrong, what is down may come back", () => {
   expect(unreachable().passes).toBe(true);
   expect(asProblem(new Error("x")).title).toBe("This page made a mistake");
 });
+
+test("who has no identity is not signed in, whatever the service calls it", async () => {
+  const body = JSON.stringify({ title: "No identity", detail: "The token has expired; get a new one." });
+  const found = await problemOf(new Response(body, { status: 401 }));
+  expect(found).toMatchObject({ title: "You are not signed in", detail: "The token has expired; get a new one." });
+});
+
+test("a part of the page that is not there is no mistake of the page", () => {
+  const missing = new TypeError("Failed to fetch dynamically imported module: http://127.0.0.1/ui/assets/bill-1.js");
+  expect(asProblem(missing).title).toBe("A part of the page could not be loaded");
+  expect(asProblem(new TypeError("x is undefined")).title).toBe("This page made a mistake");
+});

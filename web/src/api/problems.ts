@@ -1,14 +1,23 @@
+/** One part of a request, such as `document.rules[0].assign`, and what is wrong with it. */
+export interface Mistake {
+  parameter: string;
+  message: string;
+}
+
 /** An answer that is not a success (RFC 9457), or none at all (status 0). */
 export class Problem extends Error {
+  /** What is wrong with which part of the request, where the service says so. */
+  readonly errors: readonly Mistake[];
   readonly status: number;
   readonly title: string;
   readonly detail: string;
 
-  constructor(status: number, title: string, detail: string) {
+  constructor(status: number, title: string, detail: string, errors: readonly Mistake[] = []) {
     super(`${title}: ${detail}`);
     this.status = status;
     this.title = title;
     this.detail = detail;
+    this.errors = errors;
   }
 
   /** Whether another try can help: a request that is wrong stays wrong. */
@@ -35,16 +44,27 @@ export async function problemOf(answer: Response): Promise<Problem> {
   const title = TITLES[status] ?? (status >= 500 ? "The service has a problem" : "The request was refused");
   try {
     const body = await answer.json();
-    return new Problem(status, String(body.title ?? title), String(body.detail ?? answer.statusText));
+    const errors: Mistake[] = Array.isArray(body.errors) ? body.errors : [];
+    const named = status === 401 ? title : String(body.title ?? title);
+    return new Problem(status, named, String(body.detail ?? answer.statusText), errors);
   } catch {
     return new Problem(status, title, DETAILS[status] ?? answer.statusText);
   }
 }
 
+const PART_MISSING = "Your session has ended, the service was updated, or it cannot be reached. Load the page again.";
+
 export function unreachable(): Problem {
   return new Problem(0, "The service cannot be reached", "The network or the service is down; the page tries again.");
 }
 
+/** Whether a part of the page could not be loaded: loading the page again can help, and nothing else. */
+export function isPartMissing(error: unknown): boolean {
+  return error instanceof TypeError && /module/i.test(error.message);
+}
+
 export function asProblem(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem(0, "This page made a mistake", String(error));
+  if (error instanceof Problem) return error;
+  if (isPartMissing(error)) return new Problem(0, "A part of the page could not be loaded", PART_MISSING);
+  return new Problem(0, "This page made a mistake", String(error));
 }

@@ -14,6 +14,8 @@ export interface paths {
         /**
          * Health
          * @description Return the status and version of the process.
+         *
+         *     Needs no identity.
          */
         get: operations["health_health_get"];
         put?: never;
@@ -33,10 +35,13 @@ export interface paths {
         };
         /**
          * Scrape Chargebacks
-         * @description Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps.
+         * @description Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps. Of the tenants of the
+         *     caller, they show what is within the scope.
          *
          *     If a tenant's storage cannot be read, its gauges are omitted and `chargeback_tenant_up` is 0. The values are exact
          *     decimals; Prometheus stores them as floating-point numbers.
+         *
+         *     Needs an identity, and no right.
          */
         get: operations["scrape_chargebacks_metrics_chargebacks_get"];
         put?: never;
@@ -56,9 +61,34 @@ export interface paths {
         };
         /**
          * Readiness
-         * @description Return the readiness of the service and of each tenant. The status code is always 200. Cached for two seconds.
+         * @description Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
+         *     Cached for two seconds.
+         *
+         *     Needs no identity.
          */
         get: operations["readiness_api_v1_readiness_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who Am I
+         * @description Return who the caller is, and what the caller may do with which tenant.
+         *
+         *     Needs an identity, and no right.
+         */
+        get: operations["who_am_i_api_v1_me_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -76,7 +106,10 @@ export interface paths {
         };
         /**
          * List Tenants
-         * @description List all tenants by name. If a tenant's storage is unavailable, `storage_error` has the reason.
+         * @description List the tenants that the caller may read by name. If a tenant's storage is unavailable, `storage_error` has the
+         *     reason.
+         *
+         *     Needs an identity, and no right.
          */
         get: operations["list_tenants_api_v1_tenants_get"];
         put?: never;
@@ -97,6 +130,8 @@ export interface paths {
         /**
          * Tenant Status
          * @description Return the state of each UTC day of a range.
+         *
+         *     Needs the right `read`.
          */
         get: operations["tenant_status_api_v1_tenants__tenant_name__status_get"];
         put?: never;
@@ -117,6 +152,8 @@ export interface paths {
         /**
          * List Billing
          * @description List billing lines as billed by the provider, ordered by time and ids; with `Accept: text/csv`, as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_billing_api_v1_tenants__tenant_name__billing_get"];
         put?: never;
@@ -137,28 +174,10 @@ export interface paths {
         /**
          * Show Tenant
          * @description Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run.
+         *
+         *     Needs the right `read`.
          */
         get: operations["show_tenant_api_v1_tenants__tenant_name__get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/reconciliation": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show Reconciliation
-         * @description Compare the bill of each UTC day with the charges of that day, exactly. `timezone` is ignored.
-         */
-        get: operations["show_reconciliation_api_v1_tenants__tenant_name__reconciliation_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -177,10 +196,62 @@ export interface paths {
         /**
          * List Runs
          * @description Return the last runs, newest first, including the current one. Runs are kept for 90 days.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["list_runs_api_v1_tenants__tenant_name__runs_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/reconciliation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Reconciliation
+         * @description Compare the bill with what was charged for it, exactly: by UTC day, month, product type or resource.
+         *
+         *     An entry has the state of its worst day, and so has the total. `timezone` is ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_reconciliation_api_v1_tenants__tenant_name__reconciliation_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/reconciliation/external": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reconcile With File
+         * @description Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: theirs, ours, and
+         *     the difference, by entity and product type.
+         *
+         *     The file is sent as text in JSON, and its columns are named by a mapping; nothing is stored. A file above 8 MiB can
+         *     be compared by `chargeback reconcile`.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["reconcile_with_file_api_v1_tenants__tenant_name__reconciliation_external_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -200,6 +271,8 @@ export interface paths {
          *
          *     The default period is the 30 days up to the last calculated day. Compare two periods only if `days_with_costs` is
          *     the same for both: missing days are not savings. With `Accept: text/csv`, the breakdowns are returned as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["show_costs_api_v1_tenants__tenant_name__costs_get"];
         put?: never;
@@ -220,8 +293,80 @@ export interface paths {
         /**
          * Show Flow
          * @description Return how costs flow from the values of each column to those of the next, compared with another period.
+         *
+         *     Needs the right `read`.
          */
         get: operations["show_flow_api_v1_tenants__tenant_name__flow_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Graph
+         * @description Return the organisation as a tree of costs: environments, what is in them, and who pays or which topics they
+         *     have.
+         *
+         *     Every cost is the sum of the rows that the `filters` of the node select, and of its children, `other` ones and what
+         *     is its `own`. Children that are not named are counted and summed in `other`. `…/search` finds nodes by name.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_graph_api_v1_tenants__tenant_name__graph_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/graph/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Graphs
+         * @description Return the same tree with the costs of two periods: before, after, and what is new or gone.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["compare_graphs_api_v1_tenants__tenant_name__graph_diff_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/graph/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Timeline
+         * @description Return the cost of one node of the graph over time. It sums to the cost of the node.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_timeline_api_v1_tenants__tenant_name__graph_timeline_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -240,6 +385,8 @@ export interface paths {
         /**
          * List Revisions
          * @description List everything that a day has contained: from when on, why, and how much moved; the oldest first.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["list_revisions_api_v1_tenants__tenant_name__days__date__revisions_get"];
         put?: never;
@@ -261,8 +408,79 @@ export interface paths {
          * Compare Moments
          * @description Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
          *     first, each with its causes. Page parameters are ignored.
+         *
+         *     Needs the right `read`.
          */
         get: operations["compare_moments_api_v1_tenants__tenant_name__chargebacks_diff_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Policies
+         * @description List how each product type is split: the policies in force, then those by which earlier days were calculated.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_policies_api_v1_tenants__tenant_name__policies_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Usage
+         * @description List what was measured of whom, as it is kept to explain the shares of costs; ordered by UTC day or by value.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_usage_api_v1_tenants__tenant_name__usage_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/chargebacks/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Changes
+         * @description Compare two ranges of days: the largest changes first, each as a sum of effects and in a sentence.
+         *
+         *     The default is the 30 days up to the last calculated day, compared with as many days before. Effects sum to the
+         *     difference exactly. Page parameters are ignored.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["explain_changes_api_v1_tenants__tenant_name__chargebacks_changes_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -284,6 +502,8 @@ export interface paths {
          *
          *     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
          *     `X-Buckets-Truncated` is set. The totals include all buckets.
+         *
+         *     Needs the right `read`.
          */
         get: operations["aggregate_chargebacks_api_v1_tenants__tenant_name__chargebacks_aggregate_get"];
         put?: never;
@@ -304,6 +524,8 @@ export interface paths {
         /**
          * Download Chargebacks
          * @description Download all matching chargeback rows as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_chargebacks_api_v1_tenants__tenant_name__chargebacks_csv_get"];
         put?: never;
@@ -324,6 +546,8 @@ export interface paths {
         /**
          * Download Billing
          * @description Download all matching billing lines as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_billing_api_v1_tenants__tenant_name__billing_csv_get"];
         put?: never;
@@ -344,6 +568,8 @@ export interface paths {
         /**
          * Download Topic Attributions
          * @description Download all matching topic rows as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_csv_get"];
         put?: never;
@@ -364,6 +590,8 @@ export interface paths {
         /**
          * Download Costs
          * @description Download the breakdowns of the costs of a period as CSV: a line for each value, and for the others together.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_costs_api_v1_tenants__tenant_name__costs_csv_get"];
         put?: never;
@@ -384,8 +612,54 @@ export interface paths {
         /**
          * Download Topics
          * @description Download all matching topics with their costs and their traffic as CSV; `top` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_topics_api_v1_tenants__tenant_name__topics_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/findings.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Findings
+         * @description Download all matching findings as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["download_findings_api_v1_tenants__tenant_name__findings_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/unit-costs.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Unit Costs
+         * @description Download what a unit of usage cost as CSV, one line per group.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["download_unit_costs_api_v1_tenants__tenant_name__unit_costs_csv_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -406,6 +680,8 @@ export interface paths {
          * @description Download sums of chargebacks as CSV, one line per bucket; with `names`, each id is followed by its display name.
          *
          *     More than 10,000 buckets are an error, because a file without the oldest ones would look complete.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_aggregate_api_v1_tenants__tenant_name__chargebacks_aggregate_csv_get"];
         put?: never;
@@ -426,6 +702,8 @@ export interface paths {
         /**
          * Download Topic Aggregate
          * @description Download sums of topic attribution rows as CSV, one line per bucket; more than 10,000 are an error.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_topic_aggregate_api_v1_tenants__tenant_name__topic_attributions_aggregate_csv_get"];
         put?: never;
@@ -446,6 +724,8 @@ export interface paths {
         /**
          * Download Issues
          * @description Download all matching allocation issues as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_csv_get"];
         put?: never;
@@ -466,6 +746,8 @@ export interface paths {
         /**
          * Download Resources
          * @description Download all matching resources as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_resources_api_v1_tenants__tenant_name__resources_csv_get"];
         put?: never;
@@ -486,6 +768,8 @@ export interface paths {
         /**
          * Download Identities
          * @description Download all matching identities as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_identities_api_v1_tenants__tenant_name__identities_csv_get"];
         put?: never;
@@ -506,6 +790,8 @@ export interface paths {
         /**
          * Download Tags
          * @description Download all matching tags as CSV; `page` is ignored.
+         *
+         *     Needs the right `export`.
          */
         get: operations["download_tags_api_v1_tenants__tenant_name__tags_csv_get"];
         put?: never;
@@ -528,9 +814,37 @@ export interface paths {
          * @description Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
          *
          *     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-         *     `evidence` is null, and `evidence_missing` says why.
+         *     `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
+         *     others of the line are one contender without an id.
+         *
+         *     Needs the right `read`.
          */
         get: operations["explain_amount_api_v1_tenants__tenant_name__chargebacks_explain_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/topic-attributions/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Topic
+         * @description Explain what a topic has of a billing line, or why it has nothing, step by step.
+         *
+         *     The line is attributed again from the kept measurements, and compared with the stored row. Without them, or after a
+         *     change of settings that matters, `evidence` is null, and `evidence_missing` says why.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["explain_topic_api_v1_tenants__tenant_name__topic_attributions_explain_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -549,6 +863,10 @@ export interface paths {
         /**
          * List Chargebacks
          * @description List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV.
+         *
+         *     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_chargebacks_api_v1_tenants__tenant_name__chargebacks_get"];
         put?: never;
@@ -569,6 +887,8 @@ export interface paths {
         /**
          * List Dates
          * @description List all UTC days with chargeback rows; date parameters are ignored.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_dates_api_v1_tenants__tenant_name__chargebacks_dates_get"];
         put?: never;
@@ -590,6 +910,8 @@ export interface paths {
          * List Issues
          * @description List costs that could not be allocated as intended by their policy, with the reason, summed over the range; with
          *     `Accept: text/csv`, all of them as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_get"];
         put?: never;
@@ -610,6 +932,8 @@ export interface paths {
         /**
          * One Dimension
          * @description Return one dimension: the common fields of its chargeback rows.
+         *
+         *     Needs the right `read`.
          */
         get: operations["one_dimension_api_v1_tenants__tenant_name__chargebacks__dimension_id__get"];
         put?: never;
@@ -631,6 +955,8 @@ export interface paths {
          * List Resources
          * @description List resources. Deleted ones are included unless you filter by time or status. With `Accept: text/csv`, all of
          *     them as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_resources_api_v1_tenants__tenant_name__resources_get"];
         put?: never;
@@ -652,6 +978,8 @@ export interface paths {
          * List Identities
          * @description List identities. Deleted ones are included unless you filter by time. With `Accept: text/csv`, all of them as a
          *     file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_identities_api_v1_tenants__tenant_name__identities_get"];
         put?: never;
@@ -672,6 +1000,8 @@ export interface paths {
         /**
          * Summarise
          * @description Count resources and identities by type.
+         *
+         *     Needs the right `read`.
          */
         get: operations["summarise_api_v1_tenants__tenant_name__inventory_summary_get"];
         put?: never;
@@ -691,7 +1021,9 @@ export interface paths {
         };
         /**
          * List Entity Tags
-         * @description List the tags of one resource or identity by key.
+         * @description List the tags of one resource or identity by key and date.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_entity_tags_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags_get"];
         put?: never;
@@ -700,6 +1032,8 @@ export interface paths {
          * @description Tag a resource or an identity of the inventory, which contains everything that was listed, billed or charged.
          *
          *     `entity_id` has at most 512 characters, enough for a topic, `<cluster>:topic:<name>`.
+         *
+         *     Needs the right `tag`.
          */
         post: operations["create_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags_post"];
         delete?: never;
@@ -719,12 +1053,19 @@ export interface paths {
         /**
          * Change Tag
          * @description Change the value of a tag.
+         *
+         *     Without dates, the value changes for all days on which the tag holds; a key that has several values is refused. With
+         *     `valid_from`, the former value ends on that day and is kept before it; rows have the value of their UTC day.
+         *
+         *     Needs the right `tag`.
          */
         put: operations["change_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__put"];
         post?: never;
         /**
          * Remove Tag
-         * @description Remove a tag.
+         * @description Remove a tag with all its values, or, with `valid_from`, one of them.
+         *
+         *     Needs the right `tag`.
          */
         delete: operations["remove_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__delete"];
         options?: never;
@@ -732,6 +1073,11 @@ export interface paths {
         /**
          * Change Tag
          * @description Change the value of a tag.
+         *
+         *     Without dates, the value changes for all days on which the tag holds; a key that has several values is refused. With
+         *     `valid_from`, the former value ends on that day and is kept before it; rows have the value of their UTC day.
+         *
+         *     Needs the right `tag`.
          */
         patch: operations["change_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__patch"];
         trace?: never;
@@ -745,7 +1091,9 @@ export interface paths {
         };
         /**
          * List Tags
-         * @description List all tags by entity and key; with `Accept: text/csv`, as a file.
+         * @description List all tags by entity, key and date; with `Accept: text/csv`, as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_tags_api_v1_tenants__tenant_name__tags_get"];
         put?: never;
@@ -766,6 +1114,8 @@ export interface paths {
         /**
          * List Keys
          * @description List the tag keys in use.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_keys_api_v1_tenants__tenant_name__tags_keys_get"];
         put?: never;
@@ -786,6 +1136,8 @@ export interface paths {
         /**
          * List Values
          * @description List the values in use of a key; the list is empty if the key is not in use.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_values_api_v1_tenants__tenant_name__tags_keys__tag_key__values_get"];
         put?: never;
@@ -808,6 +1160,8 @@ export interface paths {
         /**
          * Write Many
          * @description Write many tags in one transaction, in the given order. With `dry_run`, only report the changes.
+         *
+         *     Needs the right `tag`.
          */
         post: operations["write_many_api_v1_tenants__tenant_name__tags_bulk_post"];
         delete?: never;
@@ -830,6 +1184,8 @@ export interface paths {
          * @description Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`.
          *
          *     With `dry_run`, only report the changes.
+         *
+         *     Needs the right `tag`.
          */
         post: operations["write_by_filter_api_v1_tenants__tenant_name__tags_bulk_by_filter_post"];
         delete?: never;
@@ -849,7 +1205,9 @@ export interface paths {
         put?: never;
         /**
          * Remove Many
-         * @description Remove many tags, all or none. Tags that do not exist are counted as missing.
+         * @description Remove many tags with all their values, all or none. Tags that do not exist are counted as missing.
+         *
+         *     Needs the right `tag`.
          */
         post: operations["remove_many_api_v1_tenants__tenant_name__tags_bulk_delete_post"];
         delete?: never;
@@ -871,6 +1229,8 @@ export interface paths {
          * Run Pipeline
          * @description Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are
          *     recalculated.
+         *
+         *     Needs the right `run`.
          */
         post: operations["run_pipeline_api_v1_tenants__tenant_name__pipeline_run_post"];
         delete?: never;
@@ -888,7 +1248,10 @@ export interface paths {
         };
         /**
          * Pipeline Status
-         * @description Return whether a run is in progress, and the result of the last finished run.
+         * @description Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
+         *     caller with a scope is told only when it ended.
+         *
+         *     Needs the right `read`.
          */
         get: operations["pipeline_status_api_v1_tenants__tenant_name__pipeline_status_get"];
         put?: never;
@@ -910,22 +1273,77 @@ export interface paths {
         put?: never;
         /**
          * Export Chargebacks
-         * @description Stream chargeback rows as CSV.
+         * @description Stream chargeback rows as a file: CSV, Parquet or JSON lines.
          *
-         *     Parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
-         *     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
+         *     Parquet keeps the types: `amount` is a DECIMAL(38, 12), `timestamp` an instant in UTC, `tags` a map of texts and
+         *     `metadata` a record. JSON lines have the values of the list, amounts as strings.
          *
-         *     Tags are written `key=value`, sorted by key and joined by `;`, with backslashes before `\`, `;` and `=` in values.
-         *     Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that
-         *     begins with `=`, `+`, `-`, `@`, `'`, a tab or a line break, and one after each `;`, tab or line break that `=`, `+`,
-         *     `-`, `@`, `'` or `"` follows. To undo it, remove one apostrophe at the beginning and after each `;`, tab and line
-         *     break. In `metadata`,
-         *     which is JSON, `;` is written `\u003b` instead.
+         *     In CSV, parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
+         *     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits). Tags are written `key=value`, sorted by
+         *     key and joined by `;`, with backslashes before `\`, `;` and `=` in values. Text that a spreadsheet could take for
+         *     a formula is defused with apostrophes: one at the beginning of a text that begins with `=`, `+`, `-`, `@`, `'`, tab
+         *     or line break, and one after each `;`, tab or line break that `=`, `+`, `-`, `@`, `'` or `"` follows. To undo it,
+         *     remove one apostrophe at the beginning and after each `;`, tab and line break. In `metadata`, which is JSON, `;` is
+         *     written `\u003b` instead. The other formats have texts as they are.
          *
          *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
          *     whole.
+         *
+         *     Needs the right `export`.
          */
         post: operations["export_chargebacks_api_v1_tenants__tenant_name__export_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/export/focus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export Focus
+         * @description Stream the bill in FOCUS: one row for each share of a billing line, for the calculated days of a range.
+         *
+         *     The rows stand in place of the provider's own: never load both. Their `BilledCost` sums to the bill exactly, and so
+         *     do list costs and quantities to those of their lines.
+         *
+         *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
+         *     whole.
+         *
+         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["export_focus_api_v1_tenants__tenant_name__export_focus_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/export/focus/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Focus Metadata
+         * @description Describe the export in FOCUS: its columns, and which UTC days are complete.
+         *
+         *     `page` and `timezone` are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_focus_metadata_api_v1_tenants__tenant_name__export_focus_metadata_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -943,7 +1361,10 @@ export interface paths {
          * List Topic Attributions
          * @description List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
          *
-         *     With `Accept: text/csv`, all rows are returned as a file.
+         *     With `Accept: text/csv`, all rows are returned as a file. `explain` in the metadata of a row is the link to its
+         *     explanation, relative to the address of the list.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_get"];
         put?: never;
@@ -968,6 +1389,8 @@ export interface paths {
          *
          *     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
          *     `X-Buckets-Truncated` is set. The totals include all buckets.
+         *
+         *     Needs the right `read`.
          */
         get: operations["aggregate_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_aggregate_get"];
         put?: never;
@@ -988,6 +1411,8 @@ export interface paths {
         /**
          * List Topic Dates
          * @description List all UTC days with topic attribution rows; date parameters are ignored.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_topic_dates_api_v1_tenants__tenant_name__topic_attributions_dates_get"];
         put?: never;
@@ -1009,18 +1434,22 @@ export interface paths {
         put?: never;
         /**
          * Export Topic Attributions
-         * @description Stream topic attribution rows as CSV.
+         * @description Stream topic attribution rows as a file: CSV, Parquet or JSON lines.
          *
-         *     Parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
-         *     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits).
+         *     Parquet keeps the types: `amount` is a DECIMAL(38, 12), `timestamp` an instant in UTC. JSON lines have the values of
+         *     the list, amounts as strings.
          *
-         *     Text that a spreadsheet could take for a formula is defused with apostrophes: one at the beginning of a text that
-         *     begins with `=`, `+`, `-`, `@`, `'`, a tab or a line break, and one after each `;`, tab or line break that `=`, `+`,
-         *     `-`, `@`, `'` or `"` follows. To undo it, remove one apostrophe at the beginning and after each `;`, tab and line
-         *     break.
+         *     In CSV, parse `amount` as a decimal, not as a binary floating-point number: it is exact to twelve places (pandas:
+         *     `dtype={"amount": str}`, then `Decimal`; a spreadsheet rounds to 15 digits). Text that a spreadsheet could take for
+         *     a formula is defused with apostrophes: one at the beginning of a text that begins with `=`, `+`, `-`, `@`, `'`, tab
+         *     or line break, and one after each `;`, tab or line break that `=`, `+`, `-`, `@`, `'` or `"` follows. To undo it,
+         *     remove one apostrophe at the beginning and after each `;`, tab and line break. The other formats have texts as they
+         *     are.
          *
          *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
          *     whole.
+         *
+         *     Needs the right `export`.
          */
         post: operations["export_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_export_post"];
         delete?: never;
@@ -1043,11 +1472,92 @@ export interface paths {
          *     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
          *     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. With `Accept: text/csv`,
          *     all topics are returned as a file.
+         *
+         *     Needs the right `read`.
          */
         get: operations["summarise_topics_api_v1_tenants__tenant_name__topics_get"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/unit-costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Unit Costs
+         * @description Return what a unit of measured usage cost: all selected costs, divided by the usage of those who bear them.
+         *
+         *     The default period is the 30 days up to the last calculated day. A day on which the usage of a resource was not
+         *     measured does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
+         *     With `Accept: text/csv`, the groups are returned as a file.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_unit_costs_api_v1_tenants__tenant_name__unit_costs_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Findings
+         * @description List what costs something and was not used, the most expensive first.
+         *
+         *     A finding is about days that were measured; what was not measured is not taken for unused. `avoidable` tells how
+         *     much of the cost goes with the subject. With `Accept: text/csv`, all findings are returned as a file.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["list_findings_api_v1_tenants__tenant_name__findings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/findings/{finding_id}/snooze": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Snooze Finding
+         * @description Put a finding off, with a reason, until a day or for good; an earlier snooze of it is replaced.
+         *
+         *     Needs the right `tag`.
+         */
+        put: operations["snooze_finding_api_v1_tenants__tenant_name__findings__finding_id__snooze_put"];
+        post?: never;
+        /**
+         * Wake Finding
+         * @description Put a finding off no longer.
+         *
+         *     Needs the right `tag`.
+         */
+        delete: operations["wake_finding_api_v1_tenants__tenant_name__findings__finding_id__snooze_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1065,6 +1575,8 @@ export interface paths {
          * @description Search identities, resources, topics and tag values by a part of the id, name or value.
          *
          *     Matches at the beginning come first, then the most expensive ones.
+         *
+         *     Needs the right `read`.
          */
         get: operations["find_anything_api_v1_tenants__tenant_name__search_get"];
         put?: never;
@@ -1084,13 +1596,17 @@ export interface paths {
         };
         /**
          * List Views
-         * @description Return all saved views by name.
+         * @description Return all saved views by name; a caller with a scope gets those of his own.
+         *
+         *     Needs the right `read`.
          */
         get: operations["list_views_api_v1_tenants__tenant_name__views_get"];
         put?: never;
         /**
          * Create View
          * @description Save a page and its query under a name.
+         *
+         *     Needs the right `read`.
          */
         post: operations["create_view_api_v1_tenants__tenant_name__views_post"];
         delete?: never;
@@ -1110,14 +1626,340 @@ export interface paths {
         /**
          * Change View
          * @description Change the name, the page and the query of a view.
+         *
+         *     Needs the right `read`.
          */
         put: operations["change_view_api_v1_tenants__tenant_name__views__view_id__put"];
         post?: never;
         /**
          * Remove View
          * @description Remove a view.
+         *
+         *     Needs the right `read`.
          */
         delete: operations["remove_view_api_v1_tenants__tenant_name__views__view_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Statements
+         * @description List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
+         *
+         *     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
+         *     own. Dates, `timezone` and page parameters are ignored.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["list_statements_api_v1_tenants__tenant_name__statements_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statements.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Statements
+         * @description Download the list of the statements of a month as CSV.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["download_statements_api_v1_tenants__tenant_name__statements_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Statement
+         * @description Return the statement of one value for a UTC month: its lines, the month before, its largest parts, and how it was
+         *     split. Dates, `timezone` and page parameters are ignored.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_statement_api_v1_tenants__tenant_name__statement_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statement.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Statement Page
+         * @description Return the statement of one value as a page to read, print and send.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_statement_page_api_v1_tenants__tenant_name__statement_html_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statement.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Statement
+         * @description Download the lines of the statement of one value as CSV.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["download_statement_api_v1_tenants__tenant_name__statement_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statement.pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Print Statement
+         * @description Download the statement of one value as PDF. Needs the extra `pdf` of the package.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["print_statement_api_v1_tenants__tenant_name__statement_pdf_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}/coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Coverage
+         * @description Return how much of the costs of a period a cost category assigns, which rules do, and who is left.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["get_coverage_api_v1_tenants__tenant_name__cost_categories__category_key__coverage_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Resolve Subject
+         * @description Return what a cost category assigns to an identity, a resource or a topic on a day, by which rule, and which
+         *     later rules would have applied.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["resolve_subject_api_v1_tenants__tenant_name__cost_categories__category_key__resolve_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Cost Categories
+         * @description List the cost categories by key, without their documents.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["list_cost_categories_api_v1_tenants__tenant_name__cost_categories_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Cost Category
+         * @description Return a cost category, or an earlier version of it. The ETag of the present version is what `If-Match` of a
+         *     change names.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["get_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__get"];
+        /**
+         * Put Cost Category
+         * @description Create a cost category, or replace the version that `If-Match` names. The next answers use it; the versions
+         *     before it are kept. A document that says the same as the present version makes no new one.
+         *
+         *     With `dry_run`, nothing is written and `If-Match` is not needed: the answer tells what would change in the costs of
+         *     `period`, and which rules do nothing.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        put: operations["put_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__put"];
+        post?: never;
+        /**
+         * Remove Cost Category
+         * @description Remove the version of a cost category that `If-Match` names. Its history stays.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        delete: operations["remove_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Cost Category History
+         * @description List every version of a cost category, the newest first; `version` of the category itself returns one.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["get_cost_category_history_api_v1_tenants__tenant_name__cost_categories__category_key__history_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}/rules.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Rules As Csv
+         * @description Return the rules that assign values to single identities, resources or topics by their ids, as CSV: a line for
+         *     each of them, or one for each part of a split. The file has the ETag of the category.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["get_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_get"];
+        /**
+         * Put Rules As Csv
+         * @description Replace the rules that assign values to single identities, resources or topics by those of a CSV file: in the
+         *     order of the file, in front of all other rules, which stay.
+         *
+         *     The file is sent as text in JSON, or as it is with `Content-Type: text/csv`. Commas, semicolons and tabs may
+         *     separate its columns. Lines of one entity and the same days with a `percent` split its cost and sum to 100.
+         *     `valid_to` is the first day without the rule.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        put: operations["put_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit Entries
+         * @description List who changed tags, views and cost categories, requested runs, or was refused, the newest first.
+         *
+         *     Without dates, everything that is kept is listed: the last 400 days.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_audit_entries_api_v1_tenants__tenant_name__audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1139,6 +1981,8 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Total Amount
              * @example 1234.56
@@ -1154,6 +1998,21 @@ export interface components {
              * @example 1234.56
              */
             shared_amount: string;
+            /**
+             * Direct Amount
+             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             */
+            direct_amount?: string | null;
+            /**
+             * Shared In
+             * @description Only when grouped by a cost category: what other values handed on to it.
+             */
+            shared_in?: string | null;
+            /**
+             * Shared Out
+             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             */
+            shared_out?: string | null;
             /** Total Rows */
             total_rows: number;
             /**
@@ -1206,6 +2065,21 @@ export interface components {
              * @example 1234.56
              */
             shared_amount: string;
+            /**
+             * Direct Amount
+             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             */
+            direct_amount?: string | null;
+            /**
+             * Shared In
+             * @description Only when grouped by a cost category: what other values handed on to it.
+             */
+            shared_in?: string | null;
+            /**
+             * Shared Out
+             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             */
+            shared_out?: string | null;
             /** Row Count */
             row_count: number;
         };
@@ -1259,6 +2133,29 @@ export interface components {
             total_cost: string;
         };
         /**
+         * AppliedRule
+         * @description A rule of the category.
+         */
+        AppliedRule: {
+            /**
+             * Index
+             * @description Its place in the document, from 0.
+             * @example 0
+             */
+            index: number;
+            /**
+             * Id
+             * @description `rules[3]` where it has none.
+             * @example reorg-42
+             */
+            id: string;
+            /**
+             * Reason
+             * @example CHG-42
+             */
+            reason: string | null;
+        };
+        /**
          * Arithmetic
          * @description How the amount follows from the portion, in units of 10⁻¹² of the absolute amount.
          */
@@ -1294,6 +2191,136 @@ export interface components {
              * @example 1234.56
              */
             amount: string;
+        };
+        /**
+         * AssignedAnswer
+         * @description What a category assigns to one subject on one day.
+         */
+        AssignedAnswer: {
+            /**
+             * Subject
+             * @example {
+             *       "identity_id": "sa-123abc",
+             *       "resource_id": "lkc-abc123"
+             *     }
+             */
+            subject: {
+                [key: string]: string | null;
+            };
+            /**
+             * Date
+             * @example 2026-01-31
+             */
+            date: string;
+            /**
+             * Version
+             * @description The version of the category.
+             */
+            version: number;
+            /**
+             * Value
+             * @description Null where the cost is split; `parts` has the values.
+             * @example payments
+             */
+            value: string | null;
+            /**
+             * Path
+             * @description The value, what it belongs to, and so on up; empty where the cost is split.
+             * @example [
+             *       "payments",
+             *       "retail"
+             *     ]
+             */
+            path: string[];
+            /** Parts */
+            parts: components["schemas"]["AssignedPart"][];
+            /** @description The rule that decided; null: none, it is the default. */
+            rule: components["schemas"]["AppliedRule"] | null;
+            /**
+             * Reason
+             * @description That of the rule.
+             * @example CHG-42
+             */
+            reason: string | null;
+            /**
+             * Lost
+             * @description Rules after it that would have applied, in order.
+             */
+            lost: components["schemas"]["AppliedRule"][];
+        };
+        /**
+         * AssignedPart
+         * @description One value that is assigned, and its share.
+         */
+        AssignedPart: {
+            /**
+             * Value
+             * @example payments
+             */
+            value: string;
+            /**
+             * Category Share
+             * @description 1 where nothing is split.
+             * @example 0.6
+             */
+            category_share: string;
+            /**
+             * Path
+             * @description The value, what it belongs to, and so on up.
+             * @example [
+             *       "payments",
+             *       "retail"
+             *     ]
+             */
+            path: string[];
+        };
+        /**
+         * AuditItem
+         * @description One change, or one request that was refused.
+         */
+        AuditItem: {
+            /**
+             * Id
+             * @example 17
+             */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Who
+             * @description `api` for a caller of the API, `command line` for a user of the command line.
+             * @example api
+             */
+            who: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+            /**
+             * Target
+             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, or method and path.
+             * @example identity/sa-123abc/team
+             */
+            target: string;
+            /**
+             * Before
+             * @description The values before; null for something new.
+             */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * After
+             * @description The values after; null for something removed.
+             */
+            after: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * BillingLineItem
@@ -1397,6 +2424,454 @@ export interface components {
             entities?: components["schemas"]["EntityCounts"][] | null;
         };
         /**
+         * CategoryHistoryItem
+         * @description One version of a cost category, without its document.
+         */
+        CategoryHistoryItem: {
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Who
+             * @description `api` for a caller of the API, `command line` for a user of the command line.
+             * @example api
+             */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Reason
+             * @example CHG-42
+             */
+            reason: string | null;
+            /**
+             * Removed
+             * @description Whether this version removed the category.
+             */
+            removed: boolean;
+            /** Rules */
+            rules: number;
+            /** Values */
+            values: number;
+        };
+        /**
+         * CategoryItem
+         * @description A cost category.
+         */
+        CategoryItem: {
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Who
+             * @description `api` for a caller of the API, `command line` for a user of the command line.
+             * @example api
+             */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Reason
+             * @example CHG-42
+             */
+            reason: string | null;
+            /**
+             * Key
+             * @example cost_center
+             */
+            key: string;
+            /**
+             * Document
+             * @description In canonical form.
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /** Warnings */
+            warnings: components["schemas"]["CategoryWarning"][];
+        };
+        /**
+         * CategoryList
+         * @description All cost categories of a tenant.
+         */
+        CategoryList: {
+            /** Items */
+            items: components["schemas"]["CategoryListItem"][];
+        };
+        /**
+         * CategoryListItem
+         * @description A cost category, without its document.
+         */
+        CategoryListItem: {
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Who
+             * @description `api` for a caller of the API, `command line` for a user of the command line.
+             * @example api
+             */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Reason
+             * @example CHG-42
+             */
+            reason: string | null;
+            /**
+             * Key
+             * @example cost_center
+             */
+            key: string;
+            /**
+             * Rules
+             * @description How many rules it has.
+             */
+            rules: number;
+            /**
+             * Values
+             * @description How many values its register has; 0 if it has none.
+             */
+            values: number;
+        };
+        /**
+         * CategoryPart
+         * @description The part of a row that belongs to one value of a cost category.
+         */
+        CategoryPart: {
+            /**
+             * Value
+             * @example payments
+             */
+            value: string;
+            /**
+             * Category Share
+             * @description Of the amount; 1 where the row is not split.
+             * @example 0.6
+             */
+            category_share: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * CategoryWarning
+         * @description What is allowed but probably not meant.
+         */
+        CategoryWarning: {
+            /**
+             * Path
+             * @description The place in the document.
+             * @example rules[1].assign
+             */
+            path: string;
+            /**
+             * Message
+             * @example the values payments and Payments differ only in case
+             */
+            message: string;
+        };
+        /**
+         * ChangeEffects
+         * @description Why an amount changed; the effects sum to the difference exactly.
+         *
+         *     An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
+         *     adds to the amount of the earlier range; in this order.
+         */
+        ChangeEffects: {
+            /**
+             * Calendar
+             * @description More or fewer days have costs.
+             * @example 1234.56
+             */
+            calendar: string;
+            /**
+             * Quantity
+             * @description Larger or smaller quantities per day were billed.
+             * @example 1234.56
+             */
+            quantity: string;
+            /**
+             * Price
+             * @description The same costs more or less: the average price per unit; for what has no quantity, the cost.
+             * @example 1234.56
+             */
+            price: string;
+            /**
+             * Policy
+             * @description The cost was split by another policy, or by another method of it, for example as measurements were missing.
+             * @example 1234.56
+             */
+            policy: string;
+            /**
+             * Share
+             * @description Another part of the measured usage.
+             * @example 1234.56
+             */
+            share: string;
+            /**
+             * Ownership
+             * @description Another part as an owner or a member: others own it, or share it evenly.
+             * @example 1234.56
+             */
+            ownership: string;
+            /**
+             * New
+             * @description The resource was not billed for the product type in the earlier range.
+             * @example 1234.56
+             */
+            new: string;
+            /**
+             * Gone
+             * @description The resource is not billed for the product type in the later range.
+             * @example 1234.56
+             */
+            gone: string;
+        };
+        /**
+         * Changed
+         * @description An amount in two periods.
+         */
+        Changed: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+        };
+        /**
+         * ChangedAmounts
+         * @description Amounts of both ranges, and why they differ.
+         */
+        ChangedAmounts: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @description After minus before.
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Per Day Before
+             * @description Per day with costs, rounded to twelve places; null if there are none.
+             */
+            per_day_before: string | null;
+            /** Per Day After */
+            per_day_after: string | null;
+            effects: components["schemas"]["ChangeEffects"];
+            /**
+             * Sentence
+             * @description What changed and why, in words.
+             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             */
+            sentence: string;
+        };
+        /**
+         * ChangedItem
+         * @description One combination of values.
+         */
+        ChangedItem: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @description After minus before.
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Per Day Before
+             * @description Per day with costs, rounded to twelve places; null if there are none.
+             */
+            per_day_before: string | null;
+            /** Per Day After */
+            per_day_after: string | null;
+            effects: components["schemas"]["ChangeEffects"];
+            /**
+             * Sentence
+             * @description What changed and why, in words.
+             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             */
+            sentence: string;
+            /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+        };
+        /**
+         * ChangedOthers
+         * @description The children that are not named.
+         */
+        ChangedOthers: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            /** Count */
+            count: number;
+        };
+        /**
+         * ChangedRest
+         * @description The combinations that are not listed, together.
+         */
+        ChangedRest: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @description After minus before.
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Per Day Before
+             * @description Per day with costs, rounded to twelve places; null if there are none.
+             */
+            per_day_before: string | null;
+            /** Per Day After */
+            per_day_after: string | null;
+            effects: components["schemas"]["ChangeEffects"];
+            /**
+             * Sentence
+             * @description What changed and why, in words.
+             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             */
+            sentence: string;
+            /** Count */
+            count: number;
+        };
+        /**
+         * ChangesAnswer
+         * @description What changed between two ranges. Items and `other` sum to the totals, and these are those of the aggregates.
+         */
+        ChangesAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             * @description First day of the later range.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Timezone
+             * @example UTC
+             */
+            timezone: string;
+            /**
+             * Days With Costs
+             * @description UTC days of the later range that have costs, whatever the filters.
+             */
+            days_with_costs: number;
+            /** @description The earlier range. */
+            compared_with: components["schemas"]["ComparedWith"];
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Items
+             * @description The largest changes first.
+             */
+            items: components["schemas"]["ChangedItem"][];
+            /** @description The changes beyond `limit`, together. */
+            other: components["schemas"]["ChangedRest"] | null;
+            totals: components["schemas"]["ChangedAmounts"];
+            /**
+             * Names
+             * @description The display names of the listed ids, by column. Ids without a name are left out.
+             * @example {
+             *       "identity_id": {
+             *         "sa-123abc": "orders-service"
+             *       }
+             *     }
+             */
+            names: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+        };
+        /**
          * ChargebackRow
          * @description One share of one billing line.
          */
@@ -1475,6 +2950,13 @@ export interface components {
                 [key: string]: string;
             };
             /**
+             * Categories
+             * @description Where the tenant has cost categories: by key, the values to which the row is assigned.
+             */
+            categories?: {
+                [key: string]: components["schemas"]["CategoryPart"][];
+            } | null;
+            /**
              * Metadata
              * @description Further information; keys depend on the ecosystem.
              * @example {
@@ -1496,6 +2978,92 @@ export interface components {
              * @example prod
              */
             resource_name?: string | null;
+        };
+        /**
+         * ComparedAmounts
+         * @description A sum on both sides.
+         */
+        ComparedAmounts: {
+            /**
+             * Theirs
+             * @example 1234.56
+             */
+            theirs: string;
+            /**
+             * Ours
+             * @example 1234.56
+             */
+            ours: string;
+            /**
+             * Delta
+             * @description `ours` minus `theirs`, exactly.
+             * @example 1234.56
+             */
+            delta: string;
+        };
+        /**
+         * ComparedItem
+         * @description What both sides say of one entity and product type.
+         */
+        ComparedItem: {
+            /**
+             * Entity
+             * @description Null if the mapping has no column for it.
+             * @example lkc-abc123
+             */
+            entity: string | null;
+            /**
+             * Name
+             * @description Its display name.
+             * @example prod
+             */
+            name: string | null;
+            /**
+             * Product Type
+             * @description Null if the mapping has no column for it.
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string | null;
+            /**
+             * Theirs
+             * @description Null if the file has nothing of it.
+             */
+            theirs: string | null;
+            /**
+             * Ours
+             * @description Null if nothing of it is stored here.
+             */
+            ours: string | null;
+            /**
+             * Delta
+             * @description `ours` minus `theirs`, exactly.
+             * @example 1234.56
+             */
+            delta: string;
+        };
+        /**
+         * ComparedRest
+         * @description The entries that are not listed, together.
+         */
+        ComparedRest: {
+            /**
+             * Theirs
+             * @example 1234.56
+             */
+            theirs: string;
+            /**
+             * Ours
+             * @example 1234.56
+             */
+            ours: string;
+            /**
+             * Delta
+             * @description `ours` minus `theirs`, exactly.
+             * @example 1234.56
+             */
+            delta: string;
+            /** Count */
+            count: number;
         };
         /**
          * ComparedWith
@@ -1520,11 +3088,19 @@ export interface components {
         };
         /**
          * Contender
-         * @description An identity that shares the portion.
+         * @description An identity that shares the portion; or all those together that the caller may not see.
          */
         Contender: {
-            /** Identity Id */
-            identity_id: string;
+            /**
+             * Identity Id
+             * @description Null for others together.
+             */
+            identity_id: string | null;
+            /**
+             * Others
+             * @description How many others; null for one identity.
+             */
+            others: number | null;
             /** Name */
             name: string | null;
             /**
@@ -1538,6 +3114,55 @@ export interface components {
              * @example 0.27
              */
             ratio: string;
+        };
+        /**
+         * ContendingTopic
+         * @description A topic that shares the line; or all those together that the caller may not see.
+         */
+        ContendingTopic: {
+            /**
+             * Topic Name
+             * @description Null for others together.
+             */
+            topic_name: string | null;
+            /**
+             * Others
+             * @description How many others; null for one topic.
+             */
+            others: number | null;
+            /**
+             * Value
+             * @description What was measured; null if all parts are equal.
+             */
+            value: string | null;
+            /**
+             * Ratio
+             * @description Its part of the total, rounded to six places.
+             * @example 0.27
+             */
+            ratio: string;
+        };
+        /**
+         * ConversionItem
+         * @description How the amounts of an answer were converted.
+         */
+        ConversionItem: {
+            /**
+             * Billed Currency
+             * @description The currency of the bill.
+             * @example USD
+             */
+            billed_currency: string;
+            /**
+             * Rates
+             * @description By UTC month, what one unit of the bill's currency is in that of the answer; at most 8 decimal places. A converted amount has at most 20.
+             * @example {
+             *       "2026-10": "0.9131"
+             *     }
+             */
+            rates: {
+                [key: string]: string;
+            };
         };
         /**
          * CostBreakdown
@@ -1816,6 +3441,8 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Revision
              * @description The version of the data: the same revision, the same figures.
@@ -1868,6 +3495,77 @@ export interface components {
             active: number;
             /** Deleted */
             deleted: number;
+        };
+        /**
+         * CoverageAnswer
+         * @description How much of the costs of a period a category assigns.
+         */
+        CoverageAnswer: {
+            /**
+             * Assigned
+             * @example 1234.56
+             */
+            assigned: string;
+            /**
+             * Unassigned
+             * @description What has the category's default.
+             * @example 1234.56
+             */
+            unassigned: string;
+            /**
+             * Percent
+             * @description `assigned`, of both; null where there are no costs.
+             * @example 92.31
+             */
+            percent: string | null;
+            /**
+             * By Rule
+             * @description By amount.
+             */
+            by_rule: components["schemas"]["RuleCoverage"][];
+            /**
+             * Top Unassigned
+             * @description By amount, at most 50.
+             */
+            top_unassigned: components["schemas"]["UnassignedIdentity"][];
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+        };
+        /**
+         * CoverageOf
+         * @description How much of the costs of a period a category assigns, before values hand on what they have.
+         */
+        CoverageOf: {
+            /**
+             * Assigned
+             * @example 1234.56
+             */
+            assigned: string;
+            /**
+             * Unassigned
+             * @description What has the category's default.
+             * @example 1234.56
+             */
+            unassigned: string;
+            /**
+             * Percent
+             * @description `assigned`, of both; null where there are no costs.
+             * @example 92.31
+             */
+            percent: string | null;
+            /**
+             * By Rule
+             * @description By amount.
+             */
+            by_rule: components["schemas"]["RuleCoverage"][];
+            /**
+             * Top Unassigned
+             * @description By amount, at most 50.
+             */
+            top_unassigned: components["schemas"]["UnassignedIdentity"][];
         };
         /**
          * DatesAnswer
@@ -2009,6 +3707,43 @@ export interface components {
             allocation_detail: string;
         };
         /**
+         * DryRunAnswer
+         * @description What an edit would change in the costs of a period. Nothing was written.
+         */
+        DryRunAnswer: {
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** @description Null for a new category. */
+            coverage_before: components["schemas"]["CoverageOf"] | null;
+            coverage_after: components["schemas"]["CoverageOf"];
+            /**
+             * Values
+             * @description The totals, with what values hand on.
+             */
+            values: components["schemas"]["ValueChange"][];
+            /**
+             * Moved
+             * @description What rules would assign to another value, by amount.
+             */
+            moved: components["schemas"]["MovedAmount"][];
+            /**
+             * Items
+             * @description The same by identity, at most 50.
+             */
+            items: components["schemas"]["MovedItem"][];
+            /** Never Matching */
+            never_matching: components["schemas"]["NeverMatchingRule"][];
+            /** Shadowed */
+            shadowed: components["schemas"]["ShadowedRule"][];
+            /** Overlaps */
+            overlaps: components["schemas"]["OverlappingRules"][];
+            /** Unknown Values */
+            unknown_values: components["schemas"]["UnknownRuleValue"][];
+        };
+        /**
          * EntityCounts
          * @description What would become of the entries about one entity.
          */
@@ -2114,6 +3849,40 @@ export interface components {
              * @description Whether the calculation gives what is stored; null if the evidence is missing.
              */
             recomputed: ("same" | "different") | null;
+            links: components["schemas"]["ExplainLinks"];
+        };
+        /**
+         * ExplainLinks
+         * @description Where to look further; relative to the address of the answer.
+         */
+        ExplainLinks: {
+            /**
+             * Line
+             * @description The billing line.
+             * @example ../billing?line_id=0f3a
+             */
+            line: string;
+            /**
+             * Rows
+             * @description All rows of the line.
+             */
+            rows: string;
+            /**
+             * Policy
+             * @description The policy; null if it is not recorded, and for topics.
+             */
+            policy: string | null;
+            /**
+             * Bill
+             * @description The bill of the day.
+             */
+            bill: string;
+            /**
+             * Revisions
+             * @description The revisions of the day.
+             * @example ../days/2026-01-31/revisions
+             */
+            revisions: string;
         };
         /**
          * ExplainedEvidence
@@ -2132,10 +3901,13 @@ export interface components {
             total: string | null;
             /**
              * Contenders
-             * @description The 20 largest, equal ones by id, and the identity that was asked for, if it is one.
+             * @description A page of them, the largest first, equal ones by id; and the identity that was asked for.
              */
             contenders: components["schemas"]["Contender"][];
-            /** Contenders Total */
+            /**
+             * Contenders Total
+             * @description How many there are on all pages.
+             */
             contenders_total: number;
             /**
              * Members
@@ -2310,6 +4082,99 @@ export interface components {
             total_usage: string | null;
         };
         /**
+         * ExplainedTopicRow
+         * @description The stored topic row.
+         */
+        ExplainedTopicRow: {
+            /**
+             * Timestamp
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            timestamp: string;
+            /** Line Id */
+            line_id: string;
+            /** Env Id */
+            env_id: string | null;
+            /**
+             * Cluster Resource Id
+             * @example lkc-abc123
+             */
+            cluster_resource_id: string;
+            /**
+             * Topic Name
+             * @example orders
+             */
+            topic_name: string;
+            /**
+             * Product Category
+             * @example KAFKA
+             */
+            product_category: string;
+            /**
+             * Product Type
+             * @example KAFKA_NETWORK_WRITE
+             */
+            product_type: string;
+            /**
+             * Attribution Method
+             * @enum {string}
+             */
+            attribution_method: "bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED";
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /** Topic Usage */
+            topic_usage: string | null;
+            /** Total Usage */
+            total_usage: string | null;
+        };
+        /**
+         * ExternalReconciliation
+         * @description Costs from elsewhere beside those stored here, the largest difference first.
+         */
+        ExternalReconciliation: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Compared With
+             * @enum {string}
+             */
+            compared_with: "billing" | "chargebacks";
+            /**
+             * Lines
+             * @description Lines of the file in these days.
+             */
+            lines: number;
+            /**
+             * Outside
+             * @description Lines of the file on other days, which are left out.
+             */
+            outside: number;
+            total: components["schemas"]["ComparedAmounts"];
+            only_theirs: components["schemas"]["OneSided"];
+            only_ours: components["schemas"]["OneSided"];
+            /** Items */
+            items: components["schemas"]["ComparedItem"][];
+            /** @description The entries beyond `limit`, together. */
+            other: components["schemas"]["ComparedRest"] | null;
+        };
+        /**
          * Features
          * @description What can be done with a tenant, as far as this service knows.
          */
@@ -2326,6 +4191,180 @@ export interface components {
              * @description Whether costs are attributed to topics.
              */
             topics: boolean;
+        };
+        /**
+         * FindingEvidence
+         * @description What was measured since the subject was last used.
+         */
+        FindingEvidence: {
+            /**
+             * Measured Days
+             * @description UTC days on which it was charged and measured.
+             */
+            measured_days: number;
+            /**
+             * Unmeasured Days
+             * @description UTC days on which it was charged, but not measured.
+             */
+            unmeasured_days: number;
+            /**
+             * Last Measured
+             * Format: date
+             */
+            last_measured: string;
+            /**
+             * Bytes In
+             * @description Bytes written on these days; of topics only.
+             */
+            bytes_in: string | null;
+            /**
+             * Bytes Out
+             * @description Bytes read on these days; of topics only.
+             */
+            bytes_out: string | null;
+        };
+        /**
+         * FindingItem
+         * @description Something that costs and was not used, as far as that was measured.
+         */
+        FindingItem: {
+            /**
+             * Id
+             * @description The same for the same kind and subject.
+             * @example 66863039a46d3b69
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "topic_without_traffic" | "topic_never_read" | "topic_never_written" | "idle_resource" | "idle_identity";
+            subject: components["schemas"]["FindingSubject"];
+            /**
+             * Owner
+             * @description Its owner in the inventory, if one is known.
+             * @example sa-123abc
+             */
+            owner: string | null;
+            /**
+             * Tags
+             * @example {
+             *       "team": "payments"
+             *     }
+             */
+            tags: {
+                [key: string]: string;
+            };
+            /**
+             * Since
+             * Format: date
+             * @description The first measured UTC day without use.
+             */
+            since: string;
+            /**
+             * Last Active
+             * @description The last UTC day with use; null if there was none in 90 days.
+             */
+            last_active: string | null;
+            evidence: components["schemas"]["FindingEvidence"];
+            /**
+             * Monthly Cost
+             * @description Its cost on the last 30 days that are calculated, in the currency of the bill.
+             * @example 1234.56
+             */
+            monthly_cost: string;
+            /**
+             * Avoidable
+             * @description How much of the monthly cost would not be charged without it: stored bytes would not, a cluster's capacity would.
+             * @enum {string}
+             */
+            avoidable: "none" | "partial" | "full";
+            /**
+             * Avoidable Cost
+             * @example 1234.56
+             */
+            avoidable_cost: string;
+            /** Why */
+            why: string;
+            /**
+             * Confidence
+             * @description High: every day since was measured. Low: less than half were.
+             * @enum {string}
+             */
+            confidence: "high" | "medium" | "low";
+            /** Action */
+            action: string;
+            snooze: components["schemas"]["SnoozeItem"] | null;
+        };
+        /**
+         * FindingList
+         * @description One page of the findings, those with the largest cost first.
+         */
+        FindingList: {
+            /** Items */
+            items: components["schemas"]["FindingItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Snoozed
+             * @description How many findings of these kinds are snoozed.
+             */
+            snoozed: number;
+        };
+        /**
+         * FindingSubject
+         * @description What a finding is about.
+         */
+        FindingSubject: {
+            /**
+             * Type
+             * @description Its type in the inventory.
+             * @example kafka_topic
+             */
+            type: string;
+            /**
+             * Id
+             * @example lkc-abc123:topic:orders
+             */
+            id: string;
+            /**
+             * Name
+             * @example orders
+             */
+            name: string | null;
+            /**
+             * Cluster Id
+             * @description The cluster of a topic.
+             * @example lkc-abc123
+             */
+            cluster_id: string | null;
         };
         /**
          * FlowAnswer
@@ -2347,6 +4386,8 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
             /** By */
             by: string[];
             /** Nodes */
@@ -2398,6 +4439,125 @@ export interface components {
             other: number | null;
         };
         /**
+         * FocusColumnDefinition
+         * @description A column of the data, in its order.
+         */
+        FocusColumnDefinition: {
+            /** Columnname */
+            ColumnName: string;
+            /**
+             * Datatype
+             * @enum {string}
+             */
+            DataType: "STRING" | "JSON" | "DECIMAL" | "INTEGER" | "DATETIME";
+            /**
+             * Numericprecision
+             * @description Of decimals.
+             */
+            NumericPrecision?: number | null;
+            /**
+             * Numberscale
+             * @description Of decimals.
+             */
+            NumberScale?: number | null;
+            /**
+             * Stringencoding
+             * @description Of texts.
+             */
+            StringEncoding?: string | null;
+        };
+        /**
+         * FocusDataGenerator
+         * @description Who made the data.
+         */
+        FocusDataGenerator: {
+            /** Datagenerator */
+            DataGenerator: string;
+        };
+        /**
+         * FocusDatasetInstance
+         * @description A dataset: that of one split.
+         */
+        FocusDatasetInstance: {
+            /**
+             * Datasetinstanceid
+             * @description The same for ever, for a tenant and a split.
+             */
+            DatasetInstanceId: string;
+            /** Datasetinstancename */
+            DatasetInstanceName: string;
+            /**
+             * Focusdatasetid
+             * @constant
+             */
+            FocusDatasetId: "CostAndUsage";
+        };
+        /**
+         * FocusMetadata
+         * @description What FOCUS data says about itself; the names are those of the specification.
+         */
+        FocusMetadata: {
+            DataGenerator: components["schemas"]["FocusDataGenerator"];
+            /** Datasetinstance */
+            DatasetInstance: components["schemas"]["FocusDatasetInstance"][];
+            /**
+             * Recency
+             * @description Empty where no day has data.
+             */
+            Recency: components["schemas"]["FocusRecency"][];
+            /** Schema */
+            Schema: components["schemas"]["FocusSchema"][];
+        };
+        /**
+         * FocusRecency
+         * @description When the data last changed.
+         */
+        FocusRecency: {
+            /** Datasetinstanceid */
+            DatasetInstanceId: string;
+            /** Recencylastupdated */
+            RecencyLastUpdated: string;
+            /** Datasetinstancelastupdated */
+            DatasetInstanceLastUpdated: string;
+            /** Timesectors */
+            TimeSectors: components["schemas"]["FocusTimeSector"][];
+        };
+        /**
+         * FocusSchema
+         * @description The columns of the data; other columns are another schema.
+         */
+        FocusSchema: {
+            /** Schemaid */
+            SchemaId: string;
+            /** Focusversion */
+            FocusVersion: string;
+            /** Creationdate */
+            CreationDate: string;
+            /** Datageneratorversion */
+            DataGeneratorVersion: string;
+            /** Datasetinstanceid */
+            DatasetInstanceId: string;
+            /** Columndefinition */
+            ColumnDefinition: components["schemas"]["FocusColumnDefinition"][];
+        };
+        /**
+         * FocusTimeSector
+         * @description A UTC day.
+         */
+        FocusTimeSector: {
+            /** Timesectorstart */
+            TimeSectorStart: string;
+            /** Timesectorend */
+            TimeSectorEnd: string;
+            /**
+             * Timesectorcomplete
+             * @description Whether the day is calculated, and its rows are in the data.
+             */
+            TimeSectorComplete: boolean;
+            /** Timesectorlastupdated */
+            TimeSectorLastUpdated: string;
+        };
+        /**
          * FoundItem
          * @description Something that was found.
          */
@@ -2447,6 +4607,280 @@ export interface components {
              * @example USD
              */
             currency: string;
+        };
+        /**
+         * GraphAnswer
+         * @description Nodes, level by level, each level by its cost; the edges are the `parent` of each node.
+         */
+        GraphAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Path
+             * @description From the organisation to the focus.
+             */
+            path: components["schemas"]["GraphPart"][];
+            /** Nodes */
+            nodes: components["schemas"]["GraphNode"][];
+        };
+        /**
+         * GraphDiffAnswer
+         * @description Nodes, level by level, each level by the larger of its two costs.
+         */
+        GraphDiffAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Compared Start Date
+             * @description Null without another period: then everything is new.
+             */
+            compared_start_date: string | null;
+            /** Compared End Date */
+            compared_end_date: string | null;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** Path */
+            path: components["schemas"]["GraphPart"][];
+            /** Nodes */
+            nodes: components["schemas"]["GraphDiffNode"][];
+        };
+        /**
+         * GraphDiffNode
+         * @description A node, and the edge to it, in both periods.
+         */
+        GraphDiffNode: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Id
+             * @description The path to the node; empty for the organisation.
+             * @example e:env-abc12/r:lkc-1
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "organisation" | "environment" | "resource" | "identity" | "topic";
+            /**
+             * Value
+             * @description The id that rows have; null in no environment, and for the organisation.
+             */
+            value: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Type
+             * @description The type of a resource or an identity.
+             * @example kafka_cluster
+             */
+            type: string | null;
+            /**
+             * Parent
+             * @description The `id` of the node above it; null for the focus.
+             */
+            parent: string | null;
+            /**
+             * Children
+             * @description How many it has, named or not.
+             */
+            children: number;
+            /**
+             * Rows
+             * @description The list that has its rows.
+             * @enum {string}
+             */
+            rows: "chargebacks" | "topic-attributions";
+            /**
+             * Filters
+             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, beside the period and the filters of the request.
+             */
+            filters: {
+                [key: string]: string[];
+            };
+            own: components["schemas"]["Changed"];
+            /**
+             * State
+             * @description `new` and `gone`: only one of the periods has rows of it.
+             * @enum {string}
+             */
+            state: "same" | "changed" | "new" | "gone";
+            other: components["schemas"]["ChangedOthers"] | null;
+        };
+        /**
+         * GraphNode
+         * @description A node with its cost: the sum of its children, named or not, and of what is its own.
+         */
+        GraphNode: {
+            /**
+             * Id
+             * @description The path to the node; empty for the organisation.
+             * @example e:env-abc12/r:lkc-1
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "organisation" | "environment" | "resource" | "identity" | "topic";
+            /**
+             * Value
+             * @description The id that rows have; null in no environment, and for the organisation.
+             */
+            value: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Type
+             * @description The type of a resource or an identity.
+             * @example kafka_cluster
+             */
+            type: string | null;
+            /**
+             * Parent
+             * @description The `id` of the node above it; null for the focus.
+             */
+            parent: string | null;
+            /**
+             * Children
+             * @description How many it has, named or not.
+             */
+            children: number;
+            /**
+             * Rows
+             * @description The list that has its rows.
+             * @enum {string}
+             */
+            rows: "chargebacks" | "topic-attributions";
+            /**
+             * Filters
+             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, beside the period and the filters of the request.
+             */
+            filters: {
+                [key: string]: string[];
+            };
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Own
+             * @description What belongs to the node and to none of its children: with `topics`, what no topic of a cluster has. It is negative while topics are still attributed from an earlier bill.
+             * @example 1234.56
+             */
+            own: string;
+            other: components["schemas"]["GraphOthers"] | null;
+        };
+        /**
+         * GraphOthers
+         * @description The children that are not named.
+         */
+        GraphOthers: {
+            /** Count */
+            count: number;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * GraphPart
+         * @description A node by its names.
+         */
+        GraphPart: {
+            /**
+             * Id
+             * @description The path to the node; empty for the organisation.
+             * @example e:env-abc12/r:lkc-1
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "organisation" | "environment" | "resource" | "identity" | "topic";
+            /**
+             * Value
+             * @description The id that rows have; null in no environment, and for the organisation.
+             */
+            value: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Type
+             * @description The type of a resource or an identity.
+             * @example kafka_cluster
+             */
+            type: string | null;
+        };
+        /**
+         * GraphTimeline
+         * @description The cost of one node over time; units without rows are left out.
+         */
+        GraphTimeline: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** Path */
+            path: components["schemas"]["GraphPart"][];
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /** Items */
+            items: components["schemas"]["TimelinePoint"][];
         };
         /**
          * Health
@@ -2549,6 +4983,144 @@ export interface components {
             };
         };
         /**
+         * Me
+         * @description The caller.
+         */
+        Me: {
+            /**
+             * User
+             * @description The name under which the audit log has the caller's changes.
+             * @example ann@example.com
+             */
+            user: string;
+            /**
+             * Kind
+             * @description What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` where nobody is told apart.
+             * @enum {string}
+             */
+            kind: "anonymous" | "proxy" | "jwt" | "token";
+            /**
+             * Groups
+             * @example [
+             *       "team-payments"
+             *     ]
+             */
+            groups: string[];
+            /**
+             * Tenants
+             * @description The tenants that the caller may read, by name.
+             */
+            tenants: components["schemas"]["TenantRights"][];
+        };
+        /**
+         * MeasurementItem
+         * @description One measurement of one UTC day.
+         */
+        MeasurementItem: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * Measure
+             * @description What a policy's `usage(…)` names.
+             * @example bytes_in
+             */
+            measure: string;
+            /**
+             * Resource Id
+             * @example lkc-abc123
+             */
+            resource_id: string;
+            /**
+             * Subject
+             * @description The identity that used it, as the metrics name it; for statements their name, whose owner the inventory has.
+             * @example sa-123abc
+             */
+            subject: string;
+            /**
+             * Value
+             * @description In the unit of the measure, such as bytes.
+             * @example 1234.56
+             */
+            value: string;
+        };
+        /**
+         * MovedAmount
+         * @description What would have another value.
+         */
+        MovedAmount: {
+            /** Before */
+            before: string;
+            /** After */
+            after: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * MovedItem
+         * @description What would have another value, of one identity.
+         */
+        MovedItem: {
+            /** Before */
+            before: string;
+            /** After */
+            after: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /** Identity Id */
+            identity_id: string;
+            /** Display Name */
+            display_name: string | null;
+        };
+        /**
+         * NeverMatchingRule
+         * @description A rule that applies to nothing, and why.
+         */
+        NeverMatchingRule: {
+            rule: components["schemas"]["AppliedRule"];
+            /** Why */
+            why: string;
+        };
+        /**
+         * OneSided
+         * @description What only one side has, listed or not.
+         */
+        OneSided: {
+            /** Count */
+            count: number;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * OtherParts
+         * @description All parts that are not named, together.
+         */
+        OtherParts: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+            /** Count */
+            count: number;
+        };
+        /**
          * OtherTopics
          * @description All topics that are not named, together.
          */
@@ -2580,6 +5152,19 @@ export interface components {
             /** Amounts */
             amounts: string[];
         };
+        /**
+         * OverlappingRules
+         * @description Two rules that assign different values to the same; the first one decides.
+         */
+        OverlappingRules: {
+            winner: components["schemas"]["AppliedRule"];
+            loser: components["schemas"]["AppliedRule"];
+            /**
+             * Subjects
+             * @description To how many combinations of identity, resource and so on.
+             */
+            subjects: number;
+        };
         /** PageOf[AllocationIssue] */
         PageOf_AllocationIssue_: {
             /** Items */
@@ -2609,10 +5194,68 @@ export interface components {
              */
             pages: number;
         };
+        /** PageOf[AuditItem] */
+        PageOf_AuditItem_: {
+            /** Items */
+            items: components["schemas"]["AuditItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
         /** PageOf[BillingLineItem] */
         PageOf_BillingLineItem_: {
             /** Items */
             items: components["schemas"]["BillingLineItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[CategoryHistoryItem] */
+        PageOf_CategoryHistoryItem_: {
+            /** Items */
+            items: components["schemas"]["CategoryHistoryItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -2671,6 +5314,64 @@ export interface components {
         PageOf_IdentityItem_: {
             /** Items */
             items: components["schemas"]["IdentityItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[MeasurementItem] */
+        PageOf_MeasurementItem_: {
+            /** Items */
+            items: components["schemas"]["MeasurementItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[PolicyItem] */
+        PageOf_PolicyItem_: {
+            /** Items */
+            items: components["schemas"]["PolicyItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -2784,6 +5485,16 @@ export interface components {
             pages: number;
         };
         /**
+         * PathStep
+         * @description A value of a cost category, and its name.
+         */
+        PathStep: {
+            /** Value */
+            value: string;
+            /** Name */
+            name: string | null;
+        };
+        /**
          * PipelineStatus
          * @description Whether a run is in progress, and how the last one went.
          */
@@ -2808,6 +5519,36 @@ export interface components {
             last_result: components["schemas"]["RunResult"] | null;
         };
         /**
+         * PolicyItem
+         * @description The policy of a product type.
+         */
+        PolicyItem: {
+            /**
+             * Product Type
+             * @description The name, or a pattern.
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string;
+            /**
+             * Hash
+             * @description The same for equal policies.
+             */
+            hash: string;
+            /**
+             * Source
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is charged to nobody.
+             * @enum {string}
+             */
+            source: "shipped" | "configured" | "recorded" | "unknown";
+            /** Portions */
+            portions: components["schemas"]["PolicyPortion"][];
+            /**
+             * First Used At
+             * @description When a day was first calculated by it; null if none was.
+             */
+            first_used_at: string | null;
+        };
+        /**
          * PolicyPortion
          * @description A portion of a policy: its share of the cost, and the methods to try.
          */
@@ -2828,6 +5569,55 @@ export interface components {
              *     ]
              */
             methods: string[];
+        };
+        /**
+         * PreviousStatement
+         * @description The month before, and why this month's amount is another one.
+         */
+        PreviousStatement: {
+            /**
+             * Period
+             * @example 2026-09
+             */
+            period: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            effects: components["schemas"]["ChangeEffects"];
+            /** Sentence */
+            sentence: string;
+        };
+        /**
+         * RankedPart
+         * @description Something that costs a part of a statement.
+         */
+        RankedPart: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string | null;
+            /**
+             * Within
+             * @description The cluster of a topic.
+             */
+            within: string | null;
         };
         /**
          * Readiness
@@ -2853,15 +5643,10 @@ export interface components {
             tenants: components["schemas"]["TenantReadiness"][];
         };
         /**
-         * ReconciledDayItem
-         * @description One UTC day: bill, charges and their difference.
+         * ReconciledAmounts
+         * @description What was billed beside what was charged for it.
          */
-        ReconciledDayItem: {
-            /**
-             * Date
-             * Format: date
-             */
-            date: string;
+        ReconciledAmounts: {
             /**
              * State
              * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
@@ -2880,9 +5665,213 @@ export interface components {
             charged: string;
             /**
              * Difference
+             * @description `charged` minus `billed`, exactly.
              * @example 1234.56
              */
             difference: string;
+            /**
+             * Unallocated
+             * @description The part of `charged` that nobody could be charged for.
+             * @example 1234.56
+             */
+            unallocated: string;
+            /**
+             * Pending
+             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @example 1234.56
+             */
+            pending: string;
+            /**
+             * By Topic
+             * @description What is attributed to topics; null where topics are not attributed.
+             */
+            by_topic: string | null;
+            /**
+             * Lines
+             * @description Billing lines.
+             */
+            lines: number;
+            /**
+             * Rows
+             * @description Chargeback rows.
+             */
+            rows: number;
+            /**
+             * Revision
+             * @description Number of the day's revision, the highest one of several days; null if none is calculated.
+             * @example 1
+             */
+            revision: number | null;
+            /**
+             * Policies
+             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             */
+            policies: ("current" | "superseded") | null;
+            /**
+             * Calculated At
+             * @description Since when the day has that revision; the latest of several.
+             */
+            calculated_at: string | null;
+        };
+        /**
+         * ReconciledBucket
+         * @description One month, product type or resource. Its state is that of its worst day: `differs`, `pending`, `equal`,
+         *     `none`.
+         */
+        ReconciledBucket: {
+            /**
+             * State
+             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @enum {string}
+             */
+            state: "equal" | "differs" | "pending" | "none";
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Charged
+             * @example 1234.56
+             */
+            charged: string;
+            /**
+             * Difference
+             * @description `charged` minus `billed`, exactly.
+             * @example 1234.56
+             */
+            difference: string;
+            /**
+             * Unallocated
+             * @description The part of `charged` that nobody could be charged for.
+             * @example 1234.56
+             */
+            unallocated: string;
+            /**
+             * Pending
+             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @example 1234.56
+             */
+            pending: string;
+            /**
+             * By Topic
+             * @description What is attributed to topics; null where topics are not attributed.
+             */
+            by_topic: string | null;
+            /**
+             * Lines
+             * @description Billing lines.
+             */
+            lines: number;
+            /**
+             * Rows
+             * @description Chargeback rows.
+             */
+            rows: number;
+            /**
+             * Revision
+             * @description Number of the day's revision, the highest one of several days; null if none is calculated.
+             * @example 1
+             */
+            revision: number | null;
+            /**
+             * Policies
+             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             */
+            policies: ("current" | "superseded") | null;
+            /**
+             * Calculated At
+             * @description Since when the day has that revision; the latest of several.
+             */
+            calculated_at: string | null;
+            /**
+             * Value
+             * @description The month (`YYYY-MM`), product type or resource.
+             * @example KAFKA_NUM_CKUS
+             */
+            value: string;
+            /**
+             * Name
+             * @description The display name of a resource.
+             * @example prod
+             */
+            name: string | null;
+        };
+        /**
+         * ReconciledDayItem
+         * @description One UTC day.
+         */
+        ReconciledDayItem: {
+            /**
+             * State
+             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @enum {string}
+             */
+            state: "equal" | "differs" | "pending" | "none";
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Charged
+             * @example 1234.56
+             */
+            charged: string;
+            /**
+             * Difference
+             * @description `charged` minus `billed`, exactly.
+             * @example 1234.56
+             */
+            difference: string;
+            /**
+             * Unallocated
+             * @description The part of `charged` that nobody could be charged for.
+             * @example 1234.56
+             */
+            unallocated: string;
+            /**
+             * Pending
+             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @example 1234.56
+             */
+            pending: string;
+            /**
+             * By Topic
+             * @description What is attributed to topics; null where topics are not attributed.
+             */
+            by_topic: string | null;
+            /**
+             * Lines
+             * @description Billing lines.
+             */
+            lines: number;
+            /**
+             * Rows
+             * @description Chargeback rows.
+             */
+            rows: number;
+            /**
+             * Revision
+             * @description Number of the day's revision, the highest one of several days; null if none is calculated.
+             * @example 1
+             */
+            revision: number | null;
+            /**
+             * Policies
+             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             */
+            policies: ("current" | "superseded") | null;
+            /**
+             * Calculated At
+             * @description Since when the day has that revision; the latest of several.
+             */
+            calculated_at: string | null;
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
             /**
              * Topics
              * @description Whether its topics are attributed.
@@ -2902,10 +5891,10 @@ export interface components {
             gathered_at: string | null;
         };
         /**
-         * Reconciliation
-         * @description The bill of every day beside what was charged for it.
+         * ReconciliationAnswer
+         * @description The bill of some days beside what was charged for it. All entries sum to `total`.
          */
-        Reconciliation: {
+        ReconciliationAnswer: {
             /**
              * Start Date
              * Format: date
@@ -2921,30 +5910,22 @@ export interface components {
              * @example USD
              */
             currency: string;
-            total: components["schemas"]["ReconciliationTotal"];
-            /** Days */
+            /**
+             * Group By
+             * @enum {string}
+             */
+            group_by: "day" | "month" | "product_type" | "resource_id";
+            total: components["schemas"]["ReconciledAmounts"];
+            /**
+             * Days
+             * @description Grouped by day: every day of the period. Else empty.
+             */
             days: components["schemas"]["ReconciledDayItem"][];
-        };
-        /**
-         * ReconciliationTotal
-         * @description The sums of all days. Days that are pending are billed and not charged.
-         */
-        ReconciliationTotal: {
             /**
-             * Billed
-             * @example 1234.56
+             * Buckets
+             * @description Grouped by anything else: every value. Else empty.
              */
-            billed: string;
-            /**
-             * Charged
-             * @example 1234.56
-             */
-            charged: string;
-            /**
-             * Difference
-             * @example 1234.56
-             */
-            difference: string;
+            buckets: components["schemas"]["ReconciledBucket"][];
         };
         /**
          * ResourceItem
@@ -3094,8 +6075,13 @@ export interface components {
              */
             cause: "first" | "bill_changed" | "policy_changed" | "metrics_returned" | "members_changed" | "manual" | "repair" | "retention";
             /**
+             * Line Id
+             * @description The line in that revision: one whose content changed has another id. Null if there is none, or if several may be the one.
+             */
+            line_id: string | null;
+            /**
              * Amount
-             * @description Zero without a row; null if it is no longer kept.
+             * @description Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may be the one.
              */
             amount: string | null;
         };
@@ -3162,6 +6148,21 @@ export interface components {
              * @description Whether its rows can still be shown with `as_of`.
              */
             is_kept: boolean;
+        };
+        /**
+         * RuleCoverage
+         * @description What one rule assigned to one value.
+         */
+        RuleCoverage: {
+            /** @description Null: what no rule applied to. */
+            rule: components["schemas"]["AppliedRule"] | null;
+            /** Value */
+            value: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
         };
         /**
          * RunAccepted
@@ -3256,6 +6257,15 @@ export interface components {
             completed_at: string;
         };
         /**
+         * ShadowedRule
+         * @description A rule that matches only what rules before it decide.
+         */
+        ShadowedRule: {
+            rule: components["schemas"]["AppliedRule"];
+            /** By */
+            by: components["schemas"]["AppliedRule"][];
+        };
+        /**
          * Siblings
          * @description All stored rows of the line.
          */
@@ -3272,6 +6282,474 @@ export interface components {
              * @description Whether they sum to the line; null if the bill is lost.
              */
             equals_line: boolean | null;
+        };
+        /**
+         * SnoozeItem
+         * @description How a finding was put off.
+         */
+        SnoozeItem: {
+            /**
+             * Reason
+             * @example Kept for the audit of 2026
+             */
+            reason: string;
+            /**
+             * Until
+             * @description The UTC day on which the finding is open again; null for never.
+             */
+            until: string | null;
+            /**
+             * Created By
+             * @example alice
+             */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            created_at: string;
+        };
+        /**
+         * StatedAmount
+         * @description An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+         *     statements to those of the month.
+         */
+        StatedAmount: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+        };
+        /**
+         * StatementAnswer
+         * @description One statement. Its lines add up to it, exactly and in cents.
+         */
+        StatementAnswer: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Tenant Name
+             * @example acme
+             */
+            tenant_name: string;
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Period
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Days
+             * @description UTC days of the month.
+             */
+            days: number;
+            /**
+             * Calculated Days
+             * @description Those that are calculated.
+             */
+            calculated_days: number;
+            /**
+             * Data Through
+             * @description The last of these.
+             */
+            data_through: string | null;
+            /**
+             * Issued At
+             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             */
+            issued_at: string | null;
+            /**
+             * Status
+             * @description The month is not closed: its statements may change.
+             * @constant
+             */
+            status: "PROVISIONAL";
+            /**
+             * Basis
+             * @description Costs belong to the day of the usage.
+             * @constant
+             */
+            basis: "accrual";
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Revision
+             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             */
+            revision: number;
+            /**
+             * Category Version
+             * @description The version of the cost category; else null.
+             */
+            category_version: number | null;
+            /**
+             * Scope
+             * @description What the caller may see; null if that is everything.
+             */
+            scope: {
+                [key: string]: string[];
+            } | null;
+            /** Number */
+            number: string;
+            /**
+             * Supersedes
+             * @description The number of the revision before.
+             */
+            supersedes: string | null;
+            recipient: components["schemas"]["StatementRecipient"];
+            /** Lines */
+            lines: components["schemas"]["StatementLine"][];
+            /** @description Null if the month before has no costs at all. */
+            previous: components["schemas"]["PreviousStatement"] | null;
+            /** @description Null for the statement of an identity. */
+            identities: components["schemas"]["StatementRanking"] | null;
+            resources: components["schemas"]["StatementRanking"];
+            /** @description Another view of the costs of clusters, which is not a part of the total; by cost category only. */
+            topics: components["schemas"]["StatementRanking"] | null;
+            /**
+             * Unit Costs
+             * @description Those of the units that it used; none for costs that belong to nobody.
+             */
+            unit_costs: components["schemas"]["StatementUnitCost"][];
+            split: components["schemas"]["StatementSplit"];
+            tie_out: components["schemas"]["StatementTieOut"] | null;
+        };
+        /**
+         * StatementLine
+         * @description One line of a statement.
+         */
+        StatementLine: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Kind
+             * @description Assigned to the value; handed on to it by others; handed on by it, which is negative.
+             * @enum {string}
+             */
+            kind: "direct" | "shared_in" | "shared_out";
+            /**
+             * Product Category
+             * @example KAFKA
+             */
+            product_category: string;
+            /**
+             * Product Type
+             * @example KAFKA_STORAGE
+             */
+            product_type: string;
+        };
+        /**
+         * StatementPolicy
+         * @description How the lines of a product type were split among identities.
+         */
+        StatementPolicy: {
+            /** Product Type */
+            product_type: string;
+            /** Hash */
+            hash: string;
+            /** Portions */
+            portions: components["schemas"]["PolicyPortion"][];
+        };
+        /**
+         * StatementRanking
+         * @description The largest parts by one column; with the others they add up to `total`.
+         */
+        StatementRanking: {
+            /** Items */
+            items: components["schemas"]["RankedPart"][];
+            other: components["schemas"]["OtherParts"] | null;
+            total: components["schemas"]["StatedAmount"];
+        };
+        /**
+         * StatementRecipient
+         * @description Whom a statement is for, as the register of the cost category has it.
+         */
+        StatementRecipient: {
+            /**
+             * Value
+             * @description `UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.
+             * @example payments
+             */
+            value: string;
+            /** Name */
+            name: string | null;
+            /**
+             * Path
+             * @description The value, its parent, and so on; empty if it is not registered.
+             */
+            path: components["schemas"]["PathStep"][];
+            /**
+             * Gl
+             * @description Finance's own ids.
+             * @example {
+             *       "account": "54100"
+             *     }
+             */
+            gl: {
+                [key: string]: string;
+            };
+            /** Contacts */
+            contacts: string[];
+        };
+        /**
+         * StatementRow
+         * @description One statement in the list of a month.
+         */
+        StatementRow: {
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Number
+             * @example CB-acme-2026-10-cost_center.payments-r1
+             */
+            number: string;
+            recipient: components["schemas"]["StatementRecipient"];
+            /**
+             * Previous
+             * @description The amount of the month before; null if that has no costs at all.
+             */
+            previous: string | null;
+            /** Delta */
+            delta: string | null;
+        };
+        /**
+         * StatementRule
+         * @description What a rule of the cost category assigned.
+         */
+        StatementRule: {
+            /**
+             * Id
+             * @description Null: no rule applies.
+             */
+            id: string | null;
+            /** Reason */
+            reason: string | null;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * StatementSplit
+         * @description How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
+         *     of the bill.
+         */
+        StatementSplit: {
+            /** Policies */
+            policies: components["schemas"]["StatementPolicy"][];
+            /** Rules */
+            rules: components["schemas"]["StatementRule"][] | null;
+            /** Steps */
+            steps: components["schemas"]["StatementStep"][] | null;
+        };
+        /**
+         * StatementStep
+         * @description A step of `share` by which cost came to the value, or left it.
+         */
+        StatementStep: {
+            /** From */
+            from: string;
+            /** By */
+            by: string;
+        };
+        /**
+         * StatementTieOut
+         * @description All statements of the month beside the provider's bill.
+         */
+        StatementTieOut: {
+            /**
+             * State
+             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @enum {string}
+             */
+            state: "equal" | "differs" | "pending" | "none";
+            /**
+             * Difference
+             * @description `statements` − `billed` − `outdated`: 0 if everything is accounted for.
+             * @example 1234.56
+             */
+            difference: string;
+            statements: components["schemas"]["StatedAmount"];
+            /** @description Billed on the days that are calculated from their present bill. */
+            billed: components["schemas"]["StatedAmount"];
+            /** @description Of days whose bill has changed, and that will be calculated again. */
+            outdated: components["schemas"]["StatedAmount"];
+            /** @description Billed on days that are not calculated from their present bill yet. */
+            pending: components["schemas"]["StatedAmount"];
+        };
+        /**
+         * StatementUnitCost
+         * @description What one unit of usage cost.
+         */
+        StatementUnitCost: {
+            /**
+             * Per
+             * @description What identities wrote, or read.
+             * @enum {string}
+             */
+            per: "gib_in" | "gib_out";
+            /**
+             * Unit
+             * @example GiB
+             */
+            unit: string;
+            /**
+             * Amount
+             * @description The part of the statement's amount that lies on days with measurements.
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Usage
+             * @description The usage of these days, in units, rounded to six places.
+             * @example 1234.56
+             */
+            usage: string;
+            /**
+             * Unit Cost
+             * @description `amount` divided by the exact usage, rounded to twelve places.
+             * @example 1234.56
+             */
+            unit_cost: string;
+        };
+        /**
+         * StatementsAnswer
+         * @description The statements of a month, by value; those for costs that belong to nobody come last.
+         */
+        StatementsAnswer: {
+            /**
+             * Tenant Name
+             * @example acme
+             */
+            tenant_name: string;
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Period
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Days
+             * @description UTC days of the month.
+             */
+            days: number;
+            /**
+             * Calculated Days
+             * @description Those that are calculated.
+             */
+            calculated_days: number;
+            /**
+             * Data Through
+             * @description The last of these.
+             */
+            data_through: string | null;
+            /**
+             * Issued At
+             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             */
+            issued_at: string | null;
+            /**
+             * Status
+             * @description The month is not closed: its statements may change.
+             * @constant
+             */
+            status: "PROVISIONAL";
+            /**
+             * Basis
+             * @description Costs belong to the day of the usage.
+             * @constant
+             */
+            basis: "accrual";
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Revision
+             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             */
+            revision: number;
+            /**
+             * Category Version
+             * @description The version of the cost category; else null.
+             */
+            category_version: number | null;
+            /**
+             * Scope
+             * @description What the caller may see; null if that is everything.
+             */
+            scope: {
+                [key: string]: string[];
+            } | null;
+            /** Items */
+            items: components["schemas"]["StatementRow"][];
+            total: components["schemas"]["StatedAmount"];
+            /** @description Null for callers who see a part of the bill. */
+            tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
          * TagItem
@@ -3316,6 +6794,18 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             created_at: string;
+            /**
+             * Valid From
+             * @description First UTC day on which the value holds; null if it has none.
+             * @example null
+             */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description UTC day from which on it holds no more; null if it has no end.
+             * @example null
+             */
+            valid_to: string | null;
         };
         /**
          * TagKeyCoverage
@@ -3397,6 +6887,14 @@ export interface components {
              */
             currency: string;
             /**
+             * Currencies
+             * @description The other currencies in which sums can be asked for.
+             * @example [
+             *       "EUR"
+             *     ]
+             */
+            currencies: string[];
+            /**
              * First Date
              * @description First UTC day that has chargebacks.
              */
@@ -3468,6 +6966,44 @@ export interface components {
              * @description Why its storage is unavailable, or null. It is retried automatically.
              */
             storage_error: string | null;
+        };
+        /**
+         * TenantRights
+         * @description What the caller may do with one tenant.
+         */
+        TenantRights: {
+            /**
+             * Tenant Name
+             * @example acme
+             */
+            tenant_name: string;
+            /**
+             * Rights
+             * @description `admin` includes all others.
+             * @example [
+             *       "read",
+             *       "export"
+             *     ]
+             */
+            rights: ("read" | "export" | "tag" | "run" | "close" | "admin")[];
+            /**
+             * Scope
+             * @description The rows that the caller sees: those that have one of the values of each condition, which are filters of costs. Null means all rows.
+             * @example {
+             *       "category:cost_center": [
+             *         "payments"
+             *       ]
+             *     }
+             */
+            scope: {
+                [key: string]: string[];
+            } | null;
+            /**
+             * Role
+             * @description The role (its place in `access.roles`) or the token that gave the rights; empty where nobody is told apart.
+             * @example roles[2]
+             */
+            role: string;
         };
         /**
          * TenantStatus
@@ -3556,6 +7092,22 @@ export interface components {
             storage_error: string | null;
         };
         /**
+         * TimelinePoint
+         * @description The cost of one unit of time.
+         */
+        TimelinePoint: {
+            /**
+             * Time
+             * @example 2026-01-31
+             */
+            time: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
          * TopicAggregateAnswer
          * @description Sums by group and time. The totals cover everything, also buckets left out for being too many.
          */
@@ -3567,11 +7119,28 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Total Amount
              * @example 1234.56
              */
             total_amount: string;
+            /**
+             * Direct Amount
+             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             */
+            direct_amount?: string | null;
+            /**
+             * Shared In
+             * @description Only when grouped by a cost category: what other values handed on to it.
+             */
+            shared_in?: string | null;
+            /**
+             * Shared Out
+             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             */
+            shared_out?: string | null;
             /** Total Rows */
             total_rows: number;
         };
@@ -3600,6 +7169,21 @@ export interface components {
              * @example 1234.56
              */
             total_amount: string;
+            /**
+             * Direct Amount
+             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             */
+            direct_amount?: string | null;
+            /**
+             * Shared In
+             * @description Only when grouped by a cost category: what other values handed on to it.
+             */
+            shared_in?: string | null;
+            /**
+             * Shared Out
+             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             */
+            shared_out?: string | null;
             /** Row Count */
             row_count: number;
         };
@@ -3630,6 +7214,99 @@ export interface components {
             amount: string;
             /** Previous */
             previous: string | null;
+        };
+        /**
+         * TopicEvidence
+         * @description What decided how the line was attributed.
+         */
+        TopicEvidence: {
+            /**
+             * Measure
+             * @example topic_bytes_in
+             */
+            measure: string | null;
+            /**
+             * Total
+             * @description The sum of all values; null if all parts are equal.
+             */
+            total: string | null;
+            /**
+             * Contenders
+             * @description A page of them, the largest first, equal ones by name; and the topic that was asked for.
+             */
+            contenders: components["schemas"]["ContendingTopic"][];
+            /**
+             * Contenders Total
+             * @description How many there are on all pages.
+             */
+            contenders_total: number;
+            /**
+             * Topics
+             * @description How many topics of the cluster are known on the day.
+             */
+            topics: number;
+        };
+        /**
+         * TopicExplainAnswer
+         * @description Why a topic has an amount of a billing line: the line is attributed again from the kept measurements.
+         */
+        TopicExplainAnswer: {
+            /**
+             * Sentence
+             * @description The explanation in plain English, with rounded amounts.
+             */
+            sentence: string;
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Line Id */
+            line_id: string;
+            /** Topic Name */
+            topic_name: string;
+            /** @description Null if the topic has nothing. */
+            row: components["schemas"]["ExplainedTopicRow"] | null;
+            /**
+             * Why Nothing
+             * @description Why the topic has nothing; null if it has something.
+             */
+            why_nothing: string | null;
+            /** @description Null if the bill is lost. */
+            line: components["schemas"]["ExplainedLine"] | null;
+            /**
+             * Attribution Method
+             * @description How the line was attributed; null if unknown.
+             */
+            attribution_method: ("bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED") | null;
+            /**
+             * Methods
+             * @description All methods that were to be tried, in order.
+             */
+            methods: components["schemas"]["TriedMethod"][];
+            /** @description Null if it is missing, or the line is attributed to nothing. */
+            evidence: components["schemas"]["TopicEvidence"] | null;
+            /**
+             * Evidence Missing
+             * @description Why the evidence is missing; null if it is there.
+             */
+            evidence_missing: string | null;
+            /** @description Null if the topic does not share the line. */
+            arithmetic: components["schemas"]["Arithmetic"] | null;
+            siblings: components["schemas"]["Siblings"];
+            /**
+             * Revision
+             * @description The revision of the day's topic rows that was in force.
+             */
+            revision: number | null;
+            /** Revisions */
+            revisions: components["schemas"]["RevisionAmount"][];
+            /**
+             * Recomputed
+             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             */
+            recomputed: ("same" | "different") | null;
+            links: components["schemas"]["ExplainLinks"];
         };
         /**
          * TopicRow
@@ -3695,6 +7372,23 @@ export interface components {
              * @example 1234.56
              */
             amount: string;
+            /**
+             * Categories
+             * @description Where the tenant has cost categories: by key, the values to which the row is assigned.
+             */
+            categories?: {
+                [key: string]: components["schemas"]["CategoryPart"][];
+            } | null;
+            /**
+             * Metadata
+             * @description Further information; keys depend on the ecosystem.
+             * @example {
+             *       "environment_id": "env-abc12"
+             *     }
+             */
+            metadata: {
+                [key: string]: string | number | boolean | null;
+            };
         };
         /**
          * TopicSummaryItem
@@ -3759,6 +7453,8 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Total
              * @example 1234.56
@@ -3800,6 +7496,229 @@ export interface components {
              * @description How many identities it finds.
              */
             candidates: number;
+        };
+        /**
+         * UnassignedIdentity
+         * @description An identity with costs that have no value.
+         */
+        UnassignedIdentity: {
+            /**
+             * Identity Id
+             * @example sa-123abc
+             */
+            identity_id: string;
+            /**
+             * Display Name
+             * @example orders-service
+             */
+            display_name: string | null;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * UnitCostItem
+         * @description One group.
+         */
+        UnitCostItem: {
+            /**
+             * Amount
+             * @description The costs on the days that count.
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Excluded Amount
+             * @description The costs on days without the measurements; not part of `amount`.
+             * @example 1234.56
+             */
+            excluded_amount: string;
+            /**
+             * Usage
+             * @description The measured usage in units, rounded to six places; null if nothing was measured.
+             */
+            usage: string | null;
+            /**
+             * Unit Cost
+             * @description `amount` divided by the exact usage, rounded to twelve places; null without usage.
+             */
+            unit_cost: string | null;
+            /**
+             * Days
+             * @description UTC days on which the amount lies.
+             */
+            days: number;
+            /**
+             * Days With Usage
+             * @description UTC days of them on which there is usage above zero.
+             */
+            days_with_usage: number;
+            /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+        };
+        /**
+         * UnitCostSums
+         * @description An amount, the usage of the same days, and what a unit cost.
+         */
+        UnitCostSums: {
+            /**
+             * Amount
+             * @description The costs on the days that count.
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Excluded Amount
+             * @description The costs on days without the measurements; not part of `amount`.
+             * @example 1234.56
+             */
+            excluded_amount: string;
+            /**
+             * Usage
+             * @description The measured usage in units, rounded to six places; null if nothing was measured.
+             */
+            usage: string | null;
+            /**
+             * Unit Cost
+             * @description `amount` divided by the exact usage, rounded to twelve places; null without usage.
+             */
+            unit_cost: string | null;
+            /**
+             * Days
+             * @description UTC days on which the amount lies.
+             */
+            days: number;
+            /**
+             * Days With Usage
+             * @description UTC days of them on which there is usage above zero.
+             */
+            days_with_usage: number;
+        };
+        /**
+         * UnitCostsAnswer
+         * @description What a unit of usage cost, by group and in total.
+         */
+        UnitCostsAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
+            /**
+             * Per
+             * @enum {string}
+             */
+            per: "gib_in" | "gib_out" | "gib_stored" | "topic";
+            /**
+             * Unit
+             * @description What the usage is counted in.
+             * @example GiB
+             */
+            unit: string;
+            /**
+             * Covers
+             * @description What the amount covers, in words.
+             */
+            covers: string;
+            /**
+             * Measures
+             * @description The measures that the usage is made of; empty if measured topics are counted.
+             * @example [
+             *       "bytes_in"
+             *     ]
+             */
+            measures: string[];
+            total: components["schemas"]["UnitCostSums"];
+            /**
+             * Items
+             * @description The groups with the largest amounts, the largest first.
+             */
+            items: components["schemas"]["UnitCostItem"][];
+            /**
+             * Groups
+             * @description How many groups there are.
+             */
+            groups: number;
+            /**
+             * Missing Days
+             * @description UTC days of which costs were left out, as nothing was measured.
+             */
+            missing_days: string[];
+            /**
+             * Names
+             * @description The display names of ids, by column.
+             * @example {
+             *       "identity_id": {
+             *         "sa-123abc": "orders-service"
+             *       }
+             *     }
+             */
+            names: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+            /**
+             * Ignored Filters
+             * @description Filters that topics know nothing of, as identities and tags.
+             * @example [
+             *       "identity_id"
+             *     ]
+             */
+            ignored_filters: string[];
+        };
+        /**
+         * UnknownRuleValue
+         * @description A value that a rule makes, and that the register does not have.
+         */
+        UnknownRuleValue: {
+            /** Value */
+            value: string;
+            rule: components["schemas"]["AppliedRule"];
+        };
+        /**
+         * ValueChange
+         * @description The total of a value before and after an edit.
+         */
+        ValueChange: {
+            /** Value */
+            value: string;
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Difference
+             * @example 1234.56
+             */
+            difference: string;
         };
         /**
          * ViewItem
@@ -3852,6 +7771,20 @@ export interface components {
          */
         BulkByFilter: {
             /**
+             * Valid From
+             * @description First UTC day on which the value holds. Default: no first day.
+             * @default null
+             * @example null
+             */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description UTC day from which on the value holds no more. Default: no end.
+             * @default null
+             * @example null
+             */
+            valid_to: string | null;
+            /**
              * Start Date
              * @description First day, inclusive. Default: `lookback_days` of the tenant before the end.
              * @default null
@@ -3879,7 +7812,7 @@ export interface components {
             identity_id: string | null;
             /**
              * Tag Key
-             * @description A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity.
+             * @description A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity and day.
              * @example team
              */
             tag_key: string;
@@ -3898,10 +7831,16 @@ export interface components {
             created_by: string;
             /**
              * Override Existing
-             * @description Update tags whose key the entity already has; otherwise they are skipped.
+             * @description Update tags whose key the entity already has, as PUT does; otherwise they are skipped, and a value with dates is added if it overlaps no other.
              * @default false
              */
             override_existing: boolean;
+            /**
+             * Replace Periods
+             * @description With `override_existing`: remove all other values of these keys, whatever their dates.
+             * @default false
+             */
+            replace_periods: boolean;
             /**
              * Dry Run
              * @description Only tell what would change, and change nothing.
@@ -3914,6 +7853,20 @@ export interface components {
          * @description One tag of a bulk write.
          */
         BulkItem: {
+            /**
+             * Valid From
+             * @description First UTC day on which the value holds. Default: no first day.
+             * @default null
+             * @example null
+             */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description UTC day from which on the value holds no more. Default: no end.
+             * @default null
+             * @example null
+             */
+            valid_to: string | null;
             /**
              * Entity Type
              * @enum {string}
@@ -3965,7 +7918,7 @@ export interface components {
         BulkTags: {
             /**
              * Items
-             * @description The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`.
+             * @description The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`, and may have `valid_from` and `valid_to`.
              */
             items: components["schemas"]["BulkItem"][];
             /**
@@ -3977,10 +7930,16 @@ export interface components {
             created_by: string;
             /**
              * Override Existing
-             * @description Update tags whose key the entity already has; otherwise they are skipped.
+             * @description Update tags whose key the entity already has, as PUT does; otherwise they are skipped, and a value with dates is added if it overlaps no other.
              * @default false
              */
             override_existing: boolean;
+            /**
+             * Replace Periods
+             * @description With `override_existing`: remove all other values of these keys, whatever their dates.
+             * @default false
+             */
+            replace_periods: boolean;
             /**
              * Dry Run
              * @description Only tell what would change, and change nothing.
@@ -3989,12 +7948,70 @@ export interface components {
             dry_run: boolean;
         };
         /**
+         * CategoryBody
+         * @description What a cost category shall be.
+         */
+        CategoryBody: {
+            /**
+             * Document
+             * @description The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.
+             * @example {
+             *       "default": "UNASSIGNED",
+             *       "rules": [
+             *         {
+             *           "assign": "payments",
+             *           "id": "reorg-42",
+             *           "match": {
+             *             "identity": [
+             *               "sa-abc123"
+             *             ]
+             *           },
+             *           "valid_from": "2026-03-01"
+             *         },
+             *         {
+             *           "assign": {
+             *             "from_tag": "team"
+             *           },
+             *           "match": {
+             *             "tag": {
+             *               "key": "team"
+             *             }
+             *           }
+             *         }
+             *       ],
+             *       "values": {
+             *         "payments": {
+             *           "name": "Payments",
+             *           "parent": "retail"
+             *         },
+             *         "retail": {
+             *           "name": "Retail"
+             *         }
+             *       }
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /**
+             * Reason
+             * @description Why; kept with the version.
+             * @default null
+             * @example CHG-42
+             */
+            reason: string | null;
+        };
+        /**
          * ChargebackColumns
          * @description The columns by which chargeback rows are filtered.
          */
         ChargebackColumns: {
             /** Tags */
             tags?: {
+                [key: string]: string[];
+            };
+            /** Categories */
+            categories?: {
                 [key: string]: string[];
             };
             /**
@@ -4059,6 +8076,88 @@ export interface components {
             line_id: string[];
         };
         /**
+         * CostColumns
+         * @description The names of the columns of a file of costs.
+         */
+        CostColumns: {
+            /**
+             * Amount
+             * @description The column with the amount.
+             * @example amount
+             */
+            amount: string;
+            /**
+             * Entity
+             * @description That with the id of the resource or identity, if any.
+             * @default null
+             */
+            entity: string | null;
+            /**
+             * Product Type
+             * @description That with the product type, if any.
+             * @default null
+             */
+            product_type: string | null;
+            /**
+             * Date
+             * @description That with the day, if any.
+             * @default null
+             * @example start_date
+             */
+            date: string | null;
+        };
+        /**
+         * CostMapping
+         * @description How to read a file of costs: the mapping of its columns and of its words.
+         */
+        CostMapping: {
+            columns: components["schemas"]["CostColumns"];
+            /**
+             * Entity
+             * @description What the entity column names: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
+             * @default resource_id
+             * @enum {string}
+             */
+            entity: "resource_id" | "identity_id";
+            /**
+             * Date Format
+             * @description How days are written, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.
+             * @default null
+             * @example %m/%d/%Y
+             */
+            date_format: string | null;
+            /**
+             * Delimiter
+             * @description What separates the columns.
+             * @default ,
+             * @enum {string}
+             */
+            delimiter: "," | ";" | "\t" | "|";
+            /**
+             * Decimal
+             * @description The decimal separator; the other one may separate thousands.
+             * @default .
+             * @enum {string}
+             */
+            decimal: "." | ",";
+            /**
+             * Entities
+             * @description Ids as the file writes them, and as they are here.
+             * @default {}
+             */
+            entities: {
+                [key: string]: string;
+            };
+            /**
+             * Product Types
+             * @description Product types as the file writes them, and as they are here.
+             * @default {}
+             */
+            product_types: {
+                [key: string]: string;
+            };
+        };
+        /**
          * ExportFilters
          * @description Which rows are exported. A value may also be a list of values, one of which a row must have.
          */
@@ -4114,7 +8213,7 @@ export interface components {
              */
             line_id?: string | string[] | null;
         } & {
-            [key: string]: (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (("usage" | "shared") | ("usage" | "shared")[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null);
+            [key: string]: (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (("usage" | "shared") | ("usage" | "shared")[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null);
         };
         /**
          * ExportRequest
@@ -4142,6 +8241,13 @@ export interface components {
              */
             timezone: string;
             /**
+             * Format
+             * @description The format of the file: `csv`; `parquet`, with typed columns; `jsonl`, one JSON object per line.
+             * @default csv
+             * @enum {string}
+             */
+            format: "csv" | "parquet" | "jsonl";
+            /**
              * As Of
              * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows.
              * @default null
@@ -4150,7 +8256,7 @@ export interface components {
             as_of: string | null;
             /**
              * Columns
-             * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`.
+             * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`; `category:<key>` for the value of a cost category, and, beside one of these, `category_share`: a row that is split is then one row for each of its parts, with their amounts.
              * @default [
              *       "timestamp",
              *       "resource_id",
@@ -4163,12 +8269,114 @@ export interface components {
              *       "tags"
              *     ]
              */
-            columns: ("ecosystem" | "tenant_id" | "timestamp" | "resource_id" | "product_category" | "product_type" | "identity_id" | "cost_type" | "amount" | "allocation_method" | "allocation_detail" | "tags" | "metadata")[];
+            columns: (("ecosystem" | "tenant_id" | "timestamp" | "resource_id" | "product_category" | "product_type" | "identity_id" | "cost_type" | "amount" | "allocation_method" | "allocation_detail" | "tags" | "metadata" | "category_share") | string)[];
             /**
-             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `cluster_id` or `tag:<key>`, with a value or a list of values; `not.` in front of it excludes.
+             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes.
              * @default {}
              */
             filters: components["schemas"]["ExportFilters"];
+        };
+        /**
+         * ExternalCosts
+         * @description A file of costs and how to read it.
+         */
+        ExternalCosts: {
+            /**
+             * Csv
+             * @description The file: CSV whose first line has the names of the columns.
+             * @example date,resource,type,amount
+             *     2026-01-31,lkc-abc123,KAFKA_BASE,12.50
+             */
+            csv: string;
+            /**
+             * @description Which columns mean what, as an object or as YAML text of one.
+             * @example {
+             *       "columns": {
+             *         "amount": "amount",
+             *         "date": "date",
+             *         "entity": "resource",
+             *         "product_type": "type"
+             *       }
+             *     }
+             */
+            mapping: components["schemas"]["CostMapping"] | string;
+            /**
+             * Start Date
+             * @description First UTC day to compare. Default: the first one in the file.
+             * @default null
+             */
+            start_date: string | null;
+            /**
+             * End Date
+             * @description Last UTC day to compare, inclusive. Default: the last one in the file.
+             * @default null
+             */
+            end_date: string | null;
+            /**
+             * As Of
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows.
+             * @default null
+             * @example 2026-01-31T12:00:00Z
+             */
+            as_of: string | null;
+            /**
+             * Limit
+             * @description How many entries, the largest difference first.
+             * @default 1000
+             */
+            limit: number;
+        };
+        /**
+         * FocusRequest
+         * @description What is exported in FOCUS; all fields have defaults.
+         */
+        FocusRequest: {
+            /**
+             * Start Date
+             * @description First day, inclusive. Default: `lookback_days` of the tenant before the end.
+             * @default null
+             */
+            start_date: string | null;
+            /**
+             * End Date
+             * @description Last day, inclusive. Default: today in `timezone`.
+             * @default null
+             */
+            end_date: string | null;
+            /**
+             * Timezone
+             * @description Always UTC: the days and months of FOCUS data are those of UTC.
+             * @default UTC
+             * @constant
+             */
+            timezone: "UTC";
+            /**
+             * Version
+             * @description The version of FOCUS: `1.2`, whose official rules are checked, or `1.4`, which is followed, but not officially validated.
+             * @default 1.2
+             * @enum {string}
+             */
+            version: "1.2" | "1.4";
+            /**
+             * Split
+             * @description Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, `none` all lines.
+             * @default identities
+             * @enum {string}
+             */
+            split: "identities" | "topics" | "none";
+            /**
+             * Columns
+             * @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; which columns a version has is in its metadata.
+             * @default []
+             */
+            columns: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
+            /**
+             * Format
+             * @description `parquet` has exact decimals, and instants; in `csv` decimals are plain text, and texts are not altered for spreadsheets.
+             * @default csv
+             * @enum {string}
+             */
+            format: "csv" | "parquet";
         };
         /**
          * InvalidPart
@@ -4189,13 +8397,52 @@ export interface components {
             message: string;
         };
         /**
+         * NewSnooze
+         * @description Why a finding is put off, and until when.
+         */
+        NewSnooze: {
+            /**
+             * Reason
+             * @description For those who see it later.
+             * @example Kept for the audit of 2026
+             */
+            reason: string;
+            /**
+             * Until
+             * @description The UTC day on which the finding is open again. Default: never.
+             * @default null
+             */
+            until: string | null;
+            /**
+             * Created By
+             * @description Who created the tag.
+             * @default api
+             * @example alice
+             */
+            created_by: string;
+        };
+        /**
          * NewTag
-         * @description A tag to create.
+         * @description A tag to create. The values of a key of an entity must not overlap in time.
          */
         NewTag: {
             /**
+             * Valid From
+             * @description First UTC day on which the value holds. Default: no first day.
+             * @default null
+             * @example null
+             */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description UTC day from which on the value holds no more. Default: no end.
+             * @default null
+             * @example null
+             */
+            valid_to: string | null;
+            /**
              * Tag Key
-             * @description A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity.
+             * @description A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity and day.
              * @example team
              */
             tag_key: string;
@@ -4216,14 +8463,37 @@ export interface components {
         /**
          * NewValue
          * @description The new value of a tag.
+         *
+         *     Without dates, the only value that the key has changes, and its dates stay. With dates, the value that begins on the
+         *     same day changes, or a new one begins there and the former ends.
          */
         NewValue: {
+            /**
+             * Valid From
+             * @description First UTC day on which the value holds. Default: no first day.
+             * @default null
+             * @example null
+             */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description UTC day from which on the value holds no more. Default: no end.
+             * @default null
+             * @example null
+             */
+            valid_to: string | null;
             /**
              * Tag Value
              * @description Any text of 1 to 255 characters.
              * @example payments
              */
             tag_value: string;
+            /**
+             * Replace Periods
+             * @description Remove all other values of the key, whatever their dates; what is given here is then its only one.
+             * @default false
+             */
+            replace_periods: boolean;
         };
         /**
          * NewView
@@ -4294,6 +8564,26 @@ export interface components {
             errors: components["schemas"]["InvalidPart"][] | null;
         };
         /**
+         * RulesFile
+         * @description A CSV file of rules.
+         */
+        RulesFile: {
+            /**
+             * Csv
+             * @description The file: `entity_type,entity_id,value,percent,valid_from,valid_to`, one line for each entity, or one for each part of a split.
+             * @example entity_type,entity_id,value,percent,valid_from,valid_to
+             *     identity,sa-abc123,payments,,2026-03-01,
+             */
+            csv: string;
+            /**
+             * Reason
+             * @description Why; kept with the version.
+             * @default null
+             * @example CHG-42
+             */
+            reason: string | null;
+        };
+        /**
          * RunBody
          * @description What the run shall do; without a body: everything that is due.
          */
@@ -4325,7 +8615,7 @@ export interface components {
         };
         /**
          * TopicExportRequest
-         * @description Which days are exported; all fields have defaults.
+         * @description Which days are exported, and as what; all fields have defaults.
          */
         TopicExportRequest: {
             /**
@@ -4348,6 +8638,13 @@ export interface components {
              * @example Europe/Berlin
              */
             timezone: string;
+            /**
+             * Format
+             * @description The format of the file: `csv`; `parquet`, with typed columns; `jsonl`, one JSON object per line.
+             * @default csv
+             * @enum {string}
+             */
+            format: "csv" | "parquet" | "jsonl";
         };
         /**
          * ViewBody
@@ -4444,6 +8741,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description No tenant has an emitter of the type `prometheus`. */
             404: {
                 headers: {
@@ -4531,6 +8837,73 @@ export interface operations {
             };
         };
     };
+    who_am_i_api_v1_me_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_tenants_api_v1_tenants_get: {
         parameters: {
             query?: {
@@ -4562,6 +8935,15 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4632,6 +9014,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4716,6 +9116,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -4761,6 +9170,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4856,8 +9283,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4865,82 +9292,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    show_reconciliation_api_v1_tenants__tenant_name__reconciliation_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The answer. */
-            200: {
-                headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Reconciliation"];
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5038,8 +9391,237 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_reconciliation_api_v1_tenants__tenant_name__reconciliation_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description What each entry is about: a UTC day (`days`), or a month, product type or resource (`buckets`). */
+                group_by?: "day" | "month" | "product_type" | "resource_id";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReconciliationAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reconcile_with_file_api_v1_tenants__tenant_name__reconciliation_external_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExternalCosts"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalReconciliation"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5095,6 +9677,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -5113,7 +9697,7 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 6. */
+                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
                 by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description Which of `by` is broken down over time. Default: the first. */
                 series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
@@ -5130,6 +9714,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -5182,6 +9775,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5246,6 +9857,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -5264,7 +9877,7 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description The columns, from left to right, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; two to 4. */
+                /** @description The columns, from left to right, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); two to 4. */
                 by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description How many values each column names, 1 to 50; several, repeated or separated by commas, are for one column each. */
                 top?: string[];
@@ -5275,6 +9888,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -5334,7 +9956,547 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_graph_api_v1_tenants__tenant_name__graph_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                focus?: string;
+                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                leaves?: "identities" | "topics" | "none";
+                /** @description How many levels below the focus are named. */
+                depth?: number;
+                /** @description How many children each node names. */
+                top?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, or no such node in the period. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compare_graphs_api_v1_tenants__tenant_name__graph_diff_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
+                compare?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                focus?: string;
+                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                leaves?: "identities" | "topics" | "none";
+                /** @description How many levels below the focus are named. */
+                depth?: number;
+                /** @description How many children each node names. */
+                top?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphDiffAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, or no such node in the period. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_timeline_api_v1_tenants__tenant_name__graph_timeline_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                focus?: string;
+                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                leaves?: "identities" | "topics" | "none";
+                /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
+                time_bucket?: "day" | "week" | "month";
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphTimeline"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, or no such node in the period. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5424,6 +10586,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -5479,7 +10659,7 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -5512,6 +10692,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -5565,6 +10754,434 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_policies_api_v1_tenants__tenant_name__policies_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Only the policy with this hash, `policy` in the metadata of a chargeback row. */
+                hash?: string;
+                /** @description Only policies of this product type, also by a pattern or an alias. */
+                product_type?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_PolicyItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_usage_api_v1_tenants__tenant_name__usage_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Only this measure, such as `bytes_in`. */
+                measure?: string[];
+                /** @description Only what was measured on this resource. */
+                resource_id?: string[];
+                /** @description Only what was measured of this identity or name. */
+                subject?: string[];
+                /** @description What the measurements are ordered by. */
+                sort_by?: "date" | "value";
+                /** @description Direction. */
+                sort_order?: "asc" | "desc";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_MeasurementItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explain_changes_api_v1_tenants__tenant_name__chargebacks_changes_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description The earlier period: `previous` (as many days before), `year` (the same dates a year before), or two dates, `2026-09-01..2026-09-30`. */
+                compare?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description Instead of a period and `compare`, the first day of the earlier range; needs `from_end`, `to_start` and `to_end`. */
+                from_start?: string;
+                /** @description The earlier range's last day, inclusive, in `timezone`. */
+                from_end?: string;
+                /** @description The later range's first day. */
+                to_start?: string;
+                /** @description The later range's last day, inclusive, in `timezone`. */
+                to_end?: string;
+                /** @description How many changes, the largest first. */
+                limit?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangesAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5627,8 +11244,10 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
                 time_bucket?: "hour" | "day" | "week" | "month";
                 /** @description Only costs charged to this identity. */
@@ -5660,6 +11279,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -5696,6 +11324,10 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
@@ -5715,6 +11347,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5811,6 +11461,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -5854,6 +11513,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5938,6 +11615,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -5976,6 +11662,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6062,6 +11766,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -6102,6 +11815,24 @@ export interface operations {
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6166,6 +11897,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -6184,7 +11917,7 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 6. */
+                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
                 by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description Which of `by` is broken down over time. Default: the first. */
                 series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
@@ -6201,6 +11934,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -6255,6 +11997,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6319,6 +12079,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -6346,6 +12108,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -6400,6 +12171,314 @@ export interface operations {
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_findings_api_v1_tenants__tenant_name__findings_csv_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Only findings of this kind, repeatable. */
+                kind?: ("topic_without_traffic" | "topic_never_read" | "topic_never_written" | "idle_resource" | "idle_identity")[];
+                /** @description On how many measured days, at least, the subject was not used since it last was. */
+                min_days?: number;
+                /** @description Only findings that are not snoozed, only those that are, or all. */
+                state?: "open" | "snoozed" | "all";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_unit_costs_api_v1_tenants__tenant_name__unit_costs_csv_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the costs of topics. */
+                per?: "gib_in" | "gib_out" | "gib_stored" | "topic";
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
+                /** @description How many groups, those with the largest amounts first. */
+                limit?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something in the request is wrong, or topics are asked for and not attributed. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6462,8 +12541,10 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, or `tag:<key>`; at most 20. */
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
                 time_bucket?: "hour" | "day" | "week" | "month";
                 /** @description Only costs charged to this identity. */
@@ -6495,6 +12576,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -6533,6 +12623,8 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
+                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -6550,6 +12642,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6612,8 +12722,10 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, or `tag:<key>`; at most 20. */
+                /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
                 time_bucket?: "hour" | "day" | "week" | "month";
                 /** @description Only topics of this cluster. */
@@ -6637,6 +12749,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -6672,6 +12793,8 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
+                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -6689,6 +12812,24 @@ export interface operations {
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6785,6 +12926,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -6837,6 +12987,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6954,6 +13122,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -7062,6 +13248,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -7156,6 +13360,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -7203,9 +13425,9 @@ export interface operations {
                 end_date?: string;
                 /** @description IANA time zone that defines where days start and end. */
                 timezone?: string;
-                /** @description Page number, from 1. */
+                /** @description Page of the contenders, from 1. */
                 page?: number;
-                /** @description Entries per page. */
+                /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
                 as_of?: string;
@@ -7254,7 +13476,139 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description There is no such tenant, day, line or portion, or the day is not calculated. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explain_topic_api_v1_tenants__tenant_name__topic_attributions_explain_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page of the contenders, from 1. */
+                page?: number;
+                /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The UTC day of the line. */
+                date: string;
+                /** @description The billing line: `line_id` in the metadata of a topic row or a line. */
+                line_id: string;
+                /** @description The topic; also one that has nothing of the line, or `__UNATTRIBUTED__`. */
+                topic_name: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopicExplainAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, day or line, or the line has no topics. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7351,6 +13705,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -7401,6 +13764,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7498,6 +13879,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -7587,6 +13986,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -7637,6 +14045,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7729,6 +14155,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7844,6 +14288,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -7950,6 +14412,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -8031,6 +14511,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8130,6 +14628,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The tenant or the entity does not exist. */
             404: {
                 headers: {
@@ -8206,7 +14722,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8224,7 +14749,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The entity already has a tag with this key. */
+            /** @description The entity already has a tag with this key on some of these days. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8311,7 +14836,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8322,6 +14856,15 @@ export interface operations {
             };
             /** @description The tenant does not exist, or the entity does not have this tag. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Two values of the tag would hold on the same days, or it has several and no date says which is meant. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8369,7 +14912,10 @@ export interface operations {
     };
     remove_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only the value that begins on this UTC day, or, with `none`, the one without a first day. Default: all values. */
+                valid_from?: string;
+            };
             header?: never;
             path: {
                 /** @description `resource` or `identity`. */
@@ -8401,7 +14947,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8488,7 +15043,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8499,6 +15063,15 @@ export interface operations {
             };
             /** @description The tenant does not exist, or the entity does not have this tag. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Two values of the tag would hold on the same days, or it has several and no date says which is meant. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8598,6 +15171,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -8679,6 +15270,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8778,6 +15387,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -8850,7 +15477,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8861,6 +15497,15 @@ export interface operations {
             };
             /** @description The tenant or the entity does not exist. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Two values of a tag would hold on the same days. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8940,7 +15585,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8951,6 +15605,15 @@ export interface operations {
             };
             /** @description The tenant or the entity does not exist. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Two values of a tag would hold on the same days. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9030,7 +15693,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9122,7 +15794,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `run` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9237,6 +15918,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -9291,7 +15990,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows as CSV (RFC 4180, UTF-8), by time and ids. */
+            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */
@@ -9304,6 +16003,8 @@ export interface operations {
                      *     2026-01-31T00:00:00Z,sa-123abc,12.50
                      */
                     "text/csv": string;
+                    "application/vnd.apache.parquet": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description The request is invalid; `errors` lists every mistake. */
@@ -9315,7 +16016,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9335,6 +16045,222 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_focus_api_v1_tenants__tenant_name__export_focus_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FocusRequest"];
+            };
+        };
+        responses: {
+            /** @description The rows by day, line, portion and payer. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/vnd.apache.parquet": string;
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_focus_metadata_api_v1_tenants__tenant_name__export_focus_metadata_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The version of FOCUS: `1.2`, whose official rules are checked, or `1.4`, which is followed, but not officially validated. */
+                version?: "1.2" | "1.4";
+                /** @description Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, `none` all lines. */
+                split?: "identities" | "topics" | "none";
+                /** @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; which columns a version has is in its metadata. */
+                columns?: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FocusMetadata"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9412,6 +16338,15 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
                  * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
                  * @example {
                  *       "not.product_type": "SUPPORT"
@@ -9459,6 +16394,24 @@ export interface operations {
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9521,8 +16474,10 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, or `tag:<key>`; at most 20. */
+                /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
                 time_bucket?: "hour" | "day" | "week" | "month";
                 /** @description Only topics of this cluster. */
@@ -9546,6 +16501,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -9579,6 +16543,10 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
@@ -9598,6 +16566,24 @@ export interface operations {
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9695,6 +16681,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -9749,7 +16753,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows as CSV (RFC 4180, UTF-8), by time and ids. */
+            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */
@@ -9759,6 +16763,8 @@ export interface operations {
                 content: {
                     /** @example ecosystem,tenant_id,timestamp */
                     "text/csv": string;
+                    "application/vnd.apache.parquet": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
@@ -9770,7 +16776,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9845,6 +16860,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -9872,6 +16889,15 @@ export interface operations {
                  *     }
                  */
                 "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
                     [key: string]: string;
                 };
                 /**
@@ -9931,7 +16957,498 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_unit_costs_api_v1_tenants__tenant_name__unit_costs_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the costs of topics. */
+                per?: "gib_in" | "gib_out" | "gib_stored" | "topic";
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
+                /** @description How many groups, those with the largest amounts first. */
+                limit?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnitCostsAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something in the request is wrong, or topics are asked for and not attributed. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_findings_api_v1_tenants__tenant_name__findings_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Only findings of this kind, repeatable. */
+                kind?: ("topic_without_traffic" | "topic_never_read" | "topic_never_written" | "idle_resource" | "idle_identity")[];
+                /** @description On how many measured days, at least, the subject was not used since it last was. */
+                min_days?: number;
+                /** @description Only findings that are not snoozed, only those that are, or all. */
+                state?: "open" | "snoozed" | "all";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindingList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    snooze_finding_api_v1_tenants__tenant_name__findings__finding_id__snooze_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` of a finding. */
+                finding_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSnooze"];
+            };
+        };
+        responses: {
+            /** @description How the finding is put off. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnoozeItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or finding. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    wake_finding_api_v1_tenants__tenant_name__findings__finding_id__snooze_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` of a finding. */
+                finding_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The finding is open. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or finding. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10016,6 +17533,24 @@ export interface operations {
             };
             /** @description The request is invalid; `errors` lists every mistake. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10111,6 +17646,24 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
@@ -10183,7 +17736,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10284,7 +17846,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10379,7 +17950,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A web page of another origin sent the request. */
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10389,6 +17969,1970 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or view. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_statements_api_v1_tenants__tenant_name__statements_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementsAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_statements_api_v1_tenants__tenant_name__statements_csv_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export: a line for each statement. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_statement_api_v1_tenants__tenant_name__statement_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_statement_page_api_v1_tenants__tenant_name__statement_html_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page that needs nothing else, and prints well. */
+            200: {
+                headers: {
+                    /** @description `inline`, with the number as name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_statement_api_v1_tenants__tenant_name__statement_csv_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export: the lines of the statement. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    print_statement_api_v1_tenants__tenant_name__statement_pdf_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page as PDF/UA. */
+            200: {
+                headers: {
+                    /** @description `inline`, with the number as name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What makes PDF files is not installed; `detail` says what to install. */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_coverage_api_v1_tenants__tenant_name__cost_categories__category_key__coverage_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description Only the shares of this billing line. */
+                line_id?: string[];
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                    "not.line_id"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CoverageAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resolve_subject_api_v1_tenants__tenant_name__cost_categories__category_key__resolve_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The identity that pays. */
+                identity_id?: string;
+                /** @description The resource; of a topic, its cluster. */
+                resource_id?: string;
+                /** @description Default: the environment in which the inventory has the resource. */
+                environment_id?: string;
+                /** @description The name of a topic, for rows of topic attributions. */
+                topic?: string;
+                /** @description The product type. */
+                product_type?: string;
+                /** @description The product category. */
+                product_category?: string;
+                /** @description The charge day, in UTC. Default: today. */
+                date?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssignedAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_cost_categories_api_v1_tenants__tenant_name__cost_categories_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description This version. Default: the present one. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryItem"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__put: {
+        parameters: {
+            query?: {
+                /** @description Change nothing, and return what would change in the costs of the period. */
+                dry_run?: boolean;
+                /** @description With `dry_run`: the period by its name, as in the aggregates: `7d`, `month`, `2026-10`, … */
+                period?: string;
+            };
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CategoryBody"];
+            };
+        };
+        responses: {
+            /** @description The changed category or, with `dry_run`, what would change. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryItem"] | components["schemas"]["DryRunAnswer"];
+                };
+            };
+            /** @description The new category. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are too many cost categories, or this version of the service refuses what an earlier one wrote. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The category is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__delete: {
+        parameters: {
+            query?: {
+                /** @description Why; kept with the version. */
+                reason?: string;
+            };
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no such category any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The category is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_cost_category_history_api_v1_tenants__tenant_name__cost_categories__category_key__history_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_CategoryHistoryItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example entity_type,entity_id,value,percent,valid_from,valid_to
+                     *     identity,sa-abc123,payments,,2026-03-01,
+                     */
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This version of the service refuses what an earlier one wrote. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_put: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The key of a cost category. */
+                category_key: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesFile"];
+            };
+        };
+        responses: {
+            /** @description The changed category. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryItem"];
+                };
+            };
+            /** @description The new category. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are too many cost categories, or this version of the service refuses what an earlier one wrote. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The category is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_audit_entries_api_v1_tenants__tenant_name__audit_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Only entries of this kind. */
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+                /** @description Only what this caller did. */
+                who?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_AuditItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -18,6 +18,12 @@ export type TenantPath = keyof paths extends infer P
   : never;
 export type TenantPrefix = "/api/v1/tenants/{tenant_name}";
 
+export type Me = Schemas["Me"];
+export type TenantRights = Schemas["TenantRights"];
+export type Right = TenantRights["rights"][number];
+/** Which rows a reader sees: each name has one of its values. */
+export type Scope = NonNullable<TenantRights["scope"]>;
+
 export type Tenant = Schemas["TenantOverview"];
 
 export type Costs = Schemas["CostsAnswer"];
@@ -28,24 +34,54 @@ export type DayFacts = Schemas["CostDay"];
 /** Charged what was billed; not what was billed; not calculated yet; without a bill. */
 export type DayState = DayFacts["state"];
 
+export type Changes = Schemas["ChangesAnswer"];
+
 export type Topics = Schemas["TopicsSummary"];
 export type TopicItem = Schemas["TopicSummaryItem"];
+
+export type UnitCosts = Schemas["UnitCostsAnswer"];
+export type UnitCost = Schemas["UnitCostItem"];
+export type Finding = Schemas["FindingItem"];
 
 export type Flow = Schemas["FlowAnswer"];
 export type FlowNode = Schemas["FlowNode"];
 
+export type GraphDiff = Schemas["GraphDiffAnswer"];
+export type GraphDiffNode = Schemas["GraphDiffNode"];
+
 export type Aggregate = Schemas["AggregateAnswer"];
 export type Bucket = Schemas["AggregateBucket"];
 
+export type Statement = Schemas["StatementAnswer"];
+export type Statements = Schemas["StatementsAnswer"];
+export type StatementRanking = Schemas["StatementRanking"];
+export type StatementTie = Schemas["StatementTieOut"];
+export type Recipient = Schemas["StatementRecipient"];
+/** An amount, exactly and in cents. */
+export type Stated = Schemas["StatedAmount"];
+
 export type Row = Schemas["ChargebackRow"];
+export type TopicRow = Schemas["TopicRow"];
+/** Why an identity, or a topic, has an amount of a billing line. */
+export type Explained = Schemas["ExplainAnswer"] | Schemas["TopicExplainAnswer"];
 export type BillLine = Schemas["BillingLineItem"];
 /** One page of a list, whatever is in it. */
 export type Page<T> = Omit<Schemas["PageOf_ChargebackRow_"], "items"> & { items: T[] };
 
-export type Reconciliation = Schemas["Reconciliation"];
+export type Policy = Schemas["PolicyItem"];
+
+export type Reconciliation = Schemas["ReconciliationAnswer"];
 export type Reconciled = Schemas["ReconciledDayItem"];
+export type Revision = Schemas["RevisionItem"];
+export type Difference = Schemas["Difference"];
 export type Run = Schemas["RunItem"];
 export type RunList = Schemas["RunList"];
+
+export type Category = Schemas["CategoryItem"];
+export type CategoryList = Schemas["CategoryList"];
+export type Coverage = Schemas["CoverageAnswer"];
+export type DryRun = Schemas["DryRunAnswer"];
+export type CategoryPart = Schemas["CategoryPart"];
 
 export type Identity = Schemas["IdentityItem"];
 export type Resource = Schemas["ResourceItem"];

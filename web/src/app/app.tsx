@@ -1,11 +1,15 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { type ComponentType, lazy, Suspense } from "react";
+import { useAccess } from "../api/me";
 import { asProblem } from "../api/problems";
 import { createQueries, useTenant, useTenants } from "../api/questions";
+import { inOneLine } from "../format/rights";
 import { CostsPage } from "../pages/costs";
 import { Bone, Empty, Failure, Loading } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { Boundary } from "./errors";
+import { SignedIn } from "./me";
+import { isWhole } from "./pages";
 import { Router, useHere } from "./router";
 import { Shell } from "./shell";
 import { Start } from "./start";
@@ -13,10 +17,15 @@ import { Start } from "./start";
 const LAZY: Record<string, ComponentType> = {
   bill: lazy(() => import("../pages/bill").then((all) => ({ default: all.BillPage }))),
   item: lazy(() => import("../pages/item").then((all) => ({ default: all.ItemPage }))),
+  statement: lazy(() => import("../pages/statement").then((all) => ({ default: all.StatementPage }))),
   rows: lazy(() => import("../pages/rows").then((all) => ({ default: all.RowsPage }))),
   unowned: lazy(() => import("../pages/unowned").then((all) => ({ default: all.UnownedPage }))),
   days: lazy(() => import("../pages/days").then((all) => ({ default: all.DaysPage }))),
+  moments: lazy(() => import("../pages/moments").then((all) => ({ default: all.MomentsPage }))),
+  categories: lazy(() => import("../pages/categories").then((all) => ({ default: all.CategoriesPage }))),
   tags: lazy(() => import("../pages/tags").then((all) => ({ default: all.TagsPage }))),
+  units: lazy(() => import("../pages/units").then((all) => ({ default: all.UnitsPage }))),
+  findings: lazy(() => import("../pages/findings").then((all) => ({ default: all.FindingsPage }))),
   topics: lazy(() => import("../pages/topics").then((all) => ({ default: all.TopicsPage }))),
   map: lazy(() => import("../pages/map").then((all) => ({ default: all.MapPage }))),
   views: lazy(() => import("../pages/views").then((all) => ({ default: all.ViewsPage }))),
@@ -37,11 +46,11 @@ export function App() {
 }
 
 function Routes() {
-  const { tenant, page } = useHere();
+  const { tenant, page, part } = useHere();
   if (!tenant) return <Start />;
   return (
     <Shell>
-      <Boundary key={`${tenant} ${page}`}>
+      <Boundary key={`${tenant} ${page} ${part ?? ""}`}>
         <TenantPage />
       </Boundary>
     </Shell>
@@ -51,31 +60,57 @@ function Routes() {
 function TenantPage() {
   const { tenant, page } = useHere();
   const found = useTenant(tenant ?? "");
+  const { isKnown, seesAll } = useAccess(tenant ?? "");
   const failed = found.failureReason ? asProblem(found.failureReason) : null;
   if (failed?.status === 404) return <Unknown />;
   // Who may not see the tenant may not see anything of it: one sentence says so instead of every card.
   if (failed?.status === 401 || failed?.status === 403) return <Failure error={failed} retry={found.refetch} />;
+  if (isWhole(page)) {
+    if (!isKnown) return <Waiting />;
+    if (!seesAll) return <OfTheWhole />;
+  }
   if (page === HOME) return <CostsPage />;
   const Found = LAZY[page];
   if (!Found) return <Nowhere />;
   return (
-    <Suspense
-      fallback={
-        <Loading>
-          <Bone height={30} />
-        </Loading>
-      }
-    >
+    <Suspense fallback={<Waiting />}>
       <Found />
     </Suspense>
+  );
+}
+
+function Waiting() {
+  return (
+    <Loading>
+      <Bone height={30} />
+    </Loading>
+  );
+}
+
+/** Instead of a page that is about the whole bill, for a reader who sees a part of it. */
+function OfTheWhole() {
+  const here = useHere();
+  const { scope } = useAccess(here.tenant ?? "");
+  return (
+    <Empty title="This page is about the whole bill">
+      <p>You see a part of it: {scope && inOneLine(scope)}. Its figures are on the other pages.</p>
+      <p>
+        <a className="more" href={here.to({ ...here.view, extra: {} }, HOME)}>
+          To your costs
+        </a>
+      </p>
+    </Empty>
   );
 }
 
 function Unknown() {
   const { tenant } = useHere();
   const known = useTenants().data ?? [];
+  const { user } = useAccess(tenant ?? "");
   return (
     <Empty title={`There is no tenant “${tenant}”`}>
+      {user !== null && <p>Or there is one, and no role lets you see it.</p>}
+      <SignedIn />
       {known.length > 0 && (
         <p>
           Known:{" "}

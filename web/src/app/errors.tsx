@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { isPartMissing } from "../api/problems";
 import { Failure } from "../ui/states";
 
 /** Catches what a part of the page throws, so that the rest stays. */
@@ -11,6 +12,8 @@ export class Boundary extends Component<{ children: ReactNode }, { error: unknow
 
   override render() {
     if (this.state.error === null) return this.props.children;
-    return <Failure error={this.state.error} retry={() => this.setState({ error: null })} />;
+    const { error } = this.state;
+    const retry = () => (isPartMissing(error) ? location.reload() : this.setState({ error: null }));
+    return <Failure error={error} retry={retry} />;
   }
 }

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useAccess } from "../api/me";
 import { useSearch } from "../api/questions";
 import type { Found } from "../api/shapes";
 import { money } from "../format/money";
@@ -8,7 +9,7 @@ import { matches, rememberName } from "../ui/filters";
 import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
 import { readView, type View } from "../url/view";
-import { PAGES } from "./pages";
+import { pagesFor } from "./pages";
 import { go, useHere } from "./router";
 
 const KEYS: Record<string, string> = { identity: "identity_id", resource: "resource_id" };
@@ -19,11 +20,14 @@ export function Finder({ currency, onClose }: { currency: string; onClose: () =>
   const [text, setText] = useState("");
   const asked = useLater(text.trim(), 150);
   const query = useSearch(here.tenant ?? "", asked);
-  const pages = PAGES.filter((each) => matches(each.title, text)).map((each) => ({
-    key: `page ${each.page}`,
-    name: each.title,
-    note: "page",
-  }));
+  const allowed = pagesFor(useAccess(here.tenant ?? ""));
+  const pages = allowed
+    .filter((each) => matches(each.title, text))
+    .map((each) => ({
+      key: `page ${each.page}`,
+      name: each.title,
+      note: "page",
+    }));
   const items = asked ? (query.data?.items ?? []) : [];
   const choices = [...items.map((each, n) => choice(each, n, currency)), ...pages];
 

@@ -1,17 +1,18 @@
 import { useEffect, useRef, useState } from "react";
+import { useAccess } from "../api/me";
 import { shifted } from "../url/period";
 import { MAIN, toggleTable } from "../url/tables";
 import { during } from "../url/view";
-import { PAGES } from "./pages";
+import { type PageInfo, pagesFor } from "./pages";
 import { go, useHere } from "./router";
 
-const HELP: readonly [string, string][] = [
+const help = (pages: readonly PageInfo[]): readonly [string, string][] => [
   ["/", "Find anything"],
   ["f", "Add a filter"],
   ["p", "Choose the period"],
   ["[ and ]", "The period before, and after"],
   ["t", "The chart as a table"],
-  ...PAGES.map((each): [string, string] => [`g ${each.key}`, each.title]),
+  ...pages.map((each): [string, string] => [`g ${each.key}`, each.title]),
   ["Esc", "Close what is open"],
   ["?", "This list"],
 ];
@@ -30,8 +31,10 @@ function press(name: string): void {
 /** The keys of every page. `shown` is the period on the screen, which `[` and `]` move. */
 export function useKeys(openHelp: () => void): void {
   const here = useHere();
+  const { isKnown, seesAll } = useAccess(here.tenant ?? "");
   const before = useRef("");
   useEffect(() => {
+    const pages = pagesFor({ isKnown, seesAll });
     const move = (by: -1 | 1) => {
       const bounds = document.querySelector<HTMLElement>("[data-start]")?.dataset;
       if (!bounds?.start || !bounds.end) return;
@@ -42,7 +45,7 @@ export function useKeys(openHelp: () => void): void {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !here.tenant) return;
       const dialog = document.querySelector("dialog[open], [popover]:popover-open");
       if (dialog || (writing(event.target) && !(event.target as HTMLElement).matches("[type=range]"))) return;
-      const page = before.current === "g" ? PAGES.find((each) => each.key === event.key)?.page : undefined;
+      const page = before.current === "g" ? pages.find((each) => each.key === event.key)?.page : undefined;
       before.current = event.key;
       if (page) go(here.to({ ...here.view, extra: {} }, page));
       else if (event.key === "/") press("find");
@@ -57,7 +60,7 @@ export function useKeys(openHelp: () => void): void {
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [here, openHelp]);
+  }, [here, isKnown, seesAll, openHelp]);
 }
 
 export function useHelp(): [boolean, (open: boolean) => void] {
@@ -65,9 +68,10 @@ export function useHelp(): [boolean, (open: boolean) => void] {
 }
 
 export function HelpList() {
+  const pages = pagesFor(useAccess(useHere().tenant ?? ""));
   return (
     <dl className="facts-list">
-      {HELP.map(([key, meaning]) => (
+      {help(pages).map(([key, meaning]) => (
         <div key={key}>
           <dt>{meaning}</dt>
           <dd>

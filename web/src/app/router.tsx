@@ -53,7 +53,8 @@ export function Router({ children }: { children: ReactNode }) {
   const here = useMemo(() => {
     const url = new URL(address, location.origin);
     const place = readPlace(url.pathname);
-    const to = (view: View, page = place.page) => href(place.tenant ?? "", page, view);
+    const same = place.part === null ? place.page : `${place.page}/${encodeURIComponent(place.part)}`;
+    const to = (view: View, page = same) => href(place.tenant ?? "", page, view);
     return { ...place, view: readView(url.search), to };
   }, [address]);
   return <HereContext value={here}>{children}</HereContext>;

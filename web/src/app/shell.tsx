@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
+import { useAccess } from "../api/me";
 import { useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
 import { Drawer } from "../ui/drawer";
@@ -7,7 +8,8 @@ import { Popover } from "../ui/popover";
 import { API, href, ROOT } from "../url/link";
 import { Finder } from "./finder";
 import { HelpList, useHelp, useKeys } from "./keys";
-import { PAGES, titleOf } from "./pages";
+import { MeButton } from "./me";
+import { pagesFor, titleOf } from "./pages";
 import { useHere } from "./router";
 import { RunBanner, useFreshFigures, useRun } from "./run";
 import { ThemeButton } from "./theme";
@@ -43,6 +45,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <span className="narrow-sr quiet">Find anything</span>
           <kbd className="wide-only">/</kbd>
         </button>
+        <MeButton tenant={name ?? ""} />
         <ThemeButton />
       </header>
       <Navigation />
@@ -104,10 +107,11 @@ function TenantButton() {
 
 function Navigation() {
   const { page, tenant, view, to } = useHere();
+  const pages = pagesFor(useAccess(tenant ?? ""));
   return (
     <nav className="nav" aria-label="Pages">
       <ul>
-        {PAGES.map((each) => (
+        {pages.map((each) => (
           <li key={each.page}>
             <a
               href={tenant ? to({ ...view, extra: {} }, each.page) : ROOT}

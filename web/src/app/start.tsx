@@ -1,8 +1,10 @@
 import { type FormEvent, useEffect } from "react";
+import { useMe, userOf } from "../api/me";
 import { asProblem } from "../api/problems";
 import { useTenants } from "../api/questions";
 import { Failure } from "../ui/states";
 import { HOME, href } from "../url/link";
+import { SignedIn } from "./me";
 import { remember, remembered } from "./memory";
 import { go } from "./router";
 import { Logo } from "./shell";
@@ -10,6 +12,7 @@ import { Logo } from "./shell";
 /** The page without a tenant: to the only one, or to a choice; or a name to type where the list is not for everyone. */
 export function Start() {
   const tenants = useTenants();
+  const user = userOf(useMe().data);
   const failed = tenants.failureReason ? asProblem(tenants.failureReason) : null;
   const only = tenants.data?.length === 1 && !location.search ? tenants.data[0] : null;
   useEffect(() => {
@@ -23,7 +26,7 @@ export function Start() {
     remember("tenant", name);
     go(href(name, HOME));
   };
-  const closed = failed && (failed.status === 403 || failed.status === 401);
+  const closed = failed?.status === 403;
   return (
     <main className="start" id="main">
       <h1>
@@ -43,7 +46,8 @@ export function Start() {
           ))}
         </ul>
       )}
-      {tenants.data?.length === 0 && <p>No tenant is configured.</p>}
+      {tenants.data?.length === 0 && (user === null ? <p>No tenant is configured.</p> : <NoRole />)}
+      {tenants.data && <SignedIn />}
       {failed && !closed && <Failure error={failed} retry={tenants.refetch} />}
       {closed && (
         <form className="card form" onSubmit={choose}>
@@ -64,5 +68,14 @@ export function Start() {
         </form>
       )}
     </main>
+  );
+}
+
+function NoRole() {
+  return (
+    <section className="card empty">
+      <h2>Nothing to see yet</h2>
+      <p>No role of this service lets you see a tenant. Ask whoever runs it for one.</p>
+    </section>
   );
 }

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { exact, signed } from "../format/money";
 import { pixels, type Units } from "../money/money";
 
@@ -5,7 +6,8 @@ export interface Moved {
   key: string;
   name: string;
   difference: Units;
-  href: string;
+  /** Where it leads, if anywhere. */
+  href?: string;
 }
 
 const WIDTH = 96;
@@ -22,7 +24,7 @@ export function Movers({ items, currency }: { items: readonly Moved[]; currency:
         const size = (sizes[n] ?? 0) * scale;
         return (
           <li key={item.key}>
-            <a className="row" href={item.href}>
+            <Row href={item.href}>
               <span className="name cut" title={item.name}>
                 {item.name}
               </span>
@@ -40,10 +42,19 @@ export function Movers({ items, currency }: { items: readonly Moved[]; currency:
               <span className="amount num" title={exact(item.difference, currency)}>
                 {signed(item.difference, currency)}
               </span>
-            </a>
+            </Row>
           </li>
         );
       })}
     </ol>
+  );
+}
+
+function Row({ href, children }: { href: string | undefined; children: ReactNode }) {
+  if (href === undefined) return <span className="row">{children}</span>;
+  return (
+    <a className="row" href={href}>
+      {children}
+    </a>
   );
 }

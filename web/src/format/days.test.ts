@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { add, count, instant, isDay, length, range, spoken, weekday } from "./days";
+import { add, count, instant, inTime, isDay, length, range, spoken, weekday } from "./days";
 
 test("days have no hours, and no zone moves them", () => {
   expect(add("2026-03-29", 1)).toBe("2026-03-30");
@@ -16,6 +16,12 @@ test("ranges say the year once, unless there are two", () => {
   expect(range("2026-10-20", "2026-11-15")).toBe("20 Oct – 15 Nov 2026");
   expect(range("2025-12-31", "2026-01-01")).toBe("31 Dec 2025 – 1 Jan 2026");
   expect(range("2026-01-01", "2026-01-01")).toBe("1 Jan 2026");
+});
+
+test("what holds on some days only says which, and the last of them is one", () => {
+  expect(inTime({ valid_from: null, valid_to: null })).toBe("");
+  expect(inTime({ valid_from: "2026-03-01", valid_to: "2026-10-01" })).toBe(" from 1 Mar 2026 to 30 Sep 2026");
+  expect(inTime({ valid_to: "2026-03-01" })).toBe(" to 28 Feb 2026");
 });
 
 test("words for readers", () => {

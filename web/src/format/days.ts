@@ -97,6 +97,12 @@ export function monthRange(start: Day, end: Day): string {
   return `${first} – ${month(end)}`;
 }
 
+/** ` from 1 Mar 2026`, ` to 28 Feb 2026`, or both, with a space before each; nothing for what holds for ever. The last
+ * day is part of it, while `valid_to` is the day after. */
+export function inTime({ valid_from, valid_to }: { valid_from?: Day | null; valid_to?: Day | null }): string {
+  return `${valid_from ? ` from ${full(valid_from)}` : ""}${valid_to ? ` to ${full(add(valid_to, -1))}` : ""}`;
+}
+
 /** `21 Nov 2026, 20:04 UTC` */
 export function instant(text: string): string {
   const at = new Date(text).toISOString();

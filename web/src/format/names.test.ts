@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { advice, code, dimension, isNobody, label, method, reason } from "./names";
+import { advice, cause, code, dimension, isNobody, label, method, reason } from "./names";
 
 const ISSUES = [
   "NO_METRICS_LOCATED",
@@ -16,6 +16,15 @@ test("every reason has words, and something that can be done", () => {
     expect(reason(each)).not.toMatch(/_/);
     expect(advice(each)).not.toBeNull();
   }
+});
+
+test("every cause of a revision has words", async () => {
+  const { default: document } = await import("../../openapi.json");
+  const { description } = document.components.schemas.RevisionItem.properties.cause;
+  const causes = [...description.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? "");
+  expect(causes).toHaveLength(8);
+  for (const each of causes)
+    expect(cause(each)).not.toBe(each.charAt(0).toUpperCase() + each.slice(1).replace("_", " "));
 });
 
 test("every method has words", () => {
@@ -47,6 +56,15 @@ test("those who are not known are grey", () => {
   expect(isNobody("identity_id", "UNALLOCATED")).toBe(true);
   expect(isNobody("tag:team", null)).toBe(true);
   expect(isNobody("resource_id", "UNALLOCATED")).toBe(false);
+});
+
+test("values of a cost category are named by their register, and what is not assigned is grey", () => {
+  expect(dimension("category:cost_center")).toBe("Cost center");
+  expect(dimension("category:cost_center@2")).toBe("Cost center, 2 up");
+  expect(label("category:cost_center", "payments", "Payments")).toEqual({ name: "Payments", id: "payments" });
+  expect(label("category:cost_center", "UNASSIGNED").name).toBe("Not assigned");
+  expect(isNobody("category:cost_center@1", "UNASSIGNED")).toBe(true);
+  expect(isNobody("category:cost_center", "payments")).toBe(false);
 });
 
 test("a tag is called by its key", () => {

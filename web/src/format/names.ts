@@ -1,7 +1,9 @@
 /** What codes and missing values are called. */
+import type { Explained } from "../api/shapes";
 
 export const NOBODY = "UNALLOCATED";
 export const UNTAGGED = "UNTAGGED";
+export const UNASSIGNED = "UNASSIGNED";
 
 const DIMENSIONS: Record<string, string> = {
   identity_id: "Identity",
@@ -20,9 +22,21 @@ const ACRONYMS = new Set(["API", "ID", "SSL", "USM", "REST"]);
 const PLURALS: Record<string, string> = { CKUS: "CKUs", CFUS: "CFUs", CSUS: "CSUs" };
 const BRANDS: Record<string, string> = { KAFKA: "Kafka", KSQL: "ksqlDB", FLINK: "Flink", TABLEFLOW: "Tableflow" };
 
-/** `Team` for `tag:team`, `Product` for `product_type`. */
+export const isCategory = (by: string): boolean => by.startsWith("category:");
+
+/** The key of a cost category, and how many levels up its values are. */
+export function categoryOf(by: string): { key: string; level: number } {
+  const [key = "", level = "0"] = by.slice("category:".length).split("@");
+  return { key, level: Number(level) };
+}
+
+/** `Team` for `tag:team`, `Cost center, 1 up` for `category:cost_center@1`, `Product` for `product_type`. */
 export function dimension(by: string): string {
   if (by.startsWith("tag:")) return capital(by.slice(4).replace(/[_-]/g, " "));
+  if (isCategory(by)) {
+    const { key, level } = categoryOf(by);
+    return capital(key.replace(/[_-]/g, " ")) + (level ? `, ${level} up` : "");
+  }
   return DIMENSIONS[by] ?? capital(by.replace(/_/g, " "));
 }
 
@@ -48,6 +62,7 @@ export function label(by: string, value: string | null, name?: string | null): {
   if (by === "identity_id" && value === NOBODY) return { name: "No owner", id: null };
   if (by.startsWith("tag:"))
     return { name: value === null || value === UNTAGGED ? "Without this tag" : value, id: null };
+  if (isCategory(by) && value === UNASSIGNED) return { name: "Not assigned", id: null };
   if (value === null || value === "") return { name: by === "environment_id" ? "Organisation-wide" : "None", id: null };
   if (by === "product_type" || by === "product_category") return { name: code(value), id: null };
   if (by === "cost_type") return { name: KINDS[value] ?? value, id: null };
@@ -58,6 +73,7 @@ export function label(by: string, value: string | null, name?: string | null): {
 
 /** Whether a value stands for those who are not known: it is grey everywhere. */
 export function isNobody(by: string, value: string | null): boolean {
+  if (isCategory(by)) return value === UNASSIGNED;
   return by === "identity_id" ? value === NOBODY : by.startsWith("tag:") && (value === null || value === UNTAGGED);
 }
 
@@ -71,6 +87,24 @@ const METHODS: Record<string, string> = {
 
 export function method(text: string): string {
   return METHODS[text] ?? text.replace(/_/g, " ");
+}
+
+const ATTRIBUTIONS: Record<string, string> = {
+  bytes_ratio: "by bytes",
+  retained_bytes_ratio: "by retained bytes",
+  even_split: "evenly",
+  ATTRIBUTION_FAILED: "not at all: the metrics were missing",
+};
+
+/** How a line went to topics. */
+export function attribution(text: string): string {
+  return ATTRIBUTIONS[text] ?? text.replace(/_/g, " ");
+}
+
+/** Whose amount an explanation is about. */
+export function nameOfPayer(found: Explained): string {
+  if ("topic_name" in found) return found.topic_name;
+  return label("identity_id", found.identity_id, found.identity_name).name;
 }
 
 const REASONS: Record<string, string> = {
@@ -105,6 +139,22 @@ const ADVICE: Record<string, string> = {
 /** What can be done about a reason. */
 export function advice(text: string): string | null {
   return ADVICE[text] ?? null;
+}
+
+const CAUSES: Record<string, string> = {
+  first: "Calculated for the first time",
+  bill_changed: "The provider changed the bill",
+  policy_changed: "The policies were changed",
+  metrics_returned: "Usage was measured again",
+  members_changed: "Others were active, or owned what was billed",
+  manual: "Recalculated by hand",
+  repair: "A damaged file was rebuilt",
+  retention: "Past its retention: the rows were deleted",
+};
+
+/** Why a day has other rows than before. */
+export function cause(text: string): string {
+  return CAUSES[text] ?? capital(text.replace(/_/g, " "));
 }
 
 const TYPES: Record<string, string> = { api_key: "API key", ksqldb_cluster: "ksqlDB cluster" };

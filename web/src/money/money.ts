@@ -1,7 +1,8 @@
-/** Exact money: a decimal string of the API as a whole number of 10⁻¹², and back. `Number` only ever becomes pixels. */
+/** Exact money: a decimal string of the API as a whole number of 10⁻²⁰, and back: amounts have twelve decimals, those in
+ * another currency twenty. `Number` only ever becomes pixels. */
 export type Units = bigint;
 
-const DIGITS = 12;
+const DIGITS = 20;
 const ONE = 10n ** BigInt(DIGITS);
 const AMOUNT = /^(-?)(\d+)(?:\.(\d+))?$/;
 

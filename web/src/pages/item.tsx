@@ -3,12 +3,13 @@ import { ask } from "../api/client";
 import { tenantPath } from "../api/questions";
 import type { Identity, Page, Resource, Tag } from "../api/shapes";
 import { useHere } from "../app/router";
-import { full, instant } from "../format/days";
+import { full, instant, inTime } from "../format/days";
 import { dimension, type } from "../format/names";
 import { nameOf } from "../ui/filters";
 import { Empty } from "../ui/states";
 import type { Filter } from "../url/view";
 import { CostsView } from "./costs";
+import { isStated, statementOf } from "./statement/address";
 
 const LISTS: Record<string, { path: string; entity: string }> = {
   identity_id: { path: "identities", entity: "identity" },
@@ -75,12 +76,18 @@ function Head({ subject }: { subject: Filter }) {
       </p>
       <p className="tools">
         {(tags ?? []).map((each) => (
-          <span className="badge" key={each.tag_key}>
+          <span className="badge" key={each.tag_id}>
             {each.tag_key}: {each.tag_value}
+            {inTime(each)}
           </span>
         ))}
         {tags?.length === 0 && <span className="note">no tags</span>}
         <span className="fill" />
+        {isStated(subject.key) && (
+          <a className="more" href={here.to(statementOf(here.view, subject.key, subject.value), "statement")}>
+            Its statement
+          </a>
+        )}
         <a className="more" href={here.to({ ...here.view, extra: {} }, "rows")}>
           Its rows
         </a>

@@ -12,7 +12,7 @@ import { LeftAside } from "../ui/filters";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
-import { extra } from "../url/view";
+import { extra, type View } from "../url/view";
 import { maybe } from "./costs/facts";
 
 const MOST = 1000;
@@ -31,7 +31,7 @@ export function TopicsPage() {
     );
   return (
     <>
-      <Toolbar file={topicsFile(name, here.view)} />
+      <Toolbar file={topicsFile(name, here.view)} currencies />
       <Answered query={query} skeleton={<Bone height={40} />}>
         {(found) =>
           found.items.length === 0 ? (
@@ -96,6 +96,11 @@ function grouped(items: readonly TopicItem[], to: (cluster: string) => string): 
   }));
 }
 
+/** The rows that a topic's sum is made of. */
+function rowsOf(view: View, { cluster_resource_id: cluster, topic_name: topic }: TopicItem): View {
+  return { ...view, extra: { tab: "topics", cluster, topic } };
+}
+
 interface TableProps {
   items: readonly TopicItem[];
   whole: Units;
@@ -125,7 +130,12 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
             key={`${each.cluster_resource_id} ${each.topic_name}`}
             className={each.topic_name === lit ? "lit" : undefined}
           >
-            <th scope="row">{each.topic_name}</th>
+            <th scope="row">
+              <a className="more" href={here.to(rowsOf(here.view, each), "rows")}>
+                {each.topic_name}
+                <span className="sr">: its rows</span>
+              </a>
+            </th>
             <td>
               <a className="more" href={here.to({ ...here.view, extra: { cluster: each.cluster_resource_id } })}>
                 {each.cluster_name ?? each.cluster_resource_id}

@@ -1,15 +1,19 @@
+import { useCategories, useCoverage } from "../api/categories";
+import { useAccess } from "../api/me";
 import { tenantPath, useCosts, useTenant } from "../api/questions";
-import type { Costs } from "../api/shapes";
+import type { Costs, Item } from "../api/shapes";
 import { useHere } from "../app/router";
 import { RankedList } from "../charts/ranked";
 import { count } from "../format/days";
 import { advice, NOBODY, reason } from "../format/names";
+import { refused } from "../format/rights";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { apiQuery, has, toggle } from "../url/view";
+import { Assign, type Subject } from "./categories/assign";
 import { comparison, ranked } from "./costs/facts";
 import { TagForm } from "./tags/form";
 
@@ -21,6 +25,7 @@ export function UnownedPage() {
   const name = here.tenant ?? "";
   const tenant = useTenant(name).data;
   const narrowed = has(here.view, "identity_id", NOBODY) ? here.view : toggle(here.view, "identity_id", NOBODY);
+  const { may } = useAccess(name);
   const query = useCosts(name, narrowed, BY, "resource_id", [
     ["top", "20"],
     ["include", "issues"],
@@ -31,6 +36,7 @@ export function UnownedPage() {
   return (
     <>
       <Toolbar
+        currencies
         compared={compared ? { start: compared.start_date, end: compared.end_date } : null}
         file={{
           path: tenantPath(name, "chargebacks.csv"),
@@ -43,7 +49,7 @@ export function UnownedPage() {
           found.total.rows === 0 ? (
             <Nothing />
           ) : (
-            <Reasons costs={found} whole={all} canTag={tenant?.features.can_tag ?? false} />
+            <Reasons costs={found} whole={all} canTag={may("tag") && (tenant?.features.can_tag ?? false)} />
           )
         }
       </Answered>
@@ -59,8 +65,32 @@ function Nothing() {
   );
 }
 
+/** Give what is unowned, or not assigned, a value of a cost category on the spot. */
+function AssignCard({ resources }: { resources: readonly Item[] }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const { may, seesAll } = useAccess(name);
+  const canEdit = (useTenant(name).data?.features.can_tag ?? false) && may("admin") && seesAll;
+  const categories = useCategories(name).data?.items.map((each) => each.key) ?? [];
+  const first = categories[0] ?? "";
+  const unassigned = useCoverage(name, canEdit ? first : "", { ...here.view, filters: [] }).data?.top_unassigned ?? [];
+  if (!canEdit || !first) return null;
+  const subjects: Subject[] = [
+    ...resources.flatMap((each) =>
+      each.value ? [{ kind: "resource" as const, id: each.value, name: each.name }] : [],
+    ),
+    ...unassigned.map((each) => ({ kind: "identity" as const, id: each.identity_id, name: each.display_name })),
+  ];
+  return (
+    <Card title="Assign" note="a value of a cost category, from a day on">
+      <Assign categories={categories} subjects={subjects} />
+    </Card>
+  );
+}
+
 function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefined; canTag: boolean }) {
   const here = useHere();
+  const { isKnown, may } = useAccess(here.tenant ?? "");
   const { currency, total } = costs;
   const issues = (costs.issues ?? []).filter((each) => each.unallocated);
   const amount = read(total.amount);
@@ -109,6 +139,7 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
           ))}
         </Table>
       </Card>
+      <AssignCard resources={resources?.items ?? []} />
       <div className="split">
         {resources && (
           <Card title="Resources" note="what these costs are for">
@@ -128,7 +159,7 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
               )}
             />
           ) : (
-            <p className="note">Tags cannot be changed here.</p>
+            <p className="note">{isKnown && !may("tag") ? refused("tag") : "Tags cannot be changed here."}</p>
           )}
         </Card>
       </div>

@@ -1,3 +1,4 @@
+import { useAccess } from "../api/me";
 import { tenantPath, useViews } from "../api/questions";
 import type { SavedView } from "../api/shapes";
 import { PAGES, titleOf } from "../app/pages";
@@ -13,8 +14,9 @@ import { readView } from "../url/view";
 export function ViewsPage() {
   const { tenant } = useHere();
   const query = useViews(tenant ?? "");
+  const { scope } = useAccess(tenant ?? "");
   return (
-    <Card title="Saved views" note="for everyone who sees this tenant">
+    <Card title="Saved views" note={scope ? "your own" : "for everyone who sees this tenant"}>
       <Answered query={query} skeleton={<Bone height={12} />}>
         {({ items }) =>
           items.length === 0 ? (

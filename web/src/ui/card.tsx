@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from "react";
+import { useAccess } from "../api/me";
 import { useHere } from "../app/router";
 import { type Change, change, exact, money, percent, signed, split } from "../format/money";
 import { ratio, type Units, write } from "../money/money";
@@ -20,6 +21,8 @@ interface CardProps {
 
 export function Card({ title, note, action, className = "", file, chart, children }: CardProps) {
   const id = useId();
+  const { may } = useAccess(useHere().tenant ?? "");
+  const offered = may("export") ? file : undefined;
   return (
     <section className={`card ${className}`} aria-labelledby={id}>
       <header>
@@ -27,7 +30,7 @@ export function Card({ title, note, action, className = "", file, chart, childre
         {note && <span className="note">{note}</span>}
         <span className="fill" />
         {action}
-        {(file || chart) && <Menu of={title} file={file} chart={chart} />}
+        {(offered || chart) && <Menu of={title} file={offered} chart={chart} />}
       </header>
       {children}
     </section>

@@ -1,3 +1,4 @@
+import { useCategories } from "../api/categories";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { dimension } from "../format/names";
@@ -15,6 +16,7 @@ interface Props {
 export function Dimensions({ label, by, choices }: Props) {
   const here = useHere();
   const tenant = useTenant(here.tenant ?? "").data;
+  const categories = useCategories(here.tenant ?? "").data;
   const shown = choices.includes(by) ? choices : [...choices, by];
   const choice = (each: string, close?: () => void) => (
     <a
@@ -35,7 +37,7 @@ export function Dimensions({ label, by, choices }: Props) {
       <Popover name={`${label} something else`} plain label="More">
         {(close) => (
           <ul>
-            {dimensionsOf(tenant)
+            {dimensionsOf(tenant, categories)
               .filter((each) => !choices.includes(each))
               .map((each) => (
                 <li key={each}>{choice(each, close)}</li>

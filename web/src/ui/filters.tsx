@@ -1,10 +1,11 @@
 import { useState } from "react";
+import { useCategories, useRegisters } from "../api/categories";
 import { useCosts } from "../api/questions";
-import type { Tenant } from "../api/shapes";
+import type { CategoryList, Tenant } from "../api/shapes";
 import { go, useHere } from "../app/router";
 import { money } from "../format/money";
-import { COLUMNS, dimension, label, UNTAGGED } from "../format/names";
-import { type Filter, toggle } from "../url/view";
+import { COLUMNS, categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
+import { type Filter, filterKey, toggle } from "../url/view";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { Popover } from "./popover";
@@ -14,23 +15,29 @@ import { Warning } from "./states";
 const seen = new Map<string, string>();
 
 export function rememberName(by: string, value: string | null, name: string | null): void {
-  if (value && name) seen.set(`${by} ${value}`, name);
+  if (value && name) seen.set(`${filterKey(by)} ${value}`, name);
 }
 
 export function nameOf({ key, value }: Pick<Filter, "key" | "value">): string {
-  return label(key, value, seen.get(`${key} ${value}`)).name;
+  return label(key, value, seen.get(`${filterKey(key)} ${value}`)).name;
 }
 
 export function Chips() {
   const here = useHere();
   const { view } = here;
+  const registers = useRegisters(
+    here.tenant ?? "",
+    view.filters.map((each) => each.key),
+  );
+  const called = ({ key, value }: Filter) =>
+    (isCategory(key) && registers.get(categoryOf(key).key)?.[value]?.name) || nameOf({ key, value });
   return (
     <>
       {view.filters.map((each) => (
         <Chip
           key={`${each.not}${each.key}=${each.value}`}
           what={`${dimension(each.key)} is${each.not ? " not" : ""}`}
-          name={nameOf(each)}
+          name={called(each)}
           without={here.to(toggle(view, each.key, each.value, each.not))}
         />
       ))}
@@ -67,16 +74,19 @@ export function LeftAside({ subject, keys }: { subject: string; keys: readonly s
 }
 
 export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
+  const here = useHere();
+  const categories = useCategories(here.tenant ?? "").data;
   return (
     <Popover name="Filter" icon="plus" plain bare shortcut="filter" label="Filter">
-      {(close) => <FilterPicker keys={dimensionsOf(tenant)} close={close} />}
+      {(close) => <FilterPicker keys={dimensionsOf(tenant, categories)} close={close} />}
     </Popover>
   );
 }
 
-/** What there is to filter and to group by: tags first. */
-export function dimensionsOf(tenant: Tenant | undefined): string[] {
-  return [...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...COLUMNS];
+/** What there is to filter and to group by: cost categories and tags first. */
+export function dimensionsOf(tenant: Tenant | undefined, categories: CategoryList | undefined): string[] {
+  const named = (categories?.items ?? []).map((each) => `category:${each.key}`);
+  return [...named, ...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...COLUMNS];
 }
 
 function FilterPicker({ keys, close }: { keys: readonly string[]; close: () => void }) {
@@ -104,10 +114,12 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
   const view = { ...here.view, compare: "none", filters: here.view.filters.filter((each) => each.key !== by) };
   const query = useCosts(here.tenant ?? "", view, [by], by, [["top", "50"]]);
   const found = query.data?.breakdowns.find((each) => each.by === by);
+  const register = useRegisters(here.tenant ?? "", [by]).get(categoryOf(by).key) ?? {};
   const choices = (found?.items ?? []).map((item) => {
-    rememberName(by, item.value, item.name);
+    const name = isCategory(by) ? (register[item.value ?? ""]?.name ?? null) : item.name;
+    rememberName(by, item.value, name);
     const value = item.value ?? (by.startsWith("tag:") ? UNTAGGED : "");
-    const named = label(by, item.value, item.name);
+    const named = label(by, item.value, name);
     return {
       key: value,
       name: named.name,

@@ -27,7 +27,7 @@ export function Popover({ label, icon, shortcut, plain = false, bare = false, na
     const left = Math.max(8, Math.min(at.left, document.documentElement.clientWidth - box.offsetWidth - 8));
     box.style.left = `${left}px`;
     box.style.top = `${Math.max(8, Math.min(at.bottom + 6, innerHeight - box.offsetHeight - 8))}px`;
-    box.querySelector<HTMLElement>("input, a, button")?.focus();
+    box.querySelector<HTMLElement>("input, a, button, [tabindex]")?.focus();
   };
 
   return (

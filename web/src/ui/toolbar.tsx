@@ -1,13 +1,16 @@
 import { type ReactNode, useEffect, useState } from "react";
+import { useAccess } from "../api/me";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { type Dates, resolve } from "../url/period";
 import { during } from "../url/view";
 import { CsvLink, type File } from "./csv";
+import { CurrencyButton } from "./currency";
 import { Chips, FilterButton } from "./filters";
 import { Icon } from "./icons";
 import { CompareButton, PeriodButton } from "./period";
 import { SaveButton } from "./save";
+import { ScopeChips } from "./scope";
 
 interface Props {
   /** The dates of what is shown, where the address alone does not say them. */
@@ -15,6 +18,8 @@ interface Props {
   compared?: Dates | null;
   compare?: boolean;
   filters?: boolean;
+  /** Whether the page can show its sums in another currency. */
+  currencies?: boolean;
   /** What this page shows, for a file: path and query of the API. */
   file?: File | null;
   children?: ReactNode;
@@ -26,18 +31,22 @@ export function Toolbar({
   compared = null,
   compare = true,
   filters = true,
+  currencies = false,
   file = null,
   children,
 }: Props) {
   const here = useHere();
   const tenant = useTenant(here.tenant ?? "").data;
   const last = tenant?.last_date ?? null;
+  const { may, scope } = useAccess(here.tenant ?? "");
   const { start, end } = here.view;
   const dates = shown ?? (last ? resolve(here.view, last) : start && end ? { start, end } : null);
   return (
     <search className="tools" aria-label="Period and filters">
       <PeriodButton dated={dates} last={last} />
       {compare && <CompareButton shown={compared} />}
+      {currencies && tenant && <CurrencyButton tenant={tenant} />}
+      {scope && <ScopeChips scope={scope} />}
       {filters && (
         <>
           <span className="rule" />
@@ -53,7 +62,7 @@ export function Toolbar({
       <span className="fill" />
       {children}
       {dates && <CopyButton link={here.to(during(here.view, dates.start, dates.end))} />}
-      {file && <CsvLink className="button" file={file} />}
+      {file && may("export") && <CsvLink className="button" file={file} />}
       <SaveButton />
     </search>
   );

@@ -17,13 +17,18 @@ function mounted(): string {
 export interface Place {
   tenant: string | null;
   page: string;
+  /** What the page is about, where its address says that behind its name: the key of a cost category. */
+  part: string | null;
 }
 
 export const HOME = "costs";
+/** The page whose address may have a part behind its name. */
+export const CATEGORIES = "categories";
 
 export function readPlace(pathname: string): Place {
-  const [tenant = "", page = "", ...more] = pathname.slice(ROOT.length).split("/").map(decodeURIComponent);
-  return { tenant: tenant || null, page: more.some(Boolean) ? "?" : page || HOME };
+  const [tenant = "", page = "", part = "", ...more] = pathname.slice(ROOT.length).split("/").map(decodeURIComponent);
+  const known = !more.some(Boolean) && (!part || page === CATEGORIES);
+  return { tenant: tenant || null, page: known ? page || HOME : "?", part: (known && part) || null };
 }
 
 /** The address of a page of a tenant. */

@@ -3,7 +3,14 @@ import { describe, expect, test } from "vitest";
 import { apiQuery, during, extra, has, readView, toggle, type View, writeView } from "./view";
 
 const value = fc.string({ minLength: 1, maxLength: 12 });
-const key = fc.constantFrom("identity_id", "resource_id", "product_type", "tag:team", "tag:Cost Centre+1&2=3");
+const key = fc.constantFrom(
+  "identity_id",
+  "resource_id",
+  "product_type",
+  "tag:team",
+  "tag:Cost Centre+1&2=3",
+  "category:cost_center",
+);
 const day = fc.integer({ min: 0, max: 9000 }).map((n) => new Date(n * 86_400_000).toISOString().slice(0, 10));
 const filter = fc.record({ key, value, not: fc.boolean() });
 const uniqueFilters = fc.uniqueArray(filter, { maxLength: 6, selector: (each) => JSON.stringify(each) });
@@ -22,6 +29,7 @@ const view: fc.Arbitrary<View> = fc
     fc.record({
       compare: fc.constantFrom("previous", "year", "none", "2026-09-01..2026-09-30"),
       by: fc.option(key, { nil: null }),
+      currency: fc.constantFrom("EUR", "GBP", null),
       filters: uniqueFilters,
       extra: fc.dictionary(fc.constantFrom("table", "sort", "cluster"), value),
     }),
@@ -51,6 +59,14 @@ describe("the query of a page", () => {
   test("a value is never wanted and left out at once", () => {
     const both = toggle(toggle(readView(""), "tag:team", "a"), "tag:team", "a", true);
     expect(both.filters).toEqual([{ key: "tag:team", value: "a", not: true }]);
+  });
+
+  test("a value some levels up is a filter of the category", () => {
+    const up = toggle(readView("?by=category:cost_center@1"), "category:cost_center@1", "retail");
+    expect(writeView(up)).toBe("?by=category:cost_center@1&category:cost_center=retail");
+    expect(has(up, "category:cost_center@1", "retail")).toBe(true);
+    expect(toggle(up, "category:cost_center", "retail").filters).toEqual([]);
+    expect(readView("?by=category:&category:@1=x").by).toBeNull();
   });
 
   test("the usual view has no query", () => {

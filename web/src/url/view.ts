@@ -16,6 +16,8 @@ export interface View {
   end: string | null;
   /** `previous`, `year`, `none`, or `2026-09-01..2026-09-30`. */
   compare: string;
+  /** The currency of sums; null is that of the bill. */
+  currency: string | null;
   /** What is shown over time; null lets the page choose. */
   by: string | null;
   filters: readonly Filter[];
@@ -25,10 +27,18 @@ export interface View {
 
 export const DEFAULT_PERIOD = "30d";
 export const PERIOD = /^([1-9]\d{0,2}d|month|last-month|quarter|[12]\d{3}-(0[1-9]|1[0-2]))$/;
+const CURRENCY = /^[A-Z]{3}$/;
+const KNOWN = ["period", "start_date", "end_date", "compare", "by", "currency"];
 const COMPARE = /^(previous|year|none|\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})$/;
 
 export function isFilterKey(key: string): boolean {
-  return COLUMNS.includes(key) || (key.startsWith("tag:") && key.length > 4);
+  return COLUMNS.includes(key) || (key.startsWith("tag:") && key.length > 4) || /^category:[\w-]+$/.test(key);
+}
+
+/** The key of the filter for a value of a dimension. A value some levels up (`category:cost_center@1`) is filtered by
+ * the category itself: it has everything below it. */
+export function filterKey(by: string): string {
+  return by.startsWith("category:") ? by.replace(/@\d+$/, "") : by;
 }
 
 /** Read a query; what nobody understands is kept for the page as `extra`. */
@@ -41,17 +51,18 @@ export function readView(search: string): View {
     const key = not ? name.slice(4) : name;
     if (isFilterKey(key)) {
       if (!filters.some((each) => same(each, { key, value, not }))) filters.push({ key, value, not });
-    } else if (["period", "start_date", "end_date", "compare", "by"].includes(name)) known[name] = value;
+    } else if (KNOWN.includes(name)) known[name] = value;
     else extra[name] = value;
   }
-  const { start_date: start = "", end_date: end = "", period = "", compare = "", by = "" } = known;
+  const { start_date: start = "", end_date: end = "", period = "", compare = "", by = "", currency = "" } = known;
   const dated = isDay(start) && isDay(end) && start <= end;
   return {
     period: dated ? null : PERIOD.test(period) ? period : DEFAULT_PERIOD,
     start: dated ? start : null,
     end: dated ? end : null,
     compare: COMPARE.test(compare) ? compare : "previous",
-    by: isFilterKey(by) ? by : null,
+    currency: CURRENCY.test(currency) ? currency : null,
+    by: isFilterKey(filterKey(by)) ? by : null,
     filters,
     extra,
   };
@@ -65,10 +76,11 @@ export function writeView(view: View): string {
     params.set("end_date", view.end);
   } else if (view.period && view.period !== DEFAULT_PERIOD) params.set("period", view.period);
   if (view.compare !== "previous") params.set("compare", view.compare);
+  if (view.currency) params.set("currency", view.currency);
   if (view.by) params.set("by", view.by);
   for (const { key, value, not } of view.filters) params.append(not ? `not.${key}` : key, value);
   for (const [key, value] of Object.entries(view.extra)) params.set(key, value);
-  const text = params.toString().replaceAll("%3A", ":");
+  const text = params.toString().replaceAll("%3A", ":").replaceAll("%40", "@");
   return text && `?${text}`;
 }
 
@@ -82,16 +94,22 @@ export function apiQuery(view: View, { compare = true } = {}): [string, string][
   return query;
 }
 
+/** What is asked of sums, which can be in another currency. */
+export function sumsQuery(view: View, options: { compare?: boolean } = {}): [string, string][] {
+  return [...apiQuery(view, options), ...(view.currency ? [["currency", view.currency] as [string, string]] : [])];
+}
+
 function same(a: Filter, b: Filter): boolean {
   return a.key === b.key && a.value === b.value && a.not === b.not;
 }
 
-export function has(view: View, key: string, value: string, not = false): boolean {
-  return view.filters.some((each) => same(each, { key, value, not }));
+export function has(view: View, by: string, value: string, not = false): boolean {
+  return view.filters.some((each) => same(each, { key: filterKey(by), value, not }));
 }
 
 /** Add a filter, or take it away if it is there: twice is nothing. The opposite of the same value goes. */
-export function toggle(view: View, key: string, value: string, not = false): View {
+export function toggle(view: View, by: string, value: string, not = false): View {
+  const key = filterKey(by);
   const filter = { key, value, not };
   if (has(view, key, value, not)) return { ...view, filters: view.filters.filter((each) => !same(each, filter)) };
   return { ...view, filters: [...view.filters.filter((each) => !same(each, { ...filter, not: !not })), filter] };

@@ -1,16 +1,33 @@
 /** The states that every page has: loading, failing, failing after it had figures, and not allowed. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type Answers, BASE, close, findings, problem, RECORDED, settled, type World, world } from "./world.ts";
+import {
+  type Answers,
+  BASE,
+  close,
+  findings,
+  problem,
+  RECORDED,
+  settled,
+  WITH_CATEGORY,
+  type World,
+  world,
+} from "./world.ts";
 
 /** Page → the question that it cannot do without, by the name of its recorded answer, and what it shows of it. */
 const PAGES: Record<string, readonly [string, RegExp]> = {
   costs: ["costs", /\$15,161\.99/],
   topics: ["topics", /\d+ topics, \$/],
-  map: ["flow", /Where the money comes from/],
+  units: ["unit_costs", /GiB written: \$[\d.]+ per GiB/],
+  findings: ["findings", /5 findings/],
+  map: ["graph", /What the money is spent on/],
+  "statement?by=category:cost_center": ["statements", /Statements of November 2026/],
+  "statement?by=category:cost_center&value=payments": ["statement", /Equal to the provider’s bill/],
   rows: ["rows", /\d+ rows/],
   unowned: ["costs", /without an owner/],
   days: ["reconciliation", /Equal to the last digit|not equal/],
+  "moments?from=2026-11-17T02:10:11Z": ["difference", /7 changes/],
+  "categories/cost_center": ["category", /4 rules; the first that matches decides/],
   tags: ["tags", /What carries it/],
   views: ["views", /Saved views/],
 };
@@ -18,7 +35,7 @@ const PAGES: Record<string, readonly [string, RegExp]> = {
 after(close);
 
 async function visit(path: string, answers: Answers): Promise<World> {
-  const found = await world({}, answers);
+  const found = await world({}, { ...(path.includes("/categories") ? WITH_CATEGORY : {}), ...answers });
   await found.page.goto(BASE + path);
   return found;
 }
@@ -30,7 +47,7 @@ async function end({ page, complaints, close: leave }: World): Promise<void> {
 }
 
 for (const [name, [question, shown]] of Object.entries(PAGES)) {
-  const path = `acme/${name}?period=7d`;
+  const path = `acme/${name}${name.includes("?") ? "&" : "?"}period=7d`;
 
   test(`${name} while it loads: a place for what is to come, and no figure`, async () => {
     const waiting: (() => void)[] = [];

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page as Tab } from "playwright-core";
-import type { Aggregate, Costs, Flow, Issue, Page, Reconciliation, Row, Topics } from "../../src/api/shapes";
+import type { Aggregate, Costs, Flow, GraphDiff, Issue, Page, Reconciliation, Row, Topics } from "../../src/api/shapes";
 import { read, sum, type Units } from "../../src/money/money.ts";
 import { ask, costsOf, exact, lines, total } from "./service.ts";
-import { close, real, settled, type World } from "./world.ts";
+import { close, leave, settled, visit } from "./world.ts";
 
 const PERIOD = "period=5d";
 const TENANT = "tenants/acme";
@@ -20,17 +20,6 @@ const COLUMNS: Record<string, (row: Record<string, string>) => string | null> = 
 };
 
 after(close);
-
-async function visit(path: string): Promise<World> {
-  const found = await real();
-  await found.open(path);
-  return found;
-}
-
-async function leave({ complaints, close: end }: World): Promise<void> {
-  assert.deepEqual(complaints, []);
-  await end();
-}
 
 const card = (page: Tab, title: string) =>
   page.locator("section.card", { has: page.getByRole("heading", { name: title, exact: true }) });
@@ -288,7 +277,7 @@ test("topics and the map are the API's", async () => {
   await leave(onPage);
 
   const flow = await ask<Flow>(`${TENANT}/flow?${PERIOD}&by=environment_id&by=resource_id&by=tag:team&top=6,9,10`);
-  const map = await visit(`acme/map?${PERIOD}`);
+  const map = await visit(`acme/map?${PERIOD}&to=tag:team`);
   await map.page.getByText("The same as a table").click();
   const nodes = map.page.getByRole("region", { name: "Map as a table" }).locator("tbody td:last-child .num");
   assert.deepEqual(
@@ -296,6 +285,40 @@ test("topics and the map are the API's", async () => {
     flow.nodes.map(({ amount }) => exact(amount)),
   );
   await leave(map);
+});
+
+test("the parts of the map are the API's, and sum to the costs of what they are a part of", async () => {
+  const costs = await costsOf("acme", PERIOD);
+  const found = await visit(`acme/map?${PERIOD}`);
+  const { page } = found;
+  const rows = page.getByRole("region", { name: "Map as a table" }).locator("tbody tr");
+  /** The amounts of those rows that are a part of the first one. */
+  const below = () =>
+    rows.evaluateAll((all) => {
+      const name = all[0]?.querySelector("th")?.textContent;
+      const parts = all.filter((row) => row.querySelector("td")?.textContent === name);
+      return parts.map((row) => row.querySelector("td:last-child .num")?.getAttribute("title"));
+    });
+  for (let depth = 0; ; depth++) {
+    const focus = new URL(page.url()).searchParams.get("focus") ?? "";
+    const graph = await ask<GraphDiff>(
+      `${TENANT}/graph/diff?${PERIOD}&focus=${encodeURIComponent(focus)}&depth=1&top=100&leaves=identities`,
+    );
+    const [whole] = graph.nodes;
+    assert.ok(whole);
+    await page.locator(".as-table").evaluate((each) => each.setAttribute("open", ""));
+    if (depth === 0) assert.equal(whole.after, costs.total.amount);
+    assert.equal((await titles(rows.first().locator("td:last-child .num")))[0], exact(whole.after));
+    const parts = (await below()).map((each) => read((each ?? "").slice(4).replace("−", "-")));
+    assert.equal(sum(parts), read(whole.after));
+    const into = page.getByRole("link", { name: /look into it/ }).first();
+    if (!(await into.count())) break;
+    const next = new URL((await into.getAttribute("href")) ?? "", page.url()).search;
+    await into.click();
+    await page.waitForURL((url) => url.search === next);
+    await settled(page);
+  }
+  await leave(found);
 });
 
 test("a click is a filter, the filter is the address and the API's question, and back undoes it", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { BASE, close, RECORDED, type World, world } from "./world.ts";
+import { BASE, close, findings, RECORDED, type World, world } from "./world.ts";
 
 after(close);
 
@@ -50,6 +50,66 @@ test("the bill adds up to the service's total and to the provider's bill, and is
   await leave();
 });
 
+test("the bill leads to statements in cents that add up, and each of these to its files", async () => {
+  const { page, asked, close: leave } = await visit("acme/bill?period=2026-11&by=category:cost_center");
+  await page.getByRole("link", { name: "Statements", exact: true }).click();
+  const list = page.getByRole("region", { name: "Statements" });
+  await list.getByRole("row").first().waitFor();
+  assert.ok(asked.some((each) => each.endsWith("/statements?period=2026-11&by=category:cost_center")));
+  const { statements, statement } = RECORDED;
+  const cents = async (rows: string) => (await page.locator(`${rows} .num`).allTextContents()).map(plainCents);
+  const parts = await cents("tbody");
+  assert.deepEqual(
+    parts,
+    statements.items.map((each: { rounded: string }) => each.rounded),
+  );
+  assert.deepEqual(await cents("tfoot"), [statements.total.rounded]);
+  await page.getByText("Equal to the provider’s bill, to the last digit").waitFor();
+  await page.getByRole("link", { name: "Payments", exact: true }).click();
+  const lines = page.getByRole("region", { name: "Lines" });
+  await lines.getByRole("row").first().waitFor();
+  assert.equal(await lines.locator("tbody tr").count(), statement.lines.length);
+  const total = lines.locator("tfoot .num");
+  assert.equal(plainCents((await total.textContent()) ?? ""), statement.rounded);
+  assert.match((await total.getAttribute("title")) ?? "", new RegExp(`${statement.amount}$`));
+  const query = "?period=2026-11&by=category:cost_center&value=payments";
+  for (const [name, form] of [
+    ["Page", "html"],
+    ["PDF", "pdf"],
+    ["CSV", "csv"],
+  ] as const) {
+    const file = await page.locator("header").getByRole("link", { name, exact: true }).getAttribute("href");
+    assert.ok(file?.endsWith(`/statement.${form}${query}`), file ?? "");
+  }
+  await page.getByRole("link", { name: "All statements of November 2026" }).click();
+  await list.getByRole("row").first().waitFor();
+  await leave();
+});
+
+/** An amount without its currency and separators: `−3.15`. */
+const plainCents = (text: string) => text.replace(/[$,]/g, "").replace("\u2212", "-");
+
+test("a statement that is not there, and a month without costs, say so", async () => {
+  const gone = { title: "Not found", status: 404, detail: "There is no statement of 'payments'." };
+  const nothing = { ...RECORDED.statements, items: [], total: { amount: "0.00", rounded: "0.00" } };
+  const {
+    page,
+    open,
+    close: leave,
+  } = await world(
+    {},
+    {
+      statement: (route) => route.fulfill({ status: 404, contentType: "application/problem+json", json: gone }),
+      statements: (route) => route.fulfill({ json: nothing }),
+    },
+  );
+  await open("acme/statement?period=2026-11&by=category:cost_center&value=payments");
+  await page.getByText("There is no statement of 'payments'.").waitFor();
+  await open("acme/statement?period=2026-11&by=category:cost_center");
+  await page.getByText("No costs in November 2026").waitFor();
+  await leave();
+});
+
 test("bill lines leave aside what they know nothing of, and lead to their shares", async () => {
   const { page, asked, close: leave } = await visit("acme/rows?period=7d&identity_id=sa-57i4nz");
   await page.getByRole("link", { name: "Bill lines" }).click();
@@ -84,12 +144,80 @@ test("the map is walked day by day", async () => {
   await page.getByRole("slider", { name: "Day by day" }).focus();
   await page.keyboard.press("Home");
   await page.waitForURL(/day=2026-11-10$/);
-  const asked = page.waitForRequest(/\/flow\?start_date=2026-11-11&end_date=2026-11-11/);
+  const asked = page.waitForRequest(/\/graph\/diff\?start_date=2026-11-11&end_date=2026-11-11/);
   await page.keyboard.press("ArrowRight");
   await page.waitForURL(/day=2026-11-11$/);
   await asked;
   await page.getByRole("link", { name: "All 7 days" }).click();
   assert.equal(query(page.url()), "?period=7d");
+  await leave();
+});
+
+test("the map is looked into and out of again, by keys alone", async () => {
+  const { page, close: leave } = await visit("acme/map?period=7d");
+  await page.getByText("The same as a table").focus();
+  await page.keyboard.press("Enter");
+  const cluster = page.getByRole("link", { name: /prod-dedicated-0.*look into it/ });
+  const asked = page.waitForRequest(/\/graph\/diff\?.*focus=e:env-ers5bf%2Fr:lkc-f5va5i/);
+  await cluster.focus();
+  await page.keyboard.press("Enter");
+  await asked;
+  assert.equal(query(page.url()), "?period=7d&focus=e:env-ers5bf%2Fr:lkc-f5va5i");
+  await page.getByRole("link", { name: "The whole organisation" }).click();
+  assert.equal(query(page.url()), "?period=7d");
+  await page.getByRole("navigation", { name: "Last column" }).getByRole("link", { name: "Product" }).click();
+  await page.getByText("Where the money comes from").waitFor();
+  await leave();
+});
+
+test("a topic’s sum leads to its rows, and a row to its explanation", async () => {
+  const { page, close: leave } = await visit("acme/topics?period=7d");
+  await page
+    .getByRole("link", { name: /: its rows/ })
+    .first()
+    .click();
+  await page.getByRole("navigation", { name: "Kind of rows" }).waitFor();
+  assert.match(query(page.url()), /tab=topics&cluster=lkc-.*&topic=/);
+  await page
+    .getByRole("button", { name: /why this amount/ })
+    .first()
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  await dialog.getByText(RECORDED.topic_explain.sentence).waitFor();
+  assert.equal(await dialog.getByRole("listitem").count(), 5);
+  await leave();
+});
+
+test("why this amount is accessible, and fits the narrowest width", async () => {
+  const { page, close: leave } = await visit("acme/rows?period=7d");
+  await page
+    .getByRole("button", { name: /why this amount/ })
+    .nth(2)
+    .click();
+  await page.getByRole("dialog").getByText("Who shares it").first().waitFor();
+  for (const width of [1440, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await findings(page), [], `${width} px`);
+    const wider = await page.getByRole("dialog").evaluate((each) => each.scrollWidth - each.clientWidth);
+    assert.equal(wider, 0, `${width} px`);
+  }
+  await leave();
+});
+
+test("why not somebody else: asked for by id, or by a press on who shares it", async () => {
+  const { page, close: leave } = await visit("acme/rows?period=7d");
+  await page
+    .getByRole("button", { name: /why this amount/ })
+    .nth(2)
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  const asked = page.waitForRequest(/\/explain\?.*identity_id=sa-nobody/);
+  await dialog.getByRole("textbox", { name: /Why not another identity/ }).fill("sa-nobody");
+  await page.keyboard.press("Enter");
+  await asked;
+  const another = page.waitForRequest(/\/explain\?.*identity_id=pool-7k2m1x/);
+  await dialog.getByRole("button", { name: "orders-pool-1" }).click();
+  await another;
   await leave();
 });
 
@@ -114,11 +242,13 @@ test("a view is saved from every page, as its address has it", async () => {
 test("every card is a file, and a chart is a table", async () => {
   const { page, close: leave } = await visit("acme/costs?period=7d");
   await page.getByRole("button", { name: "More about Product" }).click();
-  const file = await page.getByRole("link", { name: "CSV", exact: true }).last().getAttribute("href");
+  const ofProduct = page.getByRole("dialog", { name: "More about Product" });
+  const file = await ofProduct.getByRole("link", { name: "CSV", exact: true }).getAttribute("href");
   assert.match(file ?? "", /aggregate\.csv\?period=7d&group_by=product_type&time_bucket=day/);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "More about Days" }).click();
-  await page.getByRole("link", { name: "Show as a table" }).last().click();
+  const ofDays = page.getByRole("dialog", { name: "More about Days" });
+  await ofDays.getByRole("link", { name: "Show as a table" }).click();
   assert.equal(query(page.url()), "?period=7d&table=days");
   assert.equal(await page.locator("section[aria-label='Table of days'] tbody tr").count(), 7);
   await leave();
@@ -213,22 +343,6 @@ test("days are walked by arrows and opened by Enter", async () => {
   await leave();
 });
 
-test("why this amount: the dialog holds the focus and gives it back", async () => {
-  const { page, close: leave } = await visit("acme/rows?period=7d");
-  const row = page.getByRole("button", { name: /why this amount/ }).nth(2);
-  await row.focus();
-  await page.keyboard.press("Enter");
-  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
-  await dialog.waitFor();
-  assert.equal(await dialog.getByRole("listitem").count(), 5);
-  const { amount, metadata } = RECORDED.rows.items[2];
-  assert.equal((await dialog.locator(".whole").textContent())?.replaceAll(",", ""), amount.replace(/0+$/, ""));
-  assert.ok((await dialog.textContent())?.includes(metadata.line_id));
-  await page.keyboard.press("Escape");
-  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
-  await leave();
-});
-
 test("anything is found by its name", async () => {
   const { page, close: leave } = await visit("acme/costs?period=7d");
   await page.keyboard.press("/");
@@ -285,5 +399,72 @@ test("the chosen theme stays, without a flash", async () => {
 test("an address without a tenant leads to the only one", async () => {
   const { page, close: leave } = await visit("");
   await page.waitForURL(`${BASE}acme/costs`);
+  await leave();
+});
+
+test("a day has a history, which leads to what it was and to what changed since", async () => {
+  const { page, asked, complaints, close: leave } = await visit("acme/days?period=7d");
+  await page.getByText("policies superseded").waitFor();
+  const opener = page.getByRole("button", { name: /Revision 2/ });
+  await opener.press("Enter");
+  const drawer = page.getByRole("dialog");
+  const steps = drawer.getByRole("list", { name: /Revisions/ }).getByRole("listitem");
+  await steps.first().waitFor();
+  const texts = await steps.allTextContents();
+  assert.match(texts[0] ?? "", /Revision 3present.*The provider changed the bill, 22 Nov 2026, 01:51 UTC/);
+  assert.match(texts[1] ?? "", /Usage was measured again/);
+  assert.match(texts[2] ?? "", /no longer kept/);
+  assert.equal(texts.length, 3);
+  assert.deepEqual(await findings(page), []);
+  await page.keyboard.press("Escape");
+  assert.ok(await opener.evaluate((element) => element === document.activeElement));
+  await opener.press("Enter");
+  await drawer.getByRole("link", { name: /As it was then/ }).click();
+  await page.getByText("As it was 17 Nov 2026, 02:10 UTC").first().waitFor();
+  const day = "start_date=2026-11-12&end_date=2026-11-12";
+  assert.ok(asked.some((each) => each.includes(`/chargebacks?${day}&as_of=2026-11-17T02:10:11.5Z`)));
+  await page.goBack();
+  await page.getByRole("button", { name: /Revision 2/ }).click();
+  await page.getByRole("link", { name: /What changed since/ }).click();
+  await page.getByRole("heading", { name: "7 changes" }).waitFor();
+  assert.ok(asked.some((each) => each.includes(`/chargebacks/diff?${day}&from_as_of=2026-11-17T02:10:11.5Z`)));
+  assert.deepEqual(complaints, []);
+  await leave();
+});
+
+test("two moments are chosen by date and time, and compared by any dimension", async () => {
+  const { page, asked, complaints, close: leave } = await visit("acme/costs?period=7d");
+  await page.getByRole("link", { name: "Compare two moments" }).click();
+  await page.getByRole("heading", { name: "Choose a moment" }).waitFor();
+  const then = page.getByLabel("Then");
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.getByText("Enter a date and a time").waitFor();
+  await then.fill("2026-11-17T02:10:11");
+  await page.getByLabel("Later, or empty for now").fill("2026-11-16T00:00:00");
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.getByText("should not be after").waitFor();
+  await page.getByLabel("Later, or empty for now").fill("");
+  await then.press("Enter");
+  await page.getByRole("heading", { name: "7 changes" }).waitFor();
+  assert.ok(page.url().includes("from=2026-11-17T02:10:11Z"));
+  const { items, total_after, delta } = RECORDED.difference;
+  const exact = (text: string) => `USD ${text.replace("-", "−")}`;
+  const table = page.getByRole("region", { name: "Table of changes" });
+  const rows = table.locator("tbody tr");
+  assert.equal(await rows.count(), items.length + 1);
+  for (const [n, item] of items.entries()) {
+    const titles = await rows
+      .nth(n)
+      .locator("td .num")
+      .evaluateAll((all) => all.map((each) => each.getAttribute("title")));
+    assert.deepEqual(titles, [item.before, item.after, item.delta].map(exact));
+  }
+  const foot = table.locator("tfoot .num");
+  assert.equal(await foot.nth(1).getAttribute("title"), exact(total_after));
+  assert.equal(await foot.nth(2).getAttribute("title"), exact(delta));
+  await page.getByRole("link", { name: "Product", exact: true }).click();
+  await page.waitForURL(/by=product_type/);
+  assert.ok(asked.at(-1)?.includes("group_by=product_type"));
+  assert.deepEqual(complaints, []);
   await leave();
 });

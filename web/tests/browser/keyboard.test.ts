@@ -2,24 +2,26 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { close, real, settled, type World } from "./world.ts";
+import { close, leave, settled, visit } from "./world.ts";
 
 const PERIOD = "period=5d";
 const MOST_STOPS = 600;
-const PAGES = ["costs", "bill", "topics", "map", "rows", "unowned", "days", "tags", "views"];
+const PAGES = [
+  "costs",
+  "bill",
+  "topics",
+  "units",
+  "findings",
+  "map",
+  "rows",
+  "unowned",
+  "days",
+  "categories",
+  "tags",
+  "views",
+];
 
 after(close);
-
-async function visit(path: string): Promise<World> {
-  const found = await real();
-  await found.open(path);
-  return found;
-}
-
-async function leave({ complaints, close: end }: World): Promise<void> {
-  assert.deepEqual(complaints, []);
-  await end();
-}
 
 interface Stop {
   name: string;
@@ -95,6 +97,7 @@ test("a reader goes through all pages, narrows, looks, finds and comes back", as
     r: "Rows",
     u: "Unowned",
     d: "Days",
+    o: "Cost categories",
     a: "Tags",
     v: "Views",
     c: "Costs",

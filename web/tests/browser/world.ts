@@ -1,12 +1,20 @@
 /** A browser, and the page as the service serves it: over an API whose answers are recorded ones, or over the real one. */
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
 import { chromium } from "playwright-core";
+import type { Me, Right, Scope } from "../../src/api/shapes";
 
 const require = createRequire(import.meta.url);
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
+export const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+];
 
 /** Where the service serves the page, with a slash at the end. */
 export const BASE: string = process.env.BASE ?? "http://127.0.0.1:8080/ui/";
@@ -16,17 +24,56 @@ export const RECORDED: Record<string, any> = JSON.parse(
   readFileSync(new URL("../fixtures/acme.json", import.meta.url), "utf8"),
 );
 
+/** Somebody on his own machine, where the service tells nobody apart. */
+export const ANYBODY: Me = {
+  user: "api",
+  kind: "anonymous",
+  groups: [],
+  tenants: [{ tenant_name: "acme", rights: ["read", "export", "tag", "run", "close", "admin"], scope: null, role: "" }],
+};
+
+/** Somebody who signed in at a proxy, and what a role allows them. */
+export function reader(rights: Right[], scope: Scope | null = null, more: Partial<Me> = {}): Me {
+  const tenants = [{ tenant_name: "acme", rights, scope, role: "roles[2]" }];
+  return { user: "alice@example.com", kind: "proxy", groups: ["team-payments"], tenants, ...more };
+}
+
+/** The answers to a reader; to one who sees a part of the bill, days are not compared with it. */
+export function as(me: Me): Answers {
+  const scoped = me.tenants.some((each) => each.scope !== null);
+  const costs = (route: Route) => route.fulfill({ json: { ...RECORDED.costs, days: null } });
+  return { me: (route) => route.fulfill({ json: me }), ...(scoped ? { costs } : {}) };
+}
+
 const ANSWERS: readonly [RegExp, string][] = [
+  [/\/me$/, "me"],
   [/\/tenants$/, "tenants"],
   [/\/tenants\/acme$/, "tenant"],
   [/\/pipeline\/status$/, "status"],
+  [/\/cost-categories$/, "categories"],
+  [/\/cost-categories\/[^/]+\/coverage$/, "category_coverage"],
+  [/\/cost-categories\/[^/]+\/resolve$/, "category_resolve"],
+  [/\/cost-categories\/[^/]+\/history$/, "category_history"],
+  [/\/cost-categories\/[^/]+$/, "category"],
   [/\/costs$/, "costs"],
   [/\/chargebacks$/, "rows"],
   [/\/chargebacks\/aggregate$/, "aggregate"],
+  [/\/chargebacks\/explain$/, "explain"],
+  [/\/topic-attributions$/, "topic_rows"],
+  [/\/topic-attributions\/explain$/, "topic_explain"],
+  [/\/chargebacks\/changes$/, "changes"],
+  [/\/policies$/, "policies"],
+  [/\/chargebacks\/diff$/, "difference"],
+  [/\/days\/[^/]+\/revisions$/, "revisions"],
   [/\/billing$/, "billing"],
   [/\/topics$/, "topics"],
   [/\/flow$/, "flow"],
+  [/\/unit-costs$/, "unit_costs"],
+  [/\/findings$/, "findings"],
+  [/\/graph\/diff$/, "graph"],
   [/\/reconciliation$/, "reconciliation"],
+  [/\/statements$/, "statements"],
+  [/\/statement$/, "statement"],
   [/\/runs$/, "runs"],
   [/\/views$/, "views"],
   [/\/entities\/.*\/tags$/, "entity_tags"],
@@ -54,6 +101,25 @@ export interface World {
   close: () => Promise<void>;
 }
 
+export const ETAG = '"3-0123456789abcdef"';
+
+/** The answers of a tenant that has the cost category `cost_center`; recorded without, it has none. */
+export const WITH_CATEGORY: Answers = {
+  categories: (route) => route.fulfill({ json: RECORDED.category_list }),
+  category: (route) => {
+    if (route.request().method() === "PUT") return route.fulfill({ json: RECORDED.category_dry_run });
+    return route.fulfill({ json: RECORDED.category, headers: { ETag: ETAG } });
+  },
+  aggregate: (route) =>
+    route.fulfill({ json: route.request().url().includes("category:") ? RECORDED.category_sums : RECORDED.aggregate }),
+  costs: (route) => {
+    const { costs, category_breakdown: found } = RECORDED;
+    const by = new URL(route.request().url()).searchParams.getAll("by");
+    const wanted = by.filter((each) => each.startsWith("category:")).map((each) => ({ ...found, by: each }));
+    return route.fulfill({ json: { ...costs, breakdowns: [...wanted, ...costs.breakdowns] } });
+  },
+};
+
 /** A fresh window over recorded answers. `answers` take the place of recorded ones, by their name. */
 export async function world(options: BrowserContextOptions = {}, answers: Answers = {}): Promise<World> {
   const found = await real(options);
@@ -61,6 +127,7 @@ export async function world(options: BrowserContextOptions = {}, answers: Answer
     const url = new URL(route.request().url());
     const name = ANSWERS.find(([pattern]) => pattern.test(url.pathname))?.[1];
     if (name && answers[name]) return answers[name](route);
+    if (name === "me") return route.fulfill({ json: ANYBODY });
     return name ? route.fulfill({ json: RECORDED[name] }) : problem(route, 404, "There is no such thing");
   });
   return found;
@@ -95,6 +162,19 @@ export async function real(options: BrowserContextOptions = {}, base = BASE): Pr
     await settled(page);
   };
   return { page, complaints, asked, open, close: () => context.close() };
+}
+
+/** A fresh window at a page of the service. */
+export async function visit(path: string): Promise<World> {
+  const found = await real();
+  await found.open(path);
+  return found;
+}
+
+/** Close a window in which nothing went wrong. */
+export async function leave({ complaints, close: end }: World): Promise<void> {
+  assert.deepEqual(complaints, []);
+  await end();
 }
 
 /** Wait until everything on the page is the answer to its present address. */

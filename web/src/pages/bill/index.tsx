@@ -1,8 +1,10 @@
+import { type Register, useRegisters } from "../../api/categories";
+import { useAccess } from "../../api/me";
 import { aggregateQuery, tenantPath, useAggregate, useTenant } from "../../api/questions";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { monthRange, monthsOf } from "../../format/days";
-import { dimension } from "../../format/names";
+import { categoryOf, dimension, isCategory } from "../../format/names";
 import { Card } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
 import { Icon } from "../../ui/icons";
@@ -12,6 +14,7 @@ import { Toolbar } from "../../ui/toolbar";
 import { resolve, wholeMonths } from "../../url/period";
 import { during, extra } from "../../url/view";
 import { leadingTag, USUAL } from "../costs/facts";
+import { isStated, statements } from "../statement/address";
 import { statement } from "./statement";
 import { StatementTable } from "./table";
 import { TieOut } from "./tieout";
@@ -46,6 +49,9 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   const columns = parted ? [by, PARTS] : [by];
   const asked = aggregateQuery(during(here.view, dates.start, dates.end), columns, "month");
   const query = useAggregate(tenant.tenant_name, asked, true);
+  const { seesAll } = useAccess(tenant.tenant_name);
+  const registers = useRegisters(tenant.tenant_name, columns);
+  const named = namesOf(columns, registers);
   const title = `Bill of ${tenant.tenant_name}, ${monthRange(dates.start, dates.end)}`;
   const file = {
     path: tenantPath(tenant.tenant_name, "chargebacks/aggregate.csv"),
@@ -80,9 +86,11 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
                 columns={columns}
                 months={months}
                 tenant={tenant}
-                names={answer.names ?? {}}
+                names={{ ...answer.names, ...named }}
               />
-              {here.view.filters.length === 0 && <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />}
+              {seesAll && here.view.filters.length === 0 && (
+                <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />
+              )}
             </Card>
           )
         }
@@ -104,10 +112,27 @@ function Choices({ tenant, by, parted }: { tenant: Tenant; by: string; parted: b
           With products
         </a>
       )}
+      {isStated(by) && (
+        <a className="button" href={here.to(statements(here.view, by), "statement")}>
+          Statements
+        </a>
+      )}
       <a className="button" href={here.to(extra(here.view, "digits", cents ? null : "cents"))} data-replace="">
         {cents && <Icon name="check" />}
         Only cents
       </a>
     </>
   );
+}
+
+/** What registers call the values of the columns that are cost categories. */
+function namesOf(
+  columns: readonly string[],
+  registers: ReadonlyMap<string, Register>,
+): Record<string, Record<string, string>> {
+  const named = columns.filter(isCategory).map((by) => {
+    const values = Object.entries(registers.get(categoryOf(by).key) ?? {});
+    return [by, Object.fromEntries(values.map(([value, { name }]) => [value, name ?? value]))] as const;
+  });
+  return Object.fromEntries(named);
 }

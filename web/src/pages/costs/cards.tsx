@@ -1,3 +1,4 @@
+import { lazy, Suspense, useState } from "react";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { type Here, useHere } from "../../app/router";
 import { type Moved, Movers } from "../../charts/movers";
@@ -14,10 +15,12 @@ import { type readView, toggle } from "../../url/view";
 import { comparison, filterValue, keyOf, maybe, ranked, valuesOf } from "./facts";
 
 const MOST = 5;
+const WhyChanged = lazy(() => import("./changes").then((all) => ({ default: all.WhyChanged })));
 
 export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }) {
   const here = useHere();
   const { comparable, why } = comparison(costs);
+  const [explained, setExplained] = useState(false);
   const items = found.movers.slice(0, 8).map(
     (each): Moved => ({
       key: keyOf(each.value),
@@ -32,7 +35,19 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
       note={`by ${dimension(found.by).toLowerCase()}`}
       chart="changed"
       file={breakdownFile(here, costs, found)}
+      action={
+        costs.compared_with && (
+          <button type="button" className="more" onClick={() => setExplained(true)}>
+            why<span className="sr"> did it change?</span>
+          </button>
+        )
+      }
     >
+      {explained && (
+        <Suspense>
+          <WhyChanged found={found} onClose={() => setExplained(false)} />
+        </Suspense>
+      )}
       {comparable && items.length > 0 ? (
         isTable(here.view, "changed") ? (
           <ChangesTable found={found} currency={costs.currency} />

@@ -1,3 +1,4 @@
+import { useAccess } from "../../api/me";
 import { usePipeline } from "../../api/questions";
 import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -7,6 +8,7 @@ import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { billingFile } from "../../ui/csv";
+import { Fact } from "../../ui/fact";
 import { Table } from "../../ui/table";
 import { isTable } from "../../url/tables";
 import { during } from "../../url/view";
@@ -27,6 +29,7 @@ const LEGEND: Record<DayState, string> = {
 /** Which days are complete and equal to the bill, and what the last run said. */
 export function DaysCard({ costs }: { costs: Costs }) {
   const here = useHere();
+  const { scope } = useAccess(here.tenant ?? "");
   const facts = costs.days ?? [];
   const amounts = new Map(costs.times.map((time, n) => [time.slice(0, 10), costs.amounts[n] ?? "0"]));
   const days = facts.map((each) => ({
@@ -35,11 +38,18 @@ export function DaysCard({ costs }: { costs: Costs }) {
     state: each.state,
     href: here.to(during(here.view, each.date, each.date)),
   }));
+  // Days are compared with the whole bill, and a part of it is not: the costs of its days are in the chart.
+  if (scope) return null;
   return (
     <Card
       title="Days"
       note="the stronger the colour, the higher the cost"
       chart="days"
+      action={
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "moments")}>
+          Compare two moments
+        </a>
+      }
       file={billingFile(here.tenant ?? "", here.view)}
     >
       <div className="daysgrid">
@@ -108,14 +118,5 @@ function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: stri
       <Fact name="Last run">{run?.last_run ? instant(run.last_run) : "none yet"}</Fact>
       <Fact name="Its errors">{errors.length === 0 ? "none" : <span className="bad">{errors.length}</span>}</Fact>
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -1,8 +1,9 @@
-import type { Breakdown, Costs, Tenant } from "../../api/shapes";
+import type { Register } from "../../api/categories";
+import type { Breakdown, CategoryList, Costs, Tenant } from "../../api/shapes";
 import { remember, remembered } from "../../app/memory";
 import type { Ranked } from "../../charts/ranked";
 import { brief, count, length } from "../../format/days";
-import { dimension, label, UNTAGGED } from "../../format/names";
+import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../../format/names";
 import { read, sum, type Units } from "../../money/money";
 import { rememberName } from "../../ui/filters";
 import { has, toggle, type View } from "../../url/view";
@@ -18,15 +19,43 @@ export function leadingTag(tenant: Tenant | undefined): string | null {
   return keys[0] && keys[0].part >= OFTEN ? `tag:${keys[0].key}` : null;
 }
 
-/** The dimensions of the page, the one over time first; null while nobody knows the tags yet. */
-export function dimensionsOf(view: View, tenant: Tenant | undefined, settled: boolean): string[] | null {
+/** The first cost category, by key, or null. */
+export function leadingCategory(categories: CategoryList | undefined): string | null {
+  const [first] = categories?.items ?? [];
+  return first ? `category:${first.key}` : null;
+}
+
+/** The dimensions of the page, the one over time first; null while nobody knows the tags and categories yet. Whoever
+ * has cost categories sees the costs by the first of them. */
+export function dimensionsOf(
+  view: View,
+  tenant: Tenant | undefined,
+  categories: CategoryList | undefined,
+  settled: boolean,
+): string[] | null {
   const name = `by.${tenant?.tenant_name ?? ""}`;
   if (tenant) remember(name, leadingTag(tenant));
   const tag = tenant ? leadingTag(tenant) : remembered(name);
-  if (!tenant && !settled && !view.by) return null;
-  const series = view.by ?? tag ?? "identity_id";
-  const all = [series, ...(tag ? [tag] : []), ...USUAL];
+  if ((!tenant || !categories) && !settled && !view.by) return null;
+  const category = leadingCategory(categories);
+  const usual = [category, tag].filter((each) => each !== null);
+  const all = [view.by ?? usual[0] ?? "identity_id", ...usual, ...USUAL];
   return [...new Set(all)].slice(0, MOST_DIMENSIONS);
+}
+
+/** The costs with the names that registers give to values of cost categories. */
+export function withNames(costs: Costs, registers: ReadonlyMap<string, Register>): Costs {
+  const named = (found: Breakdown): Breakdown => {
+    const register = registers.get(categoryOf(found.by).key);
+    if (!isCategory(found.by) || !register) return found;
+    const nameOf = (value: string | null) => (value === null ? null : (register[value]?.name ?? null));
+    return {
+      ...found,
+      items: found.items.map((each) => ({ ...each, name: nameOf(each.value) })),
+      movers: found.movers.map((each) => ({ ...each, name: nameOf(each.value) })),
+    };
+  };
+  return { ...costs, breakdowns: costs.breakdowns.map(named) };
 }
 
 /** Whether what is compared has equally many days with costs; the words say why not. */

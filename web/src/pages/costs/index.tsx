@@ -1,15 +1,17 @@
+import { useCategories, useRegisters } from "../../api/categories";
 import { INCLUDE, tenantPath, useCosts, useTenant } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
+import { isCategory } from "../../format/names";
 import { NothingHere } from "../../ui/nothing";
 import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard } from "./days";
-import { dimensionsOf } from "./facts";
+import { dimensionsOf, withNames } from "./facts";
 import { OverTime } from "./overtime";
 import { Skeleton } from "./skeleton";
 import { Tiles } from "./tiles";
@@ -34,7 +36,9 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const here = useHere();
   const name = here.tenant ?? "";
   const tenant = useTenant(name);
-  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, tenant.failureCount > 0);
+  const categories = useCategories(name);
+  const settled = tenant.failureCount > 0 || categories.failureCount > 0;
+  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, categories.data, settled);
   const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
   const costs = query.data;
   const compared = costs?.compared_with
@@ -47,10 +51,10 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   };
   return (
     <>
-      <Toolbar compared={compared} file={file} />
+      <Toolbar compared={compared} file={file} currencies />
       {head}
       <Answered query={query} skeleton={<Skeleton />}>
-        {(found) => <Cards costs={found} series={all?.[0] ?? ""} leave={leave} />}
+        {(found) => <Named costs={found} series={all?.[0] ?? ""} leave={leave} />}
       </Answered>
       <p className="sr" role="status">
         {costs && !query.isPlaceholderData
@@ -59,6 +63,16 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
       </p>
     </>
   );
+}
+
+/** The cards, with the names of cost categories' values as soon as they are known. */
+function Named({ costs, ...more }: { costs: Costs; series: string; leave: readonly string[] }) {
+  const { tenant } = useHere();
+  const registers = useRegisters(
+    tenant ?? "",
+    costs.breakdowns.map((each) => each.by),
+  );
+  return <Cards costs={withNames(costs, registers)} {...more} />;
 }
 
 function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: readonly string[] }) {
@@ -72,7 +86,7 @@ function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: 
         <DaysCard costs={costs} />
       </>
     );
-  const order = ["product_type", "environment_id", "resource_id", "identity_id"];
+  const order = [...dimensions.filter(isCategory), "product_type", "environment_id", "resource_id", "identity_id"];
   const others = [...order, ...dimensions].filter(
     (each, n, all) => all.indexOf(each) === n && each !== main.by && !leave.includes(each),
   );
@@ -94,10 +108,11 @@ function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: 
   );
 }
 
-/** The same order, whatever is chosen: tags first. */
+/** The same order, whatever is chosen: categories first, then tags. */
 function segments(dimensions: readonly string[]): string[] {
   const usual = ["identity_id", "environment_id", "product_type", "resource_id"];
   return [
+    ...dimensions.filter(isCategory).sort(),
     ...dimensions.filter((each) => each.startsWith("tag:")),
     ...usual.filter((each) => dimensions.includes(each)),
   ];

@@ -1,7 +1,9 @@
-import type { Costs } from "../../api/shapes";
+import { useAccess } from "../../api/me";
+import type { Costs, Scope } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { brief, count, range } from "../../format/days";
 import { about, exact, money, percent, short, signed } from "../../format/money";
+import { conditions, either } from "../../format/rights";
 import { pixels, ratio, read } from "../../money/money";
 import { Amount, Card, Delta } from "../../ui/card";
 import { Icon } from "../../ui/icons";
@@ -10,12 +12,13 @@ import { isCalculated } from "./days";
 import { comparison, maybe } from "./facts";
 
 export function Tiles({ costs }: { costs: Costs }) {
+  const { scope } = useAccess(useHere().tenant ?? "");
   return (
     <div className="tiles">
       <Total costs={costs} />
       <MonthEnd costs={costs} />
       <WithoutOwner costs={costs} />
-      <AgainstTheBill costs={costs} />
+      {scope ? <YourPart scope={scope} /> : <AgainstTheBill costs={costs} />}
     </div>
   );
 }
@@ -114,6 +117,22 @@ function WithoutOwner({ costs }: { costs: Costs }) {
           What is it? <Next />
         </a>
       </p>
+    </Card>
+  );
+}
+
+/** For a reader who sees a part of the bill: which one. Only the whole can be compared with the provider's bill. */
+function YourPart({ scope }: { scope: Scope }) {
+  return (
+    <Card title="What you see" className="tile">
+      {conditions(scope).map(({ what, values }) => (
+        <p className="line" key={what}>
+          <span>
+            {what}: <b>{either(values)}</b>
+          </span>
+        </p>
+      ))}
+      <p className="foot note">All figures are of this part of the bill.</p>
     </Card>
   );
 }

@@ -4,7 +4,7 @@ import { asProblem } from "../../api/problems";
 import { tenantPath } from "../../api/questions";
 import type { Effect } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count } from "../../format/days";
+import { count, inTime } from "../../format/days";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 
@@ -13,6 +13,10 @@ export interface TagItem {
   entity_id: string;
   tag_key: string;
   tag_value: string;
+  /** The first UTC day on which the value holds; without it, the value has no first day. */
+  valid_from?: string;
+  /** The UTC day from which on it holds no more. */
+  valid_to?: string;
 }
 
 /** What is done with tags: `add` leaves values that are there, `change` replaces them. */
@@ -117,9 +121,10 @@ function Entities({ effect, change }: { effect: Effect; change: Change }) {
               {change.items
                 .filter((item) => item.entity_id === each.entity_id && item.entity_type === each.entity_type)
                 .map((item) => (
-                  <span className="badge" key={item.tag_key}>
+                  <span className="badge" key={`${item.tag_key} ${item.valid_from}`}>
                     {item.tag_key}
                     {item.tag_value && `: ${item.tag_value}`}
+                    {item.tag_value && inTime(item)}
                   </span>
                 ))}
             </td>

@@ -35,6 +35,19 @@ describe("tags of a file", () => {
     expect(readTags(file, { values: true }).items.map((each) => each.tag_value)).toEqual(["=1+1", "it's"]);
   });
 
+  test("may have dates, and then a key several values", () => {
+    const head = "entity_type,entity_id,tag_key,tag_value,valid_from,valid_to\n";
+    const file = `${head}identity,a,team,x,,2026-03-01\nidentity,a,team,y,2026-03-01,\n`;
+    expect(readTags(file, { values: true }).items).toEqual([
+      { entity_type: "identity", entity_id: "a", tag_key: "team", tag_value: "x", valid_to: "2026-03-01" },
+      { entity_type: "identity", entity_id: "a", tag_key: "team", tag_value: "y", valid_from: "2026-03-01" },
+    ]);
+    expect(mistakes(`${head}identity,a,team,x,soon,\nidentity,a,team,x,,\nidentity,a,team,y,,2026-01-01\n`)).toEqual([
+      "2: valid_from is “soon”, and should be a date such as 2026-01-31",
+      "4: the same tag as in line 3",
+    ]);
+  });
+
   test("need no values to be removed", () => {
     expect(mistakes("entity_type,entity_id,tag_key\nresource,lkc-1,team\n", false)).toEqual([]);
     expect(mistakes("entity_type,entity_id,tag_key\nresource,lkc-1,team\n")).toEqual([

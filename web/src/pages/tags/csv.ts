@@ -1,3 +1,4 @@
+import { isDay } from "../../format/days";
 import type { TagItem } from "./change";
 
 /** What is wrong in a line of a file; lines count from 1. */
@@ -12,6 +13,8 @@ interface Record {
 }
 
 const COLUMNS = ["entity_type", "entity_id", "tag_key", "tag_value"] as const;
+/** Columns that may be there: days, or nothing. */
+const DATES = ["valid_from", "valid_to"] as const;
 /** Columns of the service's own files that a change of tags has no use for. */
 const UNUSED = ["tag_id", "tenant_id", "created_by", "created_at"];
 const KEY = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$/;
@@ -35,7 +38,7 @@ export function readTags(text: string, { values }: { values: boolean }): { items
     const found = record.line < 0 ? unclosed(record) : itemOf(record, names, values);
     if ("what" in found) mistakes.push(found);
     else {
-      const place = JSON.stringify([found.entity_type, found.entity_id, found.tag_key]);
+      const place = JSON.stringify([found.entity_type, found.entity_id, found.tag_key, found.valid_from]);
       const other = known.get(place);
       if (other !== undefined) mistakes.push({ line: record.line, what: `the same tag as in line ${other}` });
       else known.set(place, record.line);
@@ -51,7 +54,7 @@ function unclosed({ line }: Record): Mistake {
 
 function headMistakes(names: readonly string[], needed: readonly string[]): Mistake[] {
   const missing = needed.filter((each) => !names.includes(each));
-  const unknown = names.filter((each) => ![...COLUMNS, ...UNUSED].some((column) => column === each));
+  const unknown = names.filter((each) => ![...COLUMNS, ...DATES, ...UNUSED].some((column) => column === each));
   const twice = names.filter((each, n) => names.indexOf(each) !== n);
   return [
     ...missing.map((each) => `the column ${each} is missing`),
@@ -70,6 +73,7 @@ function itemOf({ line, fields }: Record, names: readonly string[], values: bool
     tag_value: values ? field("tag_value").trim() : "",
   };
   const { entity_type, entity_id, tag_key, tag_value } = item;
+  const dates = DATES.map((name) => [name, field(name).trim()] as const).filter(([, day]) => day);
   if (entity_type !== "resource" && entity_type !== "identity")
     return { line, what: `entity_type is “${entity_type}”, and should be resource or identity` };
   if (!entity_id) return { line, what: "entity_id is missing" };
@@ -81,7 +85,9 @@ function itemOf({ line, fields }: Record, names: readonly string[], values: bool
     };
   if (values && !tag_value) return { line, what: "tag_value is missing" };
   if (tag_value.length > MOST_VALUE) return { line, what: `tag_value has more than ${MOST_VALUE} characters` };
-  return item;
+  for (const [name, day] of dates)
+    if (!isDay(day)) return { line, what: `${name} is “${day}”, and should be a date such as 2026-01-31` };
+  return { ...item, ...Object.fromEntries(dates) };
 }
 
 /** Read CSV (RFC 4180) whose separator is a comma, or a semicolon where the first line has no comma. Empty lines are

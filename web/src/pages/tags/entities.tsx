@@ -2,7 +2,7 @@ import { useState } from "react";
 import { tenantPath, useTags } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant } from "../../format/days";
+import { count, instant, inTime } from "../../format/days";
 import { Card } from "../../ui/card";
 import { matches } from "../../ui/filters";
 import { RemoveButton } from "../../ui/remove";
@@ -66,7 +66,9 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
       {canTag && chosen.length > 0 && (
         <TagForm
           key={chosen.map((each) => each.tag_id).join()}
-          entities={chosen.map((each) => ({ type: each.entity_type, id: each.entity_id, name: null }))}
+          entities={[...new Map(chosen.map((each) => [`${each.entity_type} ${each.entity_id}`, each])).values()].map(
+            (each) => ({ type: each.entity_type, id: each.entity_id, name: null }),
+          )}
           all
           {...(tagKey ? { tagKey } : {})}
         />
@@ -87,7 +89,7 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   const pick = (tag: Tag, on: boolean) =>
     onChoose(on ? [...chosen, tag] : chosen.filter((each) => each.tag_id !== tag.tag_id));
   return (
-    <Table className="tall" label="Table of tags" heads={["What", "Value", "By", "Since", canTag && "Change"]}>
+    <Table className="tall" label="Table of tags" heads={["What", "Value", "By", "Written", canTag && "Change"]}>
       {tags.map((tag) => (
         <tr key={tag.tag_id}>
           <th scope="row">
@@ -113,12 +115,16 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
             >
               {tag.tag_value}
             </a>
+            <span className="quiet small">{inTime(tag)}</span>
           </td>
           <td className="quiet">{tag.created_by}</td>
           <td className="quiet num small">{instant(tag.created_at)}</td>
           {canTag && (
             <td>
-              <RemoveButton path={pathOf(here.tenant ?? "", tag)} what={`${tag.tag_key} of ${tag.entity_id}`} />
+              <RemoveButton
+                path={pathOf(here.tenant ?? "", tag)}
+                what={`${tag.tag_key} of ${tag.entity_id}${inTime(tag)}`}
+              />
             </td>
           )}
         </tr>
@@ -127,9 +133,11 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   );
 }
 
-function pathOf(tenant: string, { entity_type, entity_id, tag_key }: Tag): string {
+/** Where one value of a tag is: one that has dates is named by its first day. */
+function pathOf(tenant: string, { entity_type, entity_id, tag_key, valid_from, valid_to }: Tag): string {
+  const one = valid_from || valid_to ? `?valid_from=${valid_from ?? "none"}` : "";
   return tenantPath(
     tenant,
-    `entities/${entity_type}/${encodeURIComponent(entity_id)}/tags/${encodeURIComponent(tag_key)}`,
+    `entities/${entity_type}/${encodeURIComponent(entity_id)}/tags/${encodeURIComponent(tag_key)}${one}`,
   );
 }

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 import { remember } from "../../app/memory";
 import { AuthorField } from "../../ui/author";
 import { texts } from "../../ui/form";
@@ -21,15 +21,17 @@ interface Props {
 export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
   const [change, setChange] = useState<Change | null>(null);
   const [mode, setMode] = useState<Mode>("add");
+  const hint = useId();
 
   const preview = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const chosen = new FormData(event.currentTarget).getAll("entity").map(String);
-    const { key, value, author } = texts(event.currentTarget, "key", "value", "author");
+    const { key, value, from, author } = texts(event.currentTarget, "key", "value", "from", "author");
     remember("author", author);
+    const dates = from ? { valid_from: from } : {};
     const items = entities
       .filter((each) => chosen.includes(each.id))
-      .map((each) => ({ entity_type: each.type, entity_id: each.id, tag_key: key, tag_value: value }));
+      .map((each) => ({ entity_type: each.type, entity_id: each.id, tag_key: key, tag_value: value, ...dates }));
     setChange({ mode, items, author });
   };
 
@@ -56,11 +58,23 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
             <input className="field" name="value" required maxLength={255} />
           </label>
         )}
+        {mode === "change" && (
+          <label>
+            From
+            <input className="field" name="from" type="date" aria-describedby={hint} />
+          </label>
+        )}
         <AuthorField maxLength={255} />
         <button type="submit" className="button">
           Preview
         </button>
       </div>
+      {mode === "change" && (
+        <p className="note" id={hint}>
+          With a day in From, what is there ends on that day (UTC) and stays as it is before it. Without one, the value
+          changes for all days.
+        </p>
+      )}
       {change && (change.items.length ? <Preview change={change} /> : <p className="note">Choose at least one.</p>)}
     </form>
   );

@@ -1,8 +1,10 @@
+import { useAccess } from "../../api/me";
 import { useCosts, useTenant } from "../../api/questions";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { RankedList } from "../../charts/ranked";
 import { percent } from "../../format/money";
+import { refused } from "../../format/rights";
 import { read } from "../../money/money";
 import { Card } from "../../ui/card";
 import { Answered, Bone, Empty } from "../../ui/states";
@@ -17,6 +19,8 @@ export function TagsPage() {
   const here = useHere();
   const tenant = useTenant(here.tenant ?? "").data;
   const keys = tenant?.tag_keys ?? [];
+  const { isKnown, may } = useAccess(here.tenant ?? "");
+  const canTag = may("tag") && (tenant?.features.can_tag ?? false);
   const key = here.view.extra.key ?? keys[0]?.key ?? null;
   return (
     <>
@@ -35,10 +39,11 @@ export function TagsPage() {
             <Keys tenant={tenant} chosen={key} />
             {key && <Values tagKey={key} />}
           </div>
-          <Entities tagKey={key} canTag={tenant?.features.can_tag ?? false} />
+          <Entities tagKey={key} canTag={canTag} />
         </div>
       )}
-      {tenant?.features.can_tag && <Upload />}
+      {canTag && <Upload />}
+      {isKnown && !may("tag") && <p className="note">{refused("tag")}</p>}
     </>
   );
 }

@@ -1,0 +1,9 @@
+/** A fact in a `<dl>`: what it is called, and what it is. */
+export function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
