@@ -18,35 +18,40 @@ from rich.console import Console
 from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
+from benchmarks.categories import resolving, sums_by_category
 from benchmarks.dashboard import dashboard
 from benchmarks.floors import Floors
 from benchmarks.measure import Figure, yardstick
 from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
 from benchmarks.reference.star import Star
+from benchmarks.scopes import scopes
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
 from benchmarks.shapes import HUGE, LARGE, MIDDLE, USUAL
 from benchmarks.sums import sums
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
+from benchmarks.trust import trust
 
 _DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
 #: How long the tenant of ``--huge`` may be generated.
 _HUGE_SECONDS: Final = 420.0
-_PARTS: Final = (
-    "calculate",
-    "topics",
+#: The parts that read generated tenants.
+_OF_TENANTS: Final = (
     "questions",
     "sums",
+    "scopes",
     "dashboard",
+    "trust",
+    "categories",
     "export",
     "clients",
     "busy",
     "page",
     "limit",
-    "backfill",
 )
+_PARTS: Final = ("calculate", "topics", *_OF_TENANTS, "backfill")
 
 
 def main() -> int:
@@ -110,13 +115,13 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if wanted & {"questions", "sums", "dashboard", "export", "clients", "busy", "page", "limit"}:
+    if "categories" in wanted:
+        yield from resolving(quick=given.quick)
+    if wanted.intersection(_OF_TENANTS):
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
             yield _size(tenant)
-        if "sums" in wanted:
-            for tenant in tenants:
-                yield from sums(tenant, scratch)
+        yield from _read(tenants, wanted, scratch, quick=given.quick)
         yield from _start(tenants[0], scratch)
         with serving(tenants, scratch / "served") as service:
             yield from _served(service, tenants, wanted, data, scratch, quick=given.quick)
@@ -132,6 +137,14 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
 
 def _size(tenant: Generated) -> Figure:
     return Figure("generated", tenant.shape.name, tenant.rows, "rows", note=f"made in {tenant.seconds:.0f} s")
+
+
+def _read(tenants: list[Generated], wanted: set[str], scratch: Path, *, quick: bool) -> Iterator[Figure]:
+    """Measure readers, without the service around them."""
+    for tenant in tenants if "sums" in wanted else ():
+        yield from sums(tenant, scratch)
+    for tenant in tenants if "scopes" in wanted else ():
+        yield from scopes(tenant, scratch, repeats=3 if quick else 5)
 
 
 def _start(tenant: Generated, scratch: Path) -> Iterator[Figure]:
@@ -154,6 +167,14 @@ def _served(
     if "dashboard" in wanted:
         for tenant in tenants:
             yield from dashboard(Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 9))
+    if "trust" in wanted:
+        for tenant in tenants:
+            asking = Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 5)
+            yield from trust(asking)
+            asking.floors.close()
+    if "categories" in wanted:
+        for tenant in tenants:
+            yield from sums_by_category(Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 5))
     if "page" in wanted:
         yield from browser.page(service, tenants[-1].shape, repeats=3 if quick else 7)
     if "busy" in wanted:

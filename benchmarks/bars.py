@@ -1,7 +1,7 @@
 """The bars that figures must reach: ratios to other figures of the same run on the same machine, and sizes.
 
-No bar is a time, because machines differ by more than a factor of two. Some bars also have a margin in ms, which
-applies to a machine of nominal speed and grows with the time of the yardstick on a slower one.
+Hardly any bar is a time, because machines differ by more than a factor of two. Some bars have a margin in ms, and one
+is nothing else; this applies to a machine of nominal speed and grows with the time of the yardstick on a slower one.
 """
 
 from __future__ import annotations
@@ -95,6 +95,11 @@ def _at_size(keys: str, limit: float) -> _Rule:
     return _Rule(keys, limit, "", lambda *_: 1.0)
 
 
+def _at_time(keys: str, limit: float) -> _Rule:
+    """Return a rule whose limit is a time, in ms on a machine of nominal speed."""
+    return _Rule(keys, limit, "", lambda figure, _: figure.slowness)
+
+
 _MILLION: Final = r"calculate, [\d,]{9,} rows a day"
 _RULES: Final = (
     _at_floor(rf"{_MILLION} / a day like the one before", 0.6),
@@ -115,8 +120,18 @@ _RULES: Final = (
     _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
     _at_reference(r"sums, usual / by .*", 1, margin=5),
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
+    # Sums of what a scope shows are no more than those of everything; the first question makes them.
+    _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
     # What a client still has, and what was asked before, costs no query.
-    _at_reference(r"dashboard, .*, (304|from memory)", 0.1, margin=12),
+    _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
+    # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.
+    _at_floor(r"trust, .* / explain, p95", 2, margin=30),
+    _at_floor(r"trust, .* / aggregate as of an earlier instant", 1.3, margin=8),
+    _at_floor(r"trust, .* / (difference of two instants|changes of .*)", 2, margin=20),
+    _at_floor(r"trust, .* / reconciliation of .*", 1.3, margin=12),
+    # What is divided is divided row by row: what that costs is shown without a bar.
+    _at_time(r"categories / resolve .*", 200),
+    _at_reference(r"categories, .* / by category and day, all", 2, margin=8),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")

@@ -1,8 +1,9 @@
 """How much disk a tenant takes over a year of daily runs.
 
 Time is scaled: a simulated day lasts a fraction of a second, and so do the table's own limits (files that were removed
-are kept for 7 days, logs for 30). Every day a new day is written to every table, three older days are replaced because
-their bill changed, a writer is killed now and then, and retention and upkeep are done as a run does them.
+are kept for 7 days, logs for 30). Every day a new day is written to every table, older days are replaced because their
+bill changed, and what they had goes to the history; a writer is killed now and then, and retention and upkeep are done
+as a run does them.
 
 ``python -m benchmarks.disk`` prints what lies on the disk at the end of every month.
 """
@@ -25,10 +26,12 @@ from deltalake import DeltaTable
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import save_day
 from chargeback.store.control.retention import delete_days
+from chargeback.store.facts.history import file_names_of_day, keep_files
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
     DIMENSIONS_TABLE,
+    HISTORY_TABLES,
     MEMBERS_TABLE,
     SCHEMAS,
     TOPIC_USAGE_TABLE,
@@ -39,6 +42,8 @@ from chargeback.store.facts.tables import (
 from chargeback.store.facts.upkeep import clean_table, rewrite_dimensions
 
 FIRST = date(2026, 1, 1)
+#: How many days before today the replaced days are.
+_CORRECTED = (1, 2, 9)
 #: Rows per day of the usual tenant.
 ROWS = {
     BILLING_TABLE: 60,
@@ -63,20 +68,35 @@ class Use:
     control: int
 
 
-def simulate(folder: Path, *, days: int, retention_days: int, seconds: float) -> Iterator[Use]:
-    """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each."""
+def simulate(folder: Path, *, days: int, retention_days: int, seconds: float, restated: float = 3.0) -> Iterator[Use]:
+    """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each. Every day so many
+    older ones as ``restated`` are replaced, on average."""
     facts = FactTables(folder / "facts")
     facts.create()
-    for name in SCHEMAS:
-        _scale(facts, name, seconds)
     chance = random.Random(7)
     with ControlDatabase(f"sqlite:///{folder / 'control.db'}") as control:
         control.upgrade()
+        scaled: set[str] = set()
         for number in range(days):
             began = time.monotonic()
-            _live(facts, control, number, retention_days, seconds, chance)
+            _live(facts, control, number, retention_days, seconds, _restated(number, restated, chance), chance)
+            _scale_new(facts, scaled, seconds)
             yield _use(folder, number)
             time.sleep(max(0.0, seconds - (time.monotonic() - began)))
+
+
+def _restated(number: int, restated: float, chance: random.Random) -> list[int]:
+    """Return how many days ago the days are that are replaced on the day ``number``."""
+    count = int(restated) + (chance.random() < restated % 1)
+    return [offset for offset in chance.sample(_CORRECTED, min(count, len(_CORRECTED))) if offset <= number]
+
+
+def _scale_new(facts: FactTables, scaled: set[str], seconds: float) -> None:
+    """Scale the limits of the tables that have been created since the last call."""
+    for name in SCHEMAS:
+        if name not in scaled and (facts.root / name / "_delta_log").exists():
+            _scale(facts, name, seconds)
+            scaled.add(name)
 
 
 def _scale(facts: FactTables, name: str, seconds: float) -> None:
@@ -86,13 +106,19 @@ def _scale(facts: FactTables, name: str, seconds: float) -> None:
 
 
 def _live(
-    facts: FactTables, control: ControlDatabase, number: int, retention_days: int, seconds: float, chance: random.Random
+    facts: FactTables,
+    control: ControlDatabase,
+    number: int,
+    retention_days: int,
+    seconds: float,
+    restated: list[int],
+    chance: random.Random,
 ) -> None:
     today = FIRST + timedelta(days=number)
     oldest = today - timedelta(days=retention_days)
-    corrected = [today - timedelta(days=offset) for offset in (1, 2, 9) if offset <= number]
-    for day in [today, *corrected]:
+    for day in [today, *(today - timedelta(days=offset) for offset in restated)]:
         for name, rows in ROWS.items():
+            keep_files(facts, name, day, number, file_names_of_day(facts.snapshot(name), day), epoch=1)
             facts.replace_day(name, day, _rows(name, day, rows, chance), epoch=1)
         with control.write() as connection:
             save_day(connection, day, billing_gathered=True, chargeback_calculated=True)
@@ -104,6 +130,8 @@ def _live(
         delete_days(connection, oldest)
     for name in ROWS:
         facts.delete_before(name, oldest, epoch=1)
+        if facts.snapshot(HISTORY_TABLES[name]).files:
+            facts.delete_before(HISTORY_TABLES[name], oldest, epoch=1)
     rewrite_dimensions(facts, epoch=1)
     for name in SCHEMAS:
         clean_table(facts, name, epoch=1, leftover_age=timedelta(seconds=KEPT_DAYS * seconds))
@@ -146,11 +174,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.disk", description=__doc__)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--retention-days", type=int, default=120)
+    parser.add_argument("--restated", type=float, default=3.0, help="how many older days are replaced every day")
     parser.add_argument("--seconds", type=float, default=1.5, help="how long a simulated day lasts at least")
     given = parser.parse_args()
     print(f"{'day':>4} {'facts MB':>9} {'files':>6} {'of logs':>8} {'folders':>8} {'control MB':>10}")
     with tempfile.TemporaryDirectory(prefix="chargeback-disk-") as folder:
-        for use in simulate(Path(folder), days=given.days, retention_days=given.retention_days, seconds=given.seconds):
+        for use in simulate(
+            Path(folder),
+            days=given.days,
+            retention_days=given.retention_days,
+            seconds=given.seconds,
+            restated=given.restated,
+        ):
             if use.day % 30 == 0 or use.day == given.days:
                 print(
                     f"{use.day:>4} {use.facts / 1e6:>9.1f} {use.files:>6} {use.log_files:>8} {use.folders:>8}"

@@ -101,6 +101,17 @@ class Floors:
             details=list(ALLOCATION_ISSUES),
         )
 
+    def evidence(self, day: date, line_id: str) -> list[Any]:
+        """Return the rows of a billing line, the line, and the measurements of its resource."""
+
+        def _found(table: str, column: str, value: str) -> Any:
+            files = self.files(table, day, day)
+            return self.table(f"SELECT * FROM {_SOURCE} WHERE {column} = $value", files=files, value=value)
+
+        line = _found("billing", "line_id", line_id)
+        used = _found("usage", "resource_id", line["resource_id"][0].as_py())
+        return [_found("chargebacks", "line_id", line_id), line, used]
+
     def entities(self, first: date, last: date) -> list[tuple[Any, ...]]:
         """Return the resources and identities."""
         return self.rows(

@@ -17,7 +17,7 @@ from benchmarks.report import RESULTS
 PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 
 #: Also shown if they have no bar.
-_ALSO: Final = ("topic overlay",)
+_ALSO: Final = ("topic overlay", "categories")
 _SIZES: Final = ("usual", "middle", "large")
 #: The figures shown for all sizes of tenants: group, name.
 _GROWING: Final = (

@@ -86,7 +86,7 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str) -> 
     return asking.figure(
         "aggregate",
         f"by {column} and {unit}, {span}{where}",
-        anew(asking.client, asking.path("/chargebacks/aggregate"), **parameters),
+        uncached(asking.client, asking.path("/chargebacks/aggregate"), **parameters),
         lambda: asking.floors.aggregate(column, unit, zone, first, last),
         (lambda: star.aggregate(column, unit, first, last))
         if star and zone == "UTC" and column == "identity_id" and unit == "day"
@@ -101,7 +101,7 @@ def topics(asking: Asking) -> Iterator[Figure]:
         yield asking.figure(
             "topic aggregate",
             f"by topic_name and day, {span}",
-            anew(
+            uncached(
                 asking.client,
                 asking.path("/topic-attributions/aggregate"),
                 group_by="topic_name",
@@ -177,7 +177,7 @@ def tagging(asking: Asking) -> Iterator[Figure]:
     yield asking.figure("tags", "bulk by filter", _tag, lambda: asking.floors.entities(first, last))
 
 
-def anew(client: Client, path: str, **parameters: Any) -> Callable[[], Any]:
+def uncached(client: Client, path: str, **parameters: Any) -> Callable[[], Any]:
     """A question that is another one each time, by a parameter that means nothing here, so that no answer is kept."""
     sizes = cycle(range(1, 1000))
     return lambda: client.answer("GET", target(path, **parameters, page_size=next(sizes)))

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Final
 
 #: Raised whenever the generator or the layout of the facts changes: older generated tenants are then no longer used.
-GENERATOR: Final = 2
+GENERATOR: Final = 3
 
 #: 200 days with one change of the clock (1 November in America/Denver).
 FIRST_DAY: Final = date(2026, 4, 29)

@@ -8,30 +8,52 @@ import math
 import multiprocessing
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.evidence import ECOSYSTEM, ORGANISATION, TENANT_ID, EvidenceMaker
 from benchmarks.shapes import CONNECTORS, ENVIRONMENTS, Shape
 from benchmarks.topics import topic_evidence, topic_plan
-from chargeback.allocation.day import DayCalculator
+from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
-from chargeback.model.days import utc_now
+from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
+from chargeback.model.money import total
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import tags
+from chargeback.store.control.day_revisions import (
+    BILL_CHANGED,
+    CHARGEBACK_REVISIONS,
+    FIRST,
+    TOPIC_REVISIONS,
+    Revision,
+    record_revision,
+)
 from chargeback.store.control.days import save_day
-from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.history import file_names_of_day, keep_files
+from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
     MEMBERS_TABLE,
     TOPICS_TABLE,
     USAGE_TABLE,
+    FactTables,
 )
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import DATASETS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.revised import REVISED
 from chargeback.store.tenant import TenantStore
 
 _DATABASE = "control.db"
@@ -40,6 +62,8 @@ _DONE = "generated.json"
 _TEAMS = 20
 # The largest tenant needs a few GiB; nobody else's disk should become full.
 _FREE_BYTES = 20 * 2**30
+#: How many days are calculated again after their bill changed.
+RESTATED_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -95,52 +119,126 @@ def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
     store.facts.create()
     lease = acquire(store.control, LeaseOwner.this_process())
     with lease.heartbeat():
-        rows = _calculate(store, shape, lease.epoch, start + seconds)
+        count, days = _calculate(store, shape, lease, start + seconds)
         with lease.write() as connection:
             inventory_store.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
             inventory_store.ensure_known(connection, utc_now())
             tags.write_many(connection, TENANT_ID, _tags(shape), created_by="benchmarks", override=False)
-            for day, (count, of_topics) in rows.items():
-                save_day(
-                    connection,
-                    day,
-                    billing_gathered=True,
-                    resources_gathered=True,
-                    chargeback_calculated=True,
-                    chargeback_rows=count,
-                    topic_attribution_calculated=True,
-                    topic_rows=of_topics,
-                )
+    _make_partials(store.facts)
     lease.release()
     store.close()
-    count = sum(count for count, _ in rows.values())
-    done = {"rows": count, "days": len(rows), "seconds": time.perf_counter() - start}
+    done = {"rows": count, "days": days, "seconds": time.perf_counter() - start}
     (folder / _DONE).write_text(json.dumps(done))
 
 
-def _calculate(store: TenantStore, shape: Shape, epoch: int, until: float) -> dict[date, tuple[int, int]]:
-    """Return the numbers of chargeback and topic rows per day."""
-    maker, calculator, attributor = EvidenceMaker(shape), DayCalculator(catalogue()), TopicAttributor(topic_plan())
-    dimensions = DimensionRegister(store.facts, epoch=epoch)
-    clusters = frozenset(f"lkc-{number}" for number in range(shape.clusters))
-    counts: dict[date, tuple[int, int]] = {}
+def _make_partials(facts: FactTables) -> None:
+    """Make the partial aggregates, as runs do."""
+    with QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
+        for dataset in DATASETS:
+            for of_week in by_week(facts.snapshot(dataset.table).files).values():
+                make_partials(cursor, facts.partials, dataset, of_week)
+
+
+class _DayWriter:
+    """Calculates days of a shape, and writes them and their revisions."""
+
+    def __init__(self, store: TenantStore, shape: Shape, lease: Lease) -> None:
+        self._store = store
+        self._lease = lease
+        self._calculator = DayCalculator(catalogue())
+        self._attributor = TopicAttributor(topic_plan())
+        self._dimensions = DimensionRegister(store.facts, epoch=lease.epoch)
+        self._clusters = frozenset(f"lkc-{number}" for number in range(shape.clusters))
+        self._shape = shape
+        self.rows = 0
+
+    def close(self) -> None:
+        """Release the engines' memory."""
+        self._calculator.close()
+        self._attributor.close()
+
+    def write(self, evidence: Evidence, number: int, at: datetime) -> None:
+        """Write a day as a revision that is calculated at an instant."""
+        day = evidence.day
+        calculated = self._calculator.calculate(evidence)
+        self._dimensions.register(calculated.dimensions)
+        measured = topic_evidence(day, self._shape.clusters, self._shape.topics)
+        lines = lines_of_clusters(evidence.billing, self._clusters, topic_plan())
+        topics = self._attributor.attribute(day, lines, measured)
+        tables = {
+            BILLING_TABLE: evidence.billing,
+            USAGE_TABLE: evidence.usage,
+            MEMBERS_TABLE: evidence.members,
+            CHARGEBACKS_TABLE: calculated.rows,
+            TOPICS_TABLE: topics,
+        }
+        for name, table in tables.items():
+            self._replace(name, day, table, number)
+        self._record(Revision(CHARGEBACK_REVISIONS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
+        self._record(Revision(TOPIC_REVISIONS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
+        with self._lease.write() as connection:
+            save_day(
+                connection,
+                day,
+                billing_gathered=True,
+                resources_gathered=True,
+                chargeback_calculated=True,
+                chargeback_rows=calculated.rows.num_rows,
+                topic_attribution_calculated=True,
+                topic_rows=topics.num_rows,
+                billing_lines=evidence.billing.num_rows,
+                revision=number,
+                topic_revision=number,
+            )
+        if number == 1:
+            self.rows += calculated.rows.num_rows
+
+    def _replace(self, name: str, day: date, rows: pa.Table, number: int) -> None:
+        facts, epoch = self._store.facts, self._lease.epoch
+        if number > 1:
+            present = file_names_of_day(facts.snapshot(name), day)
+            keep_files(facts, name, day, number - 1, present, epoch=epoch)
+        facts.replace_day(name, day, rows, epoch=epoch)
+
+    def _record(self, revision: Revision, tables: Mapping[str, pa.Table]) -> None:
+        dataset, facts = REVISED[revision.dataset], self._store.facts
+        rows = tables[dataset.table]
+        files = {name: file_names_of_day(facts.snapshot(name), revision.tracking_date) for name in dataset.tables}
+        whole = replace(revision, rows=rows.num_rows, total=total(rows["amount"].to_pylist()), files=files)
+        with self._lease.write() as connection:
+            record_revision(connection, whole)
+
+
+def _calculate(store: TenantStore, shape: Shape, lease: Lease, until: float) -> tuple[int, int]:
+    """Write the days, of which :data:`RESTATED_SHARE` get a second revision a week after the last one; return the
+    numbers of chargeback rows and of days."""
+    maker, writer = EvidenceMaker(shape), _DayWriter(store, shape, lease)
+    written = []
     for day in shape.dates():
-        evidence = maker.day(day)
-        calculated = calculator.calculate(evidence)
-        tables = ((BILLING_TABLE, evidence.billing), (USAGE_TABLE, evidence.usage), (MEMBERS_TABLE, evidence.members))
-        for name, table in tables:
-            store.facts.replace_day(name, day, table, epoch=epoch)
-        dimensions.register(calculated.dimensions)
-        store.facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=epoch)
-        lines = lines_of_clusters(evidence.billing, clusters, topic_plan())
-        topics = attributor.attribute(day, lines, topic_evidence(day, shape.clusters, shape.topics))
-        store.facts.replace_day(TOPICS_TABLE, day, topics, epoch=epoch)
-        counts[day] = calculated.rows.num_rows, topics.num_rows
+        writer.write(maker.day(day), 1, start_of_day(day + 2 * ONE_DAY))
+        written.append(day)
         if time.perf_counter() > until:
             break
-    for each in (maker, calculator, attributor):
-        each.close()
-    return counts
+    every = round(1 / RESTATED_SHARE)
+    for day in written[every // 2 :: every]:
+        evidence = maker.day(day)
+        writer.write(replace(evidence, billing=dearer(evidence.billing)), 2, restated_at(shape))
+    maker.close()
+    writer.close()
+    return writer.rows, len(written)
+
+
+def restated_at(shape: Shape) -> datetime:
+    """Return when some days of a tenant got their second revision."""
+    return start_of_day(shape.last_day + 7 * ONE_DAY)
+
+
+def dearer(billing: pa.Table) -> pa.Table:
+    """Return a bill of which every line costs a tenth more."""
+    factor = pa.scalar(Decimal("1.1"), pa.decimal128(2, 1))
+    column = billing.schema.get_field_index("total_cost")
+    costs = pc.multiply(billing["total_cost"].cast(pa.decimal128(30, 12)), factor).cast(pa.decimal128(38, 12))
+    return billing.set_column(column, "total_cost", costs)
 
 
 def _listing(shape: Shape) -> ListedInventory:

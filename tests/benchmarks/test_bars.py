@@ -102,10 +102,10 @@ def test_without_a_base_there_is_no_bar() -> None:
 
 
 def test_what_was_asked_before_costs_a_tenth() -> None:
-    """Of the same question asked anew; a few ms are those of any request. What is asked anew has no bar."""
+    """Of the same question uncached; a few ms are those of any request. What is uncached has no bar."""
     figures = [
-        _figure("dashboard, large / costs, asked anew", 500),
-        _figure("dashboard, large / costs, from memory", 57, reference=500),
+        _figure("dashboard, large / costs, uncached", 500),
+        _figure("dashboard, large / costs, cached", 57, reference=500),
         _figure("dashboard, large / costs, 304", 63, reference=500),
     ]
     verdicts = _verdicts(figures)

@@ -162,7 +162,8 @@ class Ledger:
 
 
 def tries(quick: int, drill: int, *, seconds: int = 900) -> pytest.MarkDecorator:
-    """Parametrise a test with how often it tries: ``quick`` times in every run of the suite, ``drill`` times, with
-    ``seconds`` of patience, in a drill."""
+    """Parametrise a test with how often it tries: ``quick`` times in every run of the suite (0: in none), ``drill``
+    times, with ``seconds`` of patience, in a drill."""
     long = pytest.param(drill, marks=[pytest.mark.drill, pytest.mark.timeout(seconds)], id=f"drill-{drill}")
-    return pytest.mark.parametrize("tries", [pytest.param(quick, id=f"quick-{quick}"), long])
+    often = [pytest.param(quick, id=f"quick-{quick}")] if quick else []
+    return pytest.mark.parametrize("tries", [*often, long])

@@ -101,7 +101,7 @@ def _assert_whole(store: TenantStore) -> None:
         assert not {path for path in (store.facts.root / name).rglob("part-*") if path.stat().st_size == 0}
 
 
-@tries(1, 4)
+@tries(0, 4)
 def test_a_disk_that_fills_up(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
@@ -153,7 +153,7 @@ def _runs_in_vain(placed: Placed) -> None:
         _assert_whole(store)
 
 
-@tries(1, 5)
+@tries(0, 5)
 def test_facts_that_turn_read_only(
     slow_server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

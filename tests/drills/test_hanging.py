@@ -43,7 +43,7 @@ def postgres() -> Iterator[PostgresServer]:
         yield running
 
 
-@tries(1, 3)
+@tries(0, 3)
 def test_a_server_that_hangs_beside_a_healthy_tenant(
     server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -12,7 +12,7 @@ from tests.support.deployments import Deployment
 from tests.support.processes import command, eventually
 
 
-@tries(4, 100, seconds=1800)
+@tries(1, 100, seconds=3600)
 def test_killed_and_started_again(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -58,7 +58,7 @@ def _storage(installation: Installation) -> Iterator[TenantStore]:
 
 
 @tries(1, 3)
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.drill)])
 def test_a_server_that_stops_and_comes_back(
     server: DemoServer,
     postgres: PostgresServer,
