@@ -111,13 +111,14 @@ def test_a_port_that_is_taken(chargeback: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "acme.db").exists()
 
 
-@pytest.mark.parametrize("mode", ["api", "worker", "both"])
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "words", "mode"),
     [
-        ("UPDATE alembic_version SET version_num = '9999'", "written by a newer version"),
-        ("DELETE FROM alembic_version", "the migration history is broken"),
-        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* uses it for tenant_id acme"),
+        ("UPDATE alembic_version SET version_num = '9999'", "written by a newer version", "api"),
+        ("DELETE FROM alembic_version", "the migration history is broken", "worker"),
+        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* uses it for tenant_id acme", "both"),
+        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* uses it for tenant_id acme", "worker"),
+        ("UPDATE tenant SET tenant_id = 'org-2'", "belongs to tenant_id org-2 .* uses it for tenant_id acme", "api"),
     ],
 )
 def test_storage_that_must_not_be_used(chargeback: Run, tmp_path: Path, mode: str, change: str, words: str) -> None:

@@ -64,8 +64,10 @@ def test_schemathesis_finds_nothing_outside(
     async def _always(_request: Request) -> Caller:
         return somebody
 
+    # Dividing rows by category takes long, so there are fewer examples of it.
+    examples, enough = (8, 300) if kind == "identity" else (3, 100)
     with deployment.served(mode="api", authenticate=_always) as address:
-        assert _asked(address, tmp_path, "examples,fuzzing", examples=8, outside=file) > 300
+        assert _asked(address, tmp_path, "examples,fuzzing", examples=examples, outside=file) > enough
 
 
 def _asked(address: str, folder: Path, phases: str, *, examples: int, outside: Path | None = None) -> int:

@@ -43,11 +43,9 @@ class Case:
         return " then ".join(("calculated", *self.clocks) if self.is_calculated else self.clocks)
 
 
-OFTEN = (
-    Case(("+2d", RIGHT)),
-    Case(("-3d", RIGHT), is_calculated=True),
-)
+OFTEN = (Case(("+2d", RIGHT)),)
 RARELY = (
+    Case(("-3d", RIGHT), is_calculated=True),
     Case(("+400d", RIGHT), is_calculated=True),
     Case(("+2d", RIGHT), is_calculated=True),
     Case(("-3d", RIGHT)),

@@ -17,7 +17,7 @@ STATEMENTS = "/flink/"
 _NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}}'
 
 
-@tried(1, 3)
+@tried(0, 3)
 def test_metrics_are_away_during_a_recalculation(
     server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -126,7 +126,7 @@ def _seconds(ask: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-@tries(1, 3)
+@tries(0, 3)
 def test_a_paused_parent_loses_the_tenant(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -107,7 +107,7 @@ def _complete(service: Service, installation: Installation, drill: Drill, undist
         drill.compare(undisturbed, store)
 
 
-@tries(1, 4)
+@tries(0, 4)
 def test_connections_that_are_cut(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

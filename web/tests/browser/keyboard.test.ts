@@ -6,6 +6,7 @@ import { close, leave, settled, visit } from "./world.ts";
 
 const PERIOD = "period=5d";
 const MOST_STOPS = 600;
+const FIRST = "BUTTON Skip to the content";
 const PAGES = [
   "costs",
   "bill",
@@ -67,15 +68,17 @@ for (const name of PAGES)
     for (let n = 0; n < MOST_STOPS; n++) {
       await found.page.keyboard.press("Tab");
       const next = await stop(found.page);
-      if (next === null) break;
+      // After the last stop the browser has the focus, or is done with it already and begins again.
+      if (next === null || (seen.length > 0 && next.name === FIRST)) break;
       seen.push(next);
     }
-    assert.ok(seen.length > 12 && seen.length < MOST_STOPS, `${seen.length} stops`);
+    const last = seen.slice(-3).map((each) => each.name);
+    assert.ok(seen.length > 12 && seen.length < MOST_STOPS, `${seen.length} stops, the last of them ${last}`);
     assert.deepEqual(
       seen.filter((each) => !each.visible || !each.ringed),
       [],
     );
-    assert.equal(seen[0]?.name, "BUTTON Skip to the content");
+    assert.equal(seen[0]?.name, FIRST);
     await leave(found);
   });
 
