@@ -99,6 +99,9 @@ def generated(shape: Shape, below: Path, *, seconds: float = math.inf) -> Genera
         making.join()
         if making.exitcode:
             raise RuntimeError(f"the tenant {shape.name} could not be generated")
+    store = _open(shape, folder)
+    store.control.upgrade()
+    store.close()
     done = json.loads((folder / _DONE).read_text())
     shape = replace(shape, days=done.get("days", shape.days))
     return Generated(shape, folder / _FACTS, folder / _DATABASE, done["rows"], done["seconds"])
@@ -108,13 +111,7 @@ def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
     """Calculate every day, as long as there is time, and write it to the real tables; then write inventory and tags."""
     start = time.perf_counter()
     folder.mkdir(parents=True)
-    store = TenantStore.open(
-        tenant_name=shape.name,
-        tenant_id=TENANT_ID,
-        ecosystem=ECOSYSTEM,
-        connection_string=f"sqlite:///{folder / _DATABASE}",
-        facts=folder / _FACTS,
-    )
+    store = _open(shape, folder)
     store.control.upgrade()
     store.facts.create()
     lease = acquire(store.control, LeaseOwner.this_process())
@@ -129,6 +126,16 @@ def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
     store.close()
     done = {"rows": count, "days": days, "seconds": time.perf_counter() - start}
     (folder / _DONE).write_text(json.dumps(done))
+
+
+def _open(shape: Shape, folder: Path) -> TenantStore:
+    return TenantStore.open(
+        tenant_name=shape.name,
+        tenant_id=TENANT_ID,
+        ecosystem=ECOSYSTEM,
+        connection_string=f"sqlite:///{folder / _DATABASE}",
+        facts=folder / _FACTS,
+    )
 
 
 def _make_partials(facts: FactTables) -> None:
