@@ -12,6 +12,9 @@ DATA   ?= demo-data
 # The official validator of FOCUS data needs older packages than ours, so it has an environment of its own.
 FOCUS_VENV ?= .venv-focus
 
+# So have the engines that read the tables.
+READERS_VENV ?= .venv-readers
+
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 
@@ -27,10 +30,10 @@ WEB_READY    := web/node_modules/.all
 # Node comes from PyPI with the environment; one of the system may be too old.
 WITH_NODE     = PATH="$(abspath $(1)):$$PATH"
 
-# $(call environment,FOLDER): an empty virtual environment with a Python that is new enough.
+# $(call environment,FOLDER,STEPS): an empty virtual environment with a Python that is new enough, the first of so many steps.
 define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "1/3  Making the virtual environment $(1)"
+	@echo "1/$(2)  Making the virtual environment $(1)"
 	@$(PYTHON) -m venv $(1) || { echo "the venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
 endef
 
@@ -39,7 +42,7 @@ FOCUS_MISSING := $(FOCUS_VENV)/.cannot-be-had
 NOT_CHECKED   := touch $(FOCUS_MISSING); echo "The packages of the official validator cannot be had: the bill in FOCUS was NOT CHECKED by it." >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page page-or-not demo test check bench bench-quick focus-check drill lock clean servers container-test
+.PHONY: help setup page page-or-not demo test check bench bench-quick focus-check readers drill lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +53,7 @@ setup: $(READY)  ## The virtual environment and the browser page, from the locke
 	@$(MAKE) --no-print-directory page-or-not
 
 $(READY): requirements/dev.lock pyproject.toml
-	$(call environment,$(VENV))
+	$(call environment,$(VENV),3)
 	@echo "2/3  Installing what development needs, from requirements/dev.lock (a minute or two)"
 	@$(BIN)/python $(PIP) --quiet --require-hashes -r requirements/dev.lock
 	@echo "3/3  Installing this package"
@@ -58,7 +61,7 @@ $(READY): requirements/dev.lock pyproject.toml
 	@touch $@
 
 $(RUN)/.ready: requirements/runtime.lock pyproject.toml
-	$(call environment,$(RUN))
+	$(call environment,$(RUN),3)
 	@echo "2/3  Installing what the service needs, from requirements/runtime.lock (some 120 MB, a minute or so)"
 	@$(RUN)/bin/python $(PIP) --require-hashes -r requirements/runtime.lock
 	@echo "3/3  Installing this package"
@@ -108,7 +111,7 @@ focus-check: setup $(FOCUS_VENV)/.ready  ## The official validator over the bill
 	@$(BIN)/python -m conformance $(FOCUS_VENV)/bin/python
 
 $(FOCUS_VENV)/.ready: requirements/focus.lock requirements/focus-validator.lock conformance/one_line.py
-	$(call environment,$(FOCUS_VENV))
+	$(call environment,$(FOCUS_VENV),3)
 	@rm -f $(FOCUS_MISSING)
 	@echo "2/3  Installing what the validator needs, from requirements/focus.lock (some 600 MB, a minute or two)"
 	@$(FOCUS_VENV)/bin/python $(PIP) --quiet --require-hashes --only-binary=:all: -r requirements/focus.lock || { $(NOT_CHECKED); }
@@ -116,6 +119,16 @@ $(FOCUS_VENV)/.ready: requirements/focus.lock requirements/focus-validator.lock 
 	@$(FOCUS_VENV)/bin/python $(PIP) --quiet --require-hashes --no-deps --no-build-isolation --ignore-requires-python \
 	  -r requirements/focus-validator.lock || { $(NOT_CHECKED); }
 	@$(FOCUS_VENV)/bin/python -m conformance.one_line
+	@touch $@
+
+readers: setup $(READERS_VENV)/.ready  ## Other engines (DuckDB, Spark, Spark Connect) read the tables: the same sums of each day
+	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)" >&2; exit 1; }
+	@$(BIN)/python -m readers $(READERS_VENV)/bin/python
+
+$(READERS_VENV)/.ready: requirements/readers.lock
+	$(call environment,$(READERS_VENV),2)
+	@echo "2/2  Installing the engines, from requirements/readers.lock (some 1.2 GB, a minute or more)"
+	@$(READERS_VENV)/bin/python $(PIP) --quiet --require-hashes -r requirements/readers.lock
 	@touch $@
 
 container-test:  ## Build the image, and run it with the configuration that `chargeback init` writes (needs podman or docker)
@@ -127,10 +140,11 @@ lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	uv pip compile pyproject.toml --extra pdf -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/pdf.lock
 	uv pip compile requirements/page.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/page.lock
 	uv pip compile requirements/focus.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/focus.lock
+	uv pip compile requirements/readers.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/readers.lock
 	uv pip compile pyproject.toml --group dev -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/dev.lock
 
 clean:  ## Remove what was made here, but no data
-	rm -rf $(VENV) $(RUN) $(FOCUS_VENV) web/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(RUN) $(FOCUS_VENV) $(READERS_VENV) web/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, an

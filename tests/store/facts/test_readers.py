@@ -1,0 +1,63 @@
+"""Other engines read the tables as this project does; `make readers` asks some that need more room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from chargeback.demo.organisation import Organisation
+from chargeback.store.facts.tables import FactTables
+from tests.support.deployments import organisation
+from tests.support.readable import MONEY, Sums, files_of, own_sums, readable_tenant
+
+__all__ = ["organisation"]
+
+
+@pytest.fixture(scope="module")
+def facts(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FactTables]:
+    """A calculated tenant."""
+    with readable_tenant(organisation, tmp_path_factory.mktemp("readers") / "tenant") as made:
+        yield made
+
+
+def polars_sums(facts: FactTables) -> Sums:
+    """By Polars, from the log."""
+    found: Sums = {}
+    for name, money in MONEY.items():
+        days = pl.scan_delta(str(facts.root / name)).group_by("date").agg(pl.len(), pl.col(money).sum()).collect()
+        found[name] = {str(day): (rows, total) for day, rows, total in days.rows()}
+    return found
+
+
+def datafusion_sums(facts: FactTables) -> Sums:
+    """By DataFusion, in SQL."""
+    found: Sums = {}
+    for name, money in MONEY.items():
+        query = QueryBuilder().register(name, DeltaTable(facts.root / name))
+        days = pa.table(
+            query.execute(f"SELECT date, count(*) AS rows, sum({money}) AS total FROM {name} GROUP BY date")
+        )
+        found[name] = {str(row["date"]): (row["rows"], row["total"]) for row in days.to_pylist()}
+    return found
+
+
+def test_polars_reads_the_same(facts: FactTables) -> None:
+    """To the last digit, on each day."""
+    assert polars_sums(facts) == own_sums(facts)
+
+
+def test_datafusion_reads_the_same(facts: FactTables) -> None:
+    """To the last digit, on each day."""
+    assert datafusion_sums(facts) == own_sums(facts)
+
+
+def test_the_log_is_needed(facts: FactTables) -> None:
+    """The tables that are read here have files that are theirs no more: a reader of folders would be found out."""
+    for name in MONEY:
+        there = {str(path) for path in (facts.root / name).glob("date=*/*.parquet")}
+        assert there > {file.path for file in files_of(facts, name)}
+        assert all(len(days) > 3 for days in own_sums(facts).values())

@@ -1,0 +1,71 @@
+"""A tenant whose tables other engines read, and what they must find there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.demo.organisation import Organisation
+from chargeback.demo.server import DemoServer
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    TOPICS_TABLE,
+    FactTables,
+    read_day,
+)
+from tests.support.deployments import Deployment
+
+#: The column of money in each table.
+MONEY: Final = {BILLING_TABLE: "total_cost", CHARGEBACKS_TABLE: "amount", TOPICS_TABLE: "amount"}
+
+#: Table → day as ISO text → how many rows, and the exact sum of their money.
+Sums = dict[str, dict[str, tuple[int, Decimal]]]
+
+
+@contextmanager
+def readable_tenant(organisation: Organisation, folder: Path) -> Iterator[FactTables]:
+    """The facts of a tenant that was gathered and calculated, with files beside its tables that are theirs no more:
+    whoever reads a folder instead of the log finds rows twice."""
+    with DemoServer(organisation) as server:
+        deployment = Deployment.within(server, folder)
+        deployment.run()
+        facts = deployment.store.facts
+        for name in MONEY:
+            day = facts.snapshot(name).days[0]
+            rows = read_day(facts, name, day)
+            facts.replace_day(name, day, rows.slice(0, rows.num_rows // 2), epoch=10)
+        try:
+            yield facts
+        finally:
+            deployment.store.close()
+
+
+def own_sums(facts: FactTables) -> Sums:
+    """What this project reads."""
+    found: Sums = {}
+    for name, money in MONEY.items():
+        found[name] = {}
+        for day in facts.snapshot(name).days:
+            rows = read_day(facts, name, day)
+            found[name][day.isoformat()] = (rows.num_rows, exact_sum(rows[money]))
+    return found
+
+
+def exact_sum(amounts: pa.ChunkedArray) -> Decimal:
+    """The sum of amounts as they are stored, with all their places."""
+    total = pc.sum(amounts).as_py()
+    assert isinstance(total, Decimal)
+    return total
+
+
+def files_of(facts: FactTables, name: str) -> tuple[DayFile, ...]:
+    """The files that the log of a table names."""
+    return facts.snapshot(name).files
