@@ -15,7 +15,7 @@ from chargeback.config import load_configuration
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.tenant import open_store
 from tests.cli.conftest import Demo, Run
-from tests.support.databases import KINDS, own_postgres_server, scratch_database
+from tests.support.databases import KINDS, SCHEMA, own_postgres_server, scratch_database
 
 
 def configure(demo: Demo, connection_string: str, facts: Path) -> None:
@@ -25,7 +25,7 @@ def configure(demo: Demo, connection_string: str, facts: Path) -> None:
     demo.file.write_text(yaml.safe_dump(written))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], SCHEMA, pytest.param(KINDS[1], marks=pytest.mark.drill)])
 def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) -> None:
     """What was backed up is restored into an empty place, to the last digit, and the next run has nothing to do."""
     before, after = tmp_path / "before", tmp_path / "after"

@@ -23,10 +23,13 @@ import psycopg
 import pytest
 from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 
+from chargeback.config.storage import in_schema
 from chargeback.store.control.database import ControlDatabase
 from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
+#: A database of a server of which a tenant has one schema.
+SCHEMA = "schema"
 
 _LOCAL = "postgresql://postgres@127.0.0.1:5432/postgres"
 _MISSING = (
@@ -42,7 +45,12 @@ def scratch_database(kind: str, folder: Path) -> Iterator[str]:
         yield f"sqlite:///{folder / 'control.db'}"
         return
     with _postgres_database() as connection_string:
-        yield connection_string
+        yield connection_string if kind == "postgresql" else with_schema(connection_string, "acme")
+
+
+def with_schema(connection_string: str, schema: str) -> str:
+    """The connection string of a tenant that has a schema of the database."""
+    return in_schema(make_url(connection_string), schema).render_as_string(hide_password=False)
 
 
 @contextmanager

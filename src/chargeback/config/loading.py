@@ -297,7 +297,8 @@ class _Reader:
                 if locations[name].shares_database_with(locations[other]):
                     self._add_problem(
                         (*key_path, "connection_string"),
-                        f"tenants {other} and {name} share a storage connection; each needs its own database",
+                        f"tenants {other} and {name} share a storage connection; each needs its own database"
+                        " or database_schema",
                     )
                 elif locations[name].shares_facts_with(locations[other]):
                     self._add_problem(

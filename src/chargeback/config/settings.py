@@ -125,6 +125,7 @@ class StorageSettings(Settings):
 
     connection_string: SecretStr
     facts_path: Annotated[str, Field(min_length=1)] | None = None
+    database_schema: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")] | None = None
 
 
 def _currency(value: str) -> str:

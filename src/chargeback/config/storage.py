@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from pydantic import SecretStr
 from sqlalchemy.engine import URL, make_url
@@ -25,6 +26,9 @@ POSTGRESQL_SECRETS = frozenset(
 #: Characters with a special meaning in the path of a table: DuckDB reads patterns and columns (``name=value``), Delta
 #: decodes URL escapes.
 _UNREADABLE = re.compile(r"[*?\[\]%=\\\x00-\x1f\x7f]")
+
+#: libpq's option that chooses a schema.
+_SCHEMA: Final = re.compile(r"(?:^|\s)-csearch_path=(\w+)(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,10 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
         raise StorageSettingError(
             "facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts"
         )
+    if settings.database_schema is not None:
+        if url.get_backend_name() == "sqlite":
+            raise StorageSettingError("database_schema", "only PostgreSQL has schemas: remove it")
+        url, database = in_schema(url, settings.database_schema), f"{database} {settings.database_schema}"
     if found := _UNREADABLE.search(str(facts)):
         where = "connection_string" if written is None else "facts_path"
         raise StorageSettingError(
@@ -180,3 +188,23 @@ def _same_file(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def in_schema(url: URL, schema: str) -> URL:
+    """The same database, of which the tables of one schema are used. Everything that understands libpq's parameters,
+    PostgreSQL's own programs included, finds them there."""
+    options = url.query.get("options", "")
+    given = options if isinstance(options, str) else options[-1]
+    return url.update_query_dict({"options": f"{given} -csearch_path={schema}".strip()})
+
+
+def apart_from_schema(url: URL) -> tuple[URL, str | None]:
+    """The opposite of :func:`in_schema`: the database, and the schema that was chosen in it, if any."""
+    options = url.query.get("options", "")
+    given = options if isinstance(options, str) else options[-1]
+    found = _SCHEMA.search(given)
+    if found is None:
+        return url, None
+    rest = _SCHEMA.sub("", given).strip()
+    bare = url.difference_update_query(["options"])
+    return (bare.update_query_dict({"options": rest}) if rest else bare), found[1]

@@ -19,6 +19,7 @@ from typing import Final
 
 from sqlalchemy.engine import URL, make_url
 
+from chargeback.config.storage import apart_from_schema
 from chargeback.disk import explain_denial, fsync
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.model.days import render_instant, utc_now
@@ -37,13 +38,15 @@ _TORN: Final = "another process wrote while the storage was copied: the copy is 
 
 @dataclass(frozen=True, slots=True)
 class BackupLabel:
-    """The tenant of a backup, the time when it was made, and the revision of its control database."""
+    """The tenant of a backup, the time when it was made, the revision of its control database, and the schema of
+    PostgreSQL that its tables were in, if one was chosen."""
 
     tenant_name: str
     tenant_id: str
     ecosystem: str
     made_at: str
     revision: str
+    database_schema: str | None = None
 
 
 def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
@@ -63,10 +66,13 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
         with lease.heartbeat(), _reporting(f"{target} cannot be written"):
             unfinished.mkdir(parents=True)
             revision = str(store.control.revisions().stamped)
-            _copy_control(make_url(connection_string), unfinished)
+            url = make_url(connection_string)
+            schema = apart_from_schema(url)[1]
+            _copy_control(url, unfinished, schema)
             if store.facts.root.is_dir():
                 shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*", PARTIALS))
-            label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, render_instant(made_at), revision)
+            made = render_instant(made_at)
+            label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, made, revision, schema)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):
                 fsync(path)
@@ -116,11 +122,17 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
     if (label.tenant_id, label.ecosystem) != (store.tenant_id, store.ecosystem):
         raise StorageError(f"the backup is of tenant_id {label.tenant_id} ({label.ecosystem}), not of this tenant")
     url = make_url(connection_string)
+    schema = apart_from_schema(url)[1]
+    if label.database_schema != schema:
+        raise StorageError(
+            f"the backup has {_schema_named(label.database_schema)}, the configuration {_schema_named(schema)}: "
+            "restore into the same one"
+        )
     _check_target_is_empty(url, store)
     with _reporting(f"{backup} cannot be restored"):
         if (backup / FACTS).is_dir():
             shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
-        _restore_control(url, backup)  # last: without it, the storage counts as not restored
+        _restore_control(url, backup, schema)  # last: without it, the storage counts as not restored
     store.prepare()
     with store.control.write() as connection:
         clear_holder(connection)
@@ -139,15 +151,21 @@ def _check_target_is_empty(url: URL, store: TenantStore) -> None:
             raise StorageError("the database already has tables of a tenant; restore into an empty one")
 
 
-def _copy_control(url: URL, target: Path) -> None:
+def _schema_named(schema: str | None) -> str:
+    return "no database_schema" if schema is None else f"database_schema {schema}"
+
+
+def _copy_control(url: URL, target: Path, schema: str | None) -> None:
     if url.get_backend_name() == "sqlite":
         with closing(sqlite3.connect(str(url.database))) as source, closing(sqlite3.connect(target / _SQLITE)) as copy:
             source.backup(copy)
         return
-    run_client(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={target / _POSTGRESQL}")
+    part = [] if schema is None else [f"--schema={schema}"]
+    form = ["--format=custom", "--no-owner", "--no-privileges"]
+    run_client(url, "pg_dump", *form, *part, f"--file={target / _POSTGRESQL}")
 
 
-def _restore_control(url: URL, backup: Path) -> None:
+def _restore_control(url: URL, backup: Path, schema: str | None) -> None:
     is_sqlite = url.get_backend_name() == "sqlite"
     saved = backup / (_SQLITE if is_sqlite else _POSTGRESQL)
     if not saved.is_file():
@@ -156,7 +174,13 @@ def _restore_control(url: URL, backup: Path) -> None:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(saved, str(url.database))
         return
-    run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", str(saved))
+    part = []
+    if schema is not None:
+        # The backup has the tables of the schema, and not the schema, which may be there already.
+        with ControlDatabase(url.render_as_string(hide_password=False)) as database:
+            database.create_schema()
+        part = [f"--schema={schema}"]
+    run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", *part, str(saved))
 
 
 class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`

@@ -9,10 +9,10 @@ import pytest
 
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire
-from tests.support.databases import KINDS, control_database, scratch_database
+from tests.support.databases import KINDS, SCHEMA, control_database, scratch_database
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, SCHEMA])
 def connection_string(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty database."""
     with scratch_database(request.param, tmp_path) as text:

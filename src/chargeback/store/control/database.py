@@ -10,10 +10,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -23,6 +24,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import (
+    URL,
     Connection,
     Engine,
     Select,
@@ -39,7 +41,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import (
     Retrying,
     retry_if_exception_type,
@@ -49,10 +50,12 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from chargeback.config.storage import apart_from_schema
 from chargeback.disk import explain_denial
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.control import schema
 from chargeback.store.control.immutable_file import ImmutableSqliteFile
+from chargeback.store.control.pools import ConnectionPool, SharedPools
 from chargeback.store.control.server import USUAL_LIMITS, LimitedConnection, ServerLimits
 from chargeback.store.ownership import StorageOwner
 
@@ -60,6 +63,11 @@ _LOCK_TIMEOUT_SECONDS = 30
 # Alembic keeps its context in globals of the process.
 _ALEMBIC = threading.Lock()
 _MIGRATION_LOCK = 7_261_934_150  # an arbitrary number that no other advisory lock of this database uses
+#: Of a pool: how many connections are kept open, and how many there may be at once.
+_KEPT_CONNECTIONS: Final = 5
+_MOST_CONNECTIONS: Final = 15
+_MOST_SHARED_CONNECTIONS: Final = 40
+_SCHEMA_KEY: Final = "chargeback.schema"
 #: Reads Alembic's record of the revision in one statement.
 _STAMPED: Final[Select[Any]] = select(column("version_num")).select_from(table("alembic_version"))
 #: Readers check the revision again after this time; writers check it in every transaction.
@@ -98,6 +106,9 @@ class ControlDatabase:
     A database that is not at this code's revision, or belongs to a tenant other than ``owner``, is neither read nor
     written. Without ``owner``, the tenant is not checked.
 
+    On a server, the tables of a tenant may be in a schema that the connection string chooses
+    (:func:`~chargeback.config.storage.in_schema`). All tenants of one database then share its connections.
+
     ``limits`` are the timeouts of a server. With ``retry``, connecting to a server that does not respond is retried,
     once, before a transaction begins. An interrupted transaction is never repeated: only its caller knows whether it
     may be.
@@ -110,7 +121,9 @@ class ControlDatabase:
         limits: ServerLimits = USUAL_LIMITS,
         owner: StorageOwner | None = None,
     ) -> None:
-        self._engine = _engine(connection_string, limits)
+        url, self._schema = apart_from_schema(make_url(connection_string))
+        self._pool = ConnectionPool(_engine(url, limits)) if self._schema is None else _SHARED.join(url, limits)
+        self._engine = self._pool.engine
         self._owner = owner
         self._is_known = False
         self._looked_at = 0.0
@@ -119,7 +132,6 @@ class ControlDatabase:
         self._retry = None if self.is_sqlite else retry
         self._file = Path(self._engine.url.database) if self.is_sqlite and self._engine.url.database else None
         self._is_closed = False
-        event.listen(self._engine, "checkin", self._close_late)
 
     @property
     def is_sqlite(self) -> bool:
@@ -166,14 +178,15 @@ class ControlDatabase:
         self.close()
 
     def close(self) -> None:
-        """Close every connection: the pooled ones now, and those that threads still use when they give them back."""
-        self._is_closed = True
-        self._engine.dispose()
-
-    def _close_late(self, _driver: Any, entry: ConnectionPoolEntry) -> None:
-        """Close a connection that is given back after the end: its pool may be gone, and would not close it."""
+        """Close every connection that no other tenant shares: the pooled ones now, and those that threads still use
+        when they give them back."""
         if self._is_closed:
-            entry.close()
+            return
+        self._is_closed = True
+        if self._schema is None:
+            self._pool.leave()
+        else:
+            _SHARED.leave(self._pool)
 
     def upgrade(self, revision: str = "head") -> None:
         """Migrate the schema to this code's version (or to an earlier one), and record the owner of a storage that has
@@ -184,10 +197,12 @@ class ControlDatabase:
             SchemaError: the schema is ahead of this code, or its history is broken.
             StorageError: the database cannot be reached or written.
         """
-        with _storage_errors(self._file), self._writer.connect() as connection:
+        lock = {"key": _MIGRATION_LOCK + zlib.crc32((self._schema or "").encode())}
+        with _storage_errors(self._file), self._used(self._writer.connect()) as connection:
             if not self.is_sqlite:
-                connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})
+                connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
             try:
+                self._create_schema(connection)
                 if not self._revisions(connection).is_current:
                     with _ALEMBIC:
                         command.upgrade(_alembic(connection), revision)
@@ -201,7 +216,16 @@ class ControlDatabase:
             finally:
                 if not self.is_sqlite:
                     connection.rollback()
-                    connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _MIGRATION_LOCK})
+                    connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
+
+    def create_schema(self) -> None:
+        """Create the schema that the connection string chooses, if there is none yet, and nothing in it.
+
+        Raises:
+            StorageError: the database cannot be reached or written.
+        """
+        with _storage_errors(self._file), self._connected(self._engine) as connection, connection.begin():
+            self._create_schema(connection)
 
     def is_current(self) -> bool:
         """Return whether the schema is exactly this code's.
@@ -220,8 +244,31 @@ class ControlDatabase:
         with _storage_errors(self._file), self._reading() as connection:
             return self._revisions(connection)
 
+    def _create_schema(self, connection: Connection) -> None:
+        if self._schema is None:
+            return
+        # `IF NOT EXISTS` alone asks for the right to create one, which a schema that is there does not need.
+        there = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
+        if connection.execute(there, {"name": self._schema}).first() is None:
+            connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
+
+    def _used(self, connection: Connection) -> Connection:
+        """The connection, with the tables of this tenant's schema; the tenant before it may have been another."""
+        if self._schema is not None and connection.info.get(_SCHEMA_KEY) != self._schema:
+            try:
+                connection.execute(text(f'SET search_path TO "{self._schema}"'))
+                connection.commit()
+            except BaseException:
+                connection.close()
+                raise
+            connection.info[_SCHEMA_KEY] = self._schema
+        return connection
+
     def _connected(self, engine: Engine) -> Connection:
         """Open a connection without a transaction."""
+        return self._used(self._connected_to_server(engine))
+
+    def _connected_to_server(self, engine: Engine) -> Connection:
         if self._retry is None:
             return engine.connect()
         retrying = Retrying(
@@ -330,11 +377,15 @@ def _is_disk_trouble(error: BaseException | None) -> bool:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY_CODE in _DISK_TROUBLE
 
 
-def _engine(connection_string: str, limits: ServerLimits) -> Engine:
-    url = make_url(connection_string)
+def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNECTIONS) -> Engine:
     if url.get_backend_name() != "sqlite":
+        given = url.query.get("options", "")
         engine = create_engine(
-            url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=limits.connect_args()
+            url.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
+            pool_pre_ping=True,
+            max_overflow=most_connections - _KEPT_CONNECTIONS,
+            pool_size=_KEPT_CONNECTIONS,
+            connect_args=limits.connect_args(given if isinstance(given, str) else given[-1]),
         )
 
         @event.listens_for(engine, "do_connect")
@@ -365,6 +416,9 @@ def _engine(connection_string: str, limits: ServerLimits) -> Engine:
             context.is_disconnect = True
 
     return engine
+
+
+_SHARED: Final = SharedPools(partial(_engine, most_connections=_MOST_SHARED_CONNECTIONS))
 
 
 @cache

@@ -44,12 +44,12 @@ class ServerLimits:
     statement: float | None = None
     silence: float = 20
 
-    def connect_args(self) -> dict[str, Any]:
-        """Return the limits as parameters of libpq."""
-        options = f"-c timezone=UTC -c lock_timeout={self.lock * 1000:.0f}"
+    def connect_args(self, options_given: str = "") -> dict[str, Any]:
+        """Return the limits as parameters of libpq, after the options of the connection string."""
+        options = f"{options_given} -c timezone=UTC -c lock_timeout={self.lock * 1000:.0f}"
         if self.statement is not None:
             options += f" -c statement_timeout={self.statement * 1000:.0f}"
-        return {**_NETWORK, "connect_timeout": self.connect, "options": options}
+        return {**_NETWORK, "connect_timeout": self.connect, "options": options.strip()}
 
 
 #: For background work; long enough for all statements of a small database.

@@ -1,0 +1,130 @@
+"""Tenants whose tables are in schemas of one database share its connections, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from sqlalchemy import make_url, text
+
+from chargeback.config.storage import apart_from_schema, in_schema
+from chargeback.errors import ForeignStorage
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.ownership import StorageOwner
+from chargeback.store.postgres_client import connection_parameters
+from tests.support.databases import scratch_database, with_schema
+
+TENANTS = 12
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """An empty database of a server."""
+    with scratch_database("postgresql", tmp_path) as connection_string:
+        yield connection_string
+
+
+@pytest.fixture
+def databases(address: str) -> Iterator[list[ControlDatabase]]:
+    """Those of tenants that share it."""
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(
+                ControlDatabase(with_schema(address, f"t{number}"), owner=StorageOwner(f"org-{number}", "e"))
+            )
+            for number in range(TENANTS)
+        ]
+        for database in made:
+            database.upgrade()
+        yield made
+
+
+def connections(address: str) -> int:
+    """How many connections to the database are open, but for the one that asks."""
+    with psycopg.connect(address) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def stage(database: ControlDatabase) -> str:
+    """What is recorded of the tenant."""
+    with database.read() as connection:
+        return str(connection.execute(text("SELECT stage FROM tenant")).scalar())
+
+
+def write_stage(database: ControlDatabase, value: str) -> None:
+    """Record something."""
+    with database.write() as connection:
+        connection.execute(text("UPDATE tenant SET stage = :value"), {"value": value})
+
+
+def test_each_has_its_own_tables(databases: list[ControlDatabase]) -> None:
+    """Whichever tenant used the connection before."""
+
+    def work(number: int) -> None:
+        database = databases[number % TENANTS]
+        write_stage(database, f"stage {number % TENANTS}")
+        assert stage(database) == f"stage {number % TENANTS}"
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(work, range(TENANTS * 20)))
+    assert [stage(database) for database in databases] == [f"stage {number}" for number in range(TENANTS)]
+
+
+def test_a_failed_transaction_leaves_the_schema(databases: list[ControlDatabase]) -> None:
+    """What is rolled back is the tenant's change, not the choice of its tables."""
+    for number, database in enumerate(databases):
+        with pytest.raises(ZeroDivisionError), database.write() as connection:
+            connection.execute(text("UPDATE tenant SET stage = 'lost'"))
+            raise ZeroDivisionError
+        write_stage(database, f"{number}")
+    assert [stage(database) for database in databases] == [f"{number}" for number in range(TENANTS)]
+
+
+def test_connections_are_shared(address: str, databases: list[ControlDatabase]) -> None:
+    """There are as many as are used at once, not as there are tenants; the last tenant to leave closes them."""
+    for database in databases:
+        write_stage(database, "a")
+    assert connections(address) == 1
+    for database in databases[1:]:
+        database.close()
+    write_stage(databases[0], "b")
+    assert connections(address) == 1
+    databases[0].close()
+    assert connections(address) == 0
+
+
+def test_a_schema_is_of_one_tenant(address: str, databases: list[ControlDatabase]) -> None:
+    """As a database is."""
+    with (
+        ControlDatabase(with_schema(address, "t0"), owner=StorageOwner("org-1", "e")) as other,
+        pytest.raises(ForeignStorage, match="belongs to tenant_id org-0"),
+        other.read(),
+    ):
+        pass
+    with ControlDatabase(address) as bare:
+        assert bare.revisions().stamped is None
+
+
+@pytest.mark.parametrize("options", ["", "-c geqo=off", "-cgeqo=off"])
+def test_a_schema_is_an_option_of_the_connection(address: str, options: str) -> None:
+    """Beside other options, which stay; PostgreSQL's own programs understand it."""
+    url = make_url(address).update_query_dict({"options": options} if options else {})
+    chosen = in_schema(url, "acme")
+    assert apart_from_schema(chosen) == (url, "acme")
+    assert apart_from_schema(url) == (url, None)
+    with ControlDatabase(chosen.render_as_string(hide_password=False)) as database:
+        database.upgrade()
+        with database.read() as connection:
+            assert connection.execute(text("SHOW geqo")).scalar() == ("off" if options else "on")
+            assert connection.execute(text("SHOW timezone")).scalar() == "UTC"
+    with psycopg.connect(make_conninfo(**connection_parameters(chosen))) as direct:
+        assert direct.execute("SELECT count(*) FROM tenant").fetchone() == (1,)
