@@ -20,7 +20,6 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import check_file
-from chargeback.store.facts.log import repair_log
 from chargeback.store.facts.owner import claim
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -83,7 +82,7 @@ def _repair_logs(run: RunContext) -> None:
     """Repair table logs whose last commit was truncated by a power failure."""
     for name in SCHEMAS:
         with translate_delta_errors(name):
-            for trouble in repair_log(run.store.facts.root / name):
+            for trouble in run.store.facts.place.mend(name):
                 run.record_error(f"{name}: {trouble}; it is set aside")
 
 
@@ -96,7 +95,7 @@ def _check_disk_is_mounted(run: RunContext) -> None:
         known = sum(state.billing_lines > 0 for state in day_states.read_days(connection))
     if known:
         raise StorageError(
-            f"{known} days are recorded, but {facts.root} has no fact tables: is its disk mounted? "
+            f"{known} days are recorded, but {facts.place} has no fact tables: is its disk mounted? "
             "Restore them from a backup; to start with empty storage, move the control database away too"
         )
 
@@ -132,14 +131,19 @@ def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, d
 
 def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
     facts = run.store.facts
-    thorough = run.request.recalculate or upkeep_is_due(facts.root, run.now())
+    thorough = run.request.recalculate or upkeep_is_due(facts.place, run.now())
     # Superseded files cannot be made again: to look at them once a day is enough.
     for name in (*DAY_TABLES, *(HISTORY_TABLES.values() if thorough else ())):
         run.check()
-        for file in facts.snapshot(name).files:
+        files = facts.snapshot(name).files
+        if not files:
+            continue
+        with translate_delta_errors(name):
+            size_of = facts.place.sizes(name)
+        for file in files:
             try:
                 with translate_delta_errors(name):
-                    check_file(file, thorough=thorough)
+                    check_file(file, thorough=thorough, size_of=size_of)
             except DamagedFacts as error:
                 if error.day is not None:
                     yield name, error.day, error.message

@@ -90,7 +90,7 @@ def _delete_audit_entries(run: RunContext) -> None:
 
 def _upkeep(run: RunContext) -> None:
     facts, epoch = run.store.facts, run.lease.epoch
-    if not upkeep_is_due(facts.root, run.now()):
+    if not upkeep_is_due(facts.place, run.now()):
         return
     run.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)
@@ -101,7 +101,7 @@ def _upkeep(run: RunContext) -> None:
         run.report(Stage.RETENTION, None, number, len(SCHEMAS))
     facts.partials.clean(partial_kinds())
     complete_partials(run)
-    record_upkeep(facts.root, run.now())
+    record_upkeep(facts.place, run.now())
     if removed:
         log.info(
             "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",

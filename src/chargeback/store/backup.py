@@ -69,8 +69,7 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
             url = make_url(connection_string)
             schema = apart_from_schema(url)[1]
             _copy_control(url, unfinished, schema)
-            if store.facts.root.is_dir():
-                shutil.copytree(store.facts.root, unfinished / FACTS, ignore=shutil.ignore_patterns("*#*", PARTIALS))
+            store.facts.place.save(unfinished / FACTS, but=[PARTIALS])
             made = render_instant(made_at)
             label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, made, revision, schema)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
@@ -131,7 +130,7 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
     _check_target_is_empty(url, store)
     with _reporting(f"{backup} cannot be restored"):
         if (backup / FACTS).is_dir():
-            shutil.copytree(backup / FACTS, store.facts.root, dirs_exist_ok=True)
+            store.facts.place.load(backup / FACTS)
         _restore_control(url, backup, schema)  # last: without it, the storage counts as not restored
     store.prepare()
     with store.control.write() as connection:
@@ -140,8 +139,8 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
 
 
 def _check_target_is_empty(url: URL, store: TenantStore) -> None:
-    if store.facts.root.is_dir() and any(store.facts.root.iterdir()):
-        raise StorageError(f"{store.facts.root} is not empty; move it away first")
+    if not store.facts.place.is_empty():
+        raise StorageError(f"{store.facts.place} is not empty; move it away first")
     if url.get_backend_name() == "sqlite":
         if url.database and Path(url.database).exists():
             raise StorageError(f"{url.database} exists; move it away first, with its -wal and -shm files")

@@ -11,6 +11,7 @@ import pytest
 
 from chargeback.errors import DamagedFacts
 from chargeback.store.facts.files import DayFile, check_file, damage_named_in, read_file, write_file
+from chargeback.store.facts.places import Folder
 from tests.support.damage import DAMAGES
 
 DAY = date(2026, 1, 1)
@@ -22,7 +23,7 @@ def file(tmp_path: Path) -> DayFile:
     """A written file."""
     (tmp_path / "usage").mkdir()
     rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
-    action = write_file(tmp_path / "usage", rows, {"date": DAY.isoformat()})
+    action = write_file(Folder(tmp_path), "usage", rows, {"date": DAY.isoformat()})
     return DayFile(DAY, str(tmp_path / "usage" / action.path), ROWS.num_rows, action.size)
 
 
@@ -65,10 +66,10 @@ def test_a_file_that_may_not_be_read_is_not_damaged(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
     """A writer that fails removes what it began."""
-    (tmp_path / "date=2026-01-01").mkdir()
+    (tmp_path / "usage" / "date=2026-01-01").mkdir(parents=True)
     with pytest.raises(KeyError):
-        write_file(tmp_path, ROWS, {"date": DAY.isoformat()})
-    assert list((tmp_path / "date=2026-01-01").iterdir()) == []
+        write_file(Folder(tmp_path), "usage", ROWS, {"date": DAY.isoformat()})
+    assert list((tmp_path / "usage" / "date=2026-01-01").iterdir()) == []
 
 
 @pytest.mark.parametrize(

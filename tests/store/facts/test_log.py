@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.store.facts.log import FOLDER, has_log, repair_log
+from chargeback.store.facts.places import LOG, Folder
 from chargeback.store.facts.tables import MEMBERS_TABLE, FactTables
 from tests.store.facts.test_tables import DAY, rows
 
@@ -47,32 +47,37 @@ def days(table: Path) -> list[date]:
     return FactTables(table.parent).snapshot(MEMBERS_TABLE).days
 
 
+def repair_log(table: Path) -> list[str]:
+    """What is set aside."""
+    return list(Folder(table.parent).mend(table.name))
+
+
 def test_a_whole_log_is_left_alone(table: Path) -> None:
     """Nothing is wrong, nothing changes."""
-    before = sorted(path.name for path in (table / FOLDER).iterdir())
-    assert list(repair_log(table)) == []
-    assert sorted(path.name for path in (table / FOLDER).iterdir()) == before
+    before = sorted(path.name for path in (table / LOG).iterdir())
+    assert repair_log(table) == []
+    assert sorted(path.name for path in (table / LOG).iterdir()) == before
 
 
 @pytest.mark.parametrize("tear", [half, zeros])
 def test_a_torn_entry_is_set_aside(table: Path, tear: Callable[[Path], None]) -> None:
     """The commit is as if it had never been; the next one takes its place."""
     all_days = days(table)
-    entry = table / FOLDER / f"{COMMITS:020d}.json"
+    entry = table / LOG / f"{COMMITS:020d}.json"
     tear(entry)
     (said,) = repair_log(table)
-    assert said == f"{FOLDER}/{entry.name} is truncated"
+    assert said == f"{LOG}/{entry.name} is truncated"
     assert days(table) == all_days[:-1]
     FactTables(table.parent).replace_day(MEMBERS_TABLE, all_days[-1], rows(all_days[-1], "a"), epoch=1)
     assert days(table) == all_days
-    assert list(repair_log(table)) == []
+    assert repair_log(table) == []
 
 
 def test_an_empty_entry_changes_nothing(table: Path) -> None:
     """It reads as a commit without actions: the table can be opened, without what was lost."""
     all_days = days(table)
-    empty(table / FOLDER / f"{COMMITS:020d}.json")
-    assert list(repair_log(table)) == []
+    empty(table / LOG / f"{COMMITS:020d}.json")
+    assert repair_log(table) == []
     assert days(table) == all_days[:-1]
 
 
@@ -80,9 +85,9 @@ def test_an_empty_entry_changes_nothing(table: Path) -> None:
 def test_a_torn_checkpoint_is_done_without(table: Path, tear: Callable[[Path], None]) -> None:
     """The entries are all there; they are read from the checkpoint before."""
     all_days = days(table)
-    tear(sorted((table / FOLDER).glob("*.checkpoint.parquet"))[-1])
+    tear(sorted((table / LOG).glob("*.checkpoint.parquet"))[-1])
     (said,) = repair_log(table)
-    assert said.startswith(f"{FOLDER}/_last_checkpoint names a checkpoint that cannot be read")
+    assert said.startswith(f"{LOG}/_last_checkpoint names a checkpoint that cannot be read")
     assert days(table) == all_days
 
 
@@ -96,8 +101,8 @@ def test_a_table_that_was_never_quite_made(tmp_path: Path, tear: Callable[[Path]
     """Its first entry was torn: it is made again."""
     FactTables(tmp_path).create()
     table = tmp_path / MEMBERS_TABLE
-    tear(table / FOLDER / f"{0:020d}.json")
-    assert len(list(repair_log(table))) == 1
-    assert not has_log(table)
+    tear(table / LOG / f"{0:020d}.json")
+    assert len(repair_log(table)) == 1
+    assert Folder(tmp_path).newest_version(MEMBERS_TABLE) == -1
     FactTables(tmp_path).create()
     assert days(table) == []

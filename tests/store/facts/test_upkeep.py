@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from chargeback.store.facts.places import Folder
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DIMENSIONS_TABLE,
@@ -158,12 +159,12 @@ def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
     """The folder of facts says when it was last seen to; a stamp that cannot be read means never, and so does one that
     a clock has written which has been put back since."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    assert upkeep_is_due(tmp_path, now)
-    record_upkeep(tmp_path, now)
-    assert not upkeep_is_due(tmp_path, now)
+    assert upkeep_is_due(Folder(tmp_path), now)
+    record_upkeep(Folder(tmp_path), now)
+    assert not upkeep_is_due(Folder(tmp_path), now)
     for stamp in ("yesterday", *((now + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
         (tmp_path / STAMP).write_text(stamp)
-        assert upkeep_is_due(tmp_path, now)
+        assert upkeep_is_due(Folder(tmp_path), now)
 
 
 def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None:

@@ -12,9 +12,8 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -23,56 +22,49 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from chargeback.disk import fsync
 from chargeback.errors import DamagedFacts
+from chargeback.store.facts.places import DIGITS, DISK, Place
 
 _MAX_ROW_GROUP: Final = 2**20
-_DIGITS: Final = 32
-_NAME: Final = re.compile(rf"-([0-9a-f]{{{_DIGITS}}})\.zstd\.parquet$")
+_NAME: Final = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.zstd\.parquet$")
 _PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class DayFile:
-    """One Parquet file of a table: the UTC day it belongs to, where it lies, how many rows and bytes it has."""
+    """One Parquet file of a table: the UTC day it belongs to, where queries open it, how many rows and bytes it has,
+    and the place it is read from."""
 
     day: date | None
     path: str
     rows: int
     size: int = 0
+    place: Place = field(default=DISK, compare=False, repr=False)
 
 
-def write_file(root: Path, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
+def write_file(place: Place, table: str, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
     """One Parquet file of all rows, which nobody sees before it is committed; nothing is left of one that could not be
     written.
 
     Raises:
         OSError: it could not be written.
     """
-    folder = root.joinpath(*(f"{column}={value}" for column, value in partition.items()))
-    folder.mkdir(exist_ok=True)
-    name = f"part-00000-{uuid.uuid4()}"
-    # The name under which upkeep finds what a killed writer has left.
-    unfinished = folder / f"{name}.zstd.parquet#1"
-    try:
+    folder = "/".join([table, *(f"{column}={value}" for column, value in partition.items())])
+
+    def fill(where: Path | pa.NativeFile) -> None:
         pq.write_table(
             rows.drop_columns(list(partition)),
-            unfinished,
+            where,
             compression="zstd",
             compression_level=1,
             row_group_size=_MAX_ROW_GROUP,
             store_schema=False,
         )
-        fsync(unfinished)
-        path = folder / f"{name}-{_digest(unfinished)[:_DIGITS]}.zstd.parquet"
-        unfinished.rename(path)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
+
+    written = place.write(folder, f"part-00000-{uuid.uuid4()}", ".zstd.parquet", fill)
     return AddAction(
-        path=str(path.relative_to(root)),
-        size=path.stat().st_size,
+        path=written.path.removeprefix(f"{table}/"),
+        size=written.size,
         partition_values=dict(partition),
         modification_time=time.time_ns() // 10**6,
         data_change=True,
@@ -88,7 +80,7 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
         OSError: it cannot be read, for a reason that may pass.
     """
     try:
-        content = Path(file.path).read_bytes()
+        content = file.place.read(file.path)
     except OSError as error:
         raise _as_damage(file, error) from error
     if trouble := _difference(file, len(content), hashlib.sha256(content).hexdigest()):
@@ -101,16 +93,17 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
         raise damaged(file, f"is no Parquet file: {error}") from error
 
 
-def check_file(file: DayFile, *, thorough: bool) -> None:
-    """Look whether a file is there in its full size; a ``thorough`` look reads it.
+def check_file(file: DayFile, *, thorough: bool, size_of: Callable[[str], int] | None = None) -> None:
+    """Look whether a file is there in its full size; a ``thorough`` look reads it. ``size_of`` is what
+    :meth:`~chargeback.store.facts.places.Place.sizes` has given: whoever looks at many files of a table asks once.
 
     Raises:
         DamagedFacts: it is missing, or not what was written.
         OSError: it cannot be looked at, for a reason that may pass.
     """
     try:
-        size = Path(file.path).stat().st_size
-        digest = _digest(Path(file.path)) if thorough else None
+        size = (size_of or file.place.sizes(_table_of(file)))(file.path)
+        digest = file.place.digest(file.path) if thorough else None
     except OSError as error:
         raise _as_damage(file, error) from error
     if trouble := _difference(file, size, digest):
@@ -126,8 +119,8 @@ def digest_in_name(path: str) -> str | None:
 def damaged(file: DayFile, trouble: str) -> DamagedFacts:
     """The error about a file, which names its table and its place in it."""
     named = _PLACE.search(file.path)
-    place, table = (named[0], named[1]) if named else (file.path, "")
-    return DamagedFacts(f"the file {place} {trouble}", table=table, day=file.day)
+    place = named[0] if named else file.path
+    return DamagedFacts(f"the file {place} {trouble}", table=_table_of(file), day=file.day)
 
 
 def damage_named_in(message: str) -> DamagedFacts | None:
@@ -153,11 +146,12 @@ def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
     if file.size and size != file.size:
         return f"has {size} bytes, {file.size} were written"
     written = digest_in_name(file.path)
-    if written is not None and digest is not None and digest[:_DIGITS] != written:
+    if written is not None and digest is not None and digest[:DIGITS] != written:
         return "does not have the content that was written"
     return None
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _table_of(file: DayFile) -> str:
+    """The table of a file; none of one that lies elsewhere."""
+    named = _PLACE.search(file.path)
+    return named[1] if named else ""

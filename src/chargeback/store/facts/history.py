@@ -7,8 +7,6 @@ the same file, by a hard link where the file system has them: a Delta table keep
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Collection, Iterable
 from datetime import date
@@ -16,7 +14,6 @@ from pathlib import Path
 
 from deltalake.transaction import AddAction
 
-from chargeback.disk import fsync
 from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.commits import translate_delta_errors
@@ -81,7 +78,7 @@ def keep_files(
         try:
             with translate_delta_errors(name):
                 check_file(file, thorough=True)
-                added = _link(file, facts.root / history, day, revision)
+                added = _link(file, facts, history, day, revision)
         except DamagedFacts as error:
             damage.append(error.message)
             continue
@@ -89,23 +86,14 @@ def keep_files(
     return damage
 
 
-def _link(file: DayFile, root: Path, day: date, revision: int) -> AddAction:
+def _link(file: DayFile, facts: FactTables, history: str, day: date, revision: int) -> AddAction:
     """Put a file into the folder of a history."""
-    source = Path(file.path)
     # The folder does not name the revision: a query reads present and past files together, and DuckDB accepts such a
     # list only if the folders of all files name the same columns.
-    target = root / f"date={day.isoformat()}" / source.name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # no hard links here
-        shutil.copyfile(source, target)
-        fsync(target)
-    fsync(target.parent)
+    target = f"date={day.isoformat()}/{Path(file.path).name}"
     return AddAction(
-        path=str(target.relative_to(root)),
-        size=target.stat().st_size,
+        path=target,
+        size=facts.place.copy(file.path, f"{history}/{target}"),
         partition_values={"date": day.isoformat(), "revision": str(revision)},
         modification_time=time.time_ns() // 10**6,
         data_change=True,

@@ -4,15 +4,15 @@ a file, as all of its bills say."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chargeback.disk import fsync
 from chargeback.errors import StorageError
 from chargeback.store.facts.commits import translate_delta_errors
+from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import BILLING_TABLE, FactTables
 from chargeback.store.ownership import StorageOwner
 
@@ -29,8 +29,8 @@ def check_owner(facts: FactTables, owner: StorageOwner) -> None:
         StorageError: the folder cannot be read.
     """
     with translate_delta_errors("owner"):
-        recorded = _recorded(facts.root / OWNER) or _billed(facts)
-    owner.check(recorded, f"the folder {facts.root}")
+        recorded = _recorded(facts.place) or _billed(facts)
+    owner.check(recorded, f"the folder {facts.place}")
 
 
 def claim(facts: FactTables, owner: StorageOwner) -> None:
@@ -41,20 +41,16 @@ def claim(facts: FactTables, owner: StorageOwner) -> None:
         StorageError: the folder cannot be read or written.
     """
     check_owner(facts, owner)
-    path = facts.root / OWNER
     with translate_delta_errors("owner"):
-        if _recorded(path) is None:
-            new = path.with_name(f"{OWNER}#1")
-            new.write_text(json.dumps({"tenant_id": owner.tenant_id, "ecosystem": owner.ecosystem}) + "\n", "utf-8")
-            fsync(new)
-            new.rename(path)
-            fsync(facts.root)
+        if _recorded(facts.place) is None:
+            recorded = json.dumps({"tenant_id": owner.tenant_id, "ecosystem": owner.ecosystem}) + "\n"
+            facts.place.put(OWNER, recorded.encode())
 
 
-def _recorded(path: Path) -> StorageOwner | None:
+def _recorded(place: Place) -> StorageOwner | None:
     """What the file says; nothing where it is missing or was cut off."""
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(place.read(OWNER))
         return StorageOwner(str(written["tenant_id"]), str(written["ecosystem"]))
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
@@ -67,15 +63,15 @@ def _billed(facts: FactTables) -> StorageOwner | None:
         files = facts.snapshot(BILLING_TABLE).files
     except StorageError:
         return None
-    owners = {_owner_of(Path(file.path)) for file in files if file.rows} - {None}
+    owners = {_owner_of(file) for file in files if file.rows} - {None}
     return owners.pop() if len(owners) == 1 else None
 
 
-def _owner_of(path: Path) -> StorageOwner | None:
+def _owner_of(file: DayFile) -> StorageOwner | None:
     """Whose a day's bill is; nothing of a file that cannot be read, which a run repairs."""
     try:
-        with pq.ParquetFile(path) as file:
-            first = next(file.iter_batches(batch_size=1, columns=_COLUMNS))
+        with file.place.open(file.path) as content, pq.ParquetFile(content) as bill:
+            first = next(bill.iter_batches(batch_size=1, columns=_COLUMNS))
     except (OSError, pa.ArrowException, StopIteration):
         return None
     row = first.to_pylist()[0]

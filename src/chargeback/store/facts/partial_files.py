@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from chargeback.model.days import week_of
 from chargeback.store.facts.files import DayFile, digest_in_name
+from chargeback.store.facts.places import Place, as_place
 
 log = logging.getLogger(__name__)
 
@@ -59,13 +60,14 @@ class PartialFiles:
     Nothing here raises for the disk's sake: what cannot be read is missing, what cannot be written is not kept.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root / PARTIALS
+    def __init__(self, place: Place | Path) -> None:
+        self._place = as_place(place)
+        self._root = self._place.root / PARTIALS
         self._paused_until = 0.0
 
     def read_only(self) -> PartialFiles:
         """Return the same partial files, of which none can be made or replaced."""
-        files = PartialFiles(self._root.parent)
+        files = PartialFiles(self._place)
         files._paused_until = math.inf
         return files
 
@@ -126,7 +128,9 @@ class PartialFiles:
         removed = 0
         for folder in (kind for table in _folders(self._root) for kind in _folders(table)):
             table = folder.parent.name
-            digests = _data_digests(self._root.parent / table) if folder.name in kinds.get(table, ()) else frozenset()
+            digests = (
+                _data_digests(self._place.data_files(table)) if folder.name in kinds.get(table, ()) else frozenset()
+            )
             for name in _listed(folder):
                 with suppress(OSError):
                     if _is_superfluous(folder / name, digests):
@@ -198,9 +202,9 @@ def _is_superfluous(path: Path, digests: frozenset[str]) -> bool:
     return file is None or not digests.issuperset(file.sources.values())
 
 
-def _data_digests(table: Path) -> frozenset[str]:
-    """The digests of the data files of a table on the disk, also of those that are no longer part of it."""
-    digests = (digest_in_name(str(path)) for path in table.glob(f"*/*{_SUFFIX}"))
+def _data_digests(paths: Sequence[str]) -> frozenset[str]:
+    """The digests of data files."""
+    digests = (digest_in_name(path) for path in paths)
     return frozenset(digest for digest in digests if digest)
 
 

@@ -30,8 +30,8 @@ from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.files import DayFile, read_file, write_file
-from chargeback.store.facts.log import LogState, flush_log, has_log, log_state, newest_version
 from chargeback.store.facts.partial_files import PartialFiles
+from chargeback.store.facts.places import LogState, Place, as_place
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -133,22 +133,30 @@ class PreparedDay:
 
 
 class FactTables:
-    """The Delta tables below one folder. Safe for use by several threads; readers need not hold the lease.
+    """The Delta tables in one place. Safe for use by several threads; readers need not hold the lease.
 
-    Raises (everywhere): StorageError when the folder or a table in it cannot be read or written.
+    Raises (everywhere): StorageError when the place or a table in it cannot be read or written.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.partials = PartialFiles(root)
+    def __init__(self, place: Place | Path) -> None:
+        self.place = as_place(place)
+        self.partials = PartialFiles(self.place)
         self._lock = threading.Lock()
         self._open: dict[str, DeltaTable] = {}
         self._logs: dict[str, LogState] = {}
         self._snapshots: dict[str, Snapshot] = {}
 
+    @property
+    def root(self) -> Path:
+        """The folder of this machine below which queries open the files."""
+        return self.place.root
+
     def exist(self) -> bool:
         """Whether any of the tables is there."""
-        return any(has_log(self.root / name) for name in SCHEMAS)
+        return any(self._has_log(name) for name in SCHEMAS)
+
+    def _has_log(self, name: str) -> bool:
+        return self.place.newest_version(name) >= 0
 
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
@@ -157,15 +165,20 @@ class FactTables:
             self._create(name, ["date"] if name in DAY_TABLES else None)
 
     def _create(self, name: str, partition: list[str] | None) -> None:
-        path = self.root / name
         with translate_delta_errors(name):
-            if has_log(path):
+            if self._has_log(name):
                 return
-            path.mkdir(parents=True, exist_ok=True)
+            self.place.prepare(name)
             DeltaTable.create(
-                str(path), SCHEMAS[name], mode="ignore", partition_by=partition, name=name, configuration=_SETTINGS
+                self.place.uri(name),
+                SCHEMAS[name],
+                mode="ignore",
+                partition_by=partition,
+                name=name,
+                configuration=_SETTINGS,
+                storage_options=self.place.options,
             )
-            flush_log(path, after=-1)
+            self.place.settle(name, after=-1)
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
@@ -175,7 +188,7 @@ class FactTables:
                 return EMPTY
             known = self._snapshots.get(name, EMPTY)
             if table.version() != known.version:
-                known = self._snapshots[name] = _files_of(table, self.root / name)
+                known = self._snapshots[name] = _files_of(table, self.place, name)
             return known
 
     def _refresh(self, name: str) -> DeltaTable | None:
@@ -183,22 +196,30 @@ class FactTables:
         table = self._open.get(name)
         if table is not None:
             # Delta's own look for new entries takes a hundred times as long as asking for the next one.
-            log = log_state(self.root / name, table.version())
+            log = self.place.log_state(name, table.version())
             if log != self._logs.get(name):
                 table.update_incremental()
                 self._logs[name] = log._replace(has_next=False)
             return table
         try:
-            self._logs[name] = log_state(self.root / name, 0)._replace(has_next=False)
-            table = self._open[name] = DeltaTable(str(self.root / name))
+            self._logs[name] = self.place.log_state(name, 0)._replace(has_next=False)
+            table = self._open[name] = self.open(name)
         except TableNotFoundError:
             return None
         return table
 
+    def open(self, name: str) -> DeltaTable:
+        """Return a table as the Delta library opens it.
+
+        Raises:
+            TableNotFoundError: it is not there.
+        """
+        return DeltaTable(self.place.uri(name), storage_options=self.place.options)
+
     def newest_versions(self) -> dict[str, int]:
         """The newest version of each table, readable or not; -1 of one that is not there."""
         with translate_delta_errors("log"):
-            return {name: newest_version(self.root / name) for name in SCHEMAS}
+            return {name: self.place.newest_version(name) for name in SCHEMAS}
 
     def newest_epoch(self) -> int:
         """The newest epoch of a lease under which any of the tables was written; 0 where none was. A table that cannot
@@ -206,7 +227,7 @@ class FactTables:
         recorded = [0]
         for name in SCHEMAS:
             with suppress(StorageError), translate_delta_errors(name), suppress(TableNotFoundError):
-                table = DeltaTable(str(self.root / name))
+                table = self.open(name)
                 recorded.append(table.transaction_version(LEASE) or 0)
         return max(recorded)
 
@@ -230,14 +251,14 @@ class FactTables:
         if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
             raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
         with translate_delta_errors(name):
-            file = write_file(self.root / name, _conform(rows, SCHEMAS[name]), {"date": day.isoformat()})
+            file = write_file(self.place, name, _conform(rows, SCHEMAS[name]), {"date": day.isoformat()})
         return PreparedDay(name, day, file)
 
     def discard_day(self, prepared: PreparedDay) -> None:
         """Delete the file of a day that is not committed."""
         if prepared.file is not None:
             with suppress(OSError):
-                (self.root / prepared.table / prepared.file.path).unlink()
+                self.place.delete(f"{prepared.table}/{prepared.file.path}")
 
     def commit_day(self, prepared: PreparedDay, *, epoch: int) -> None:
         """Make a prepared file the whole content of its day.
@@ -281,7 +302,7 @@ class FactTables:
 
     def _written(self, name: str, rows: pa.Table) -> AddAction:
         with translate_delta_errors(name):
-            return write_file(self.root / name, _conform(rows, SCHEMAS[name]), {})
+            return write_file(self.place, name, _conform(rows, SCHEMAS[name]), {})
 
     def _commit_file(
         self,
@@ -346,13 +367,13 @@ class FactTables:
                         del self._open[name]
                         if path is None or not _has_file(self._existing(name), path):
                             raise
-                    flush_log(self.root / name, before)
+                    self.place.settle(name, before)
 
     def _existing(self, name: str) -> DeltaTable:
         """The open table brought to its latest version. The caller holds the lock."""
         table = self._refresh(name)
         if table is None:
-            raise StorageError(f"the table {name} does not exist in {self.root}")
+            raise StorageError(f"the table {name} does not exist in {self.place}")
         return table
 
 
@@ -372,13 +393,14 @@ def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def _files_of(table: DeltaTable, root: Path) -> Snapshot:
+def _files_of(table: DeltaTable, place: Place, name: str) -> Snapshot:
+    root = place.root / name
     actions = pa.table(table.get_add_actions(flatten=True))
     count = actions.num_rows
     days = actions["partition.date"].to_pylist() if "partition.date" in actions.column_names else [None] * count
     columns = (actions[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
     files = [
-        DayFile(day, f"{root}/{unquote(path)}", rows, size)
+        DayFile(day, f"{root}/{unquote(path)}", rows, size, place)
         for day, path, rows, size in zip(days, *columns, strict=True)
     ]
     files.sort(key=lambda file: (file.day or date.min, file.path))

@@ -7,18 +7,14 @@ default: 168 hours), because readers hold lists of files. Whoever calls this hol
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from chargeback.errors import DamagedFacts
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
@@ -26,6 +22,7 @@ from chargeback.model.days import has_passed
 from chargeback.store.facts.commits import commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.files import read_file
+from chargeback.store.facts.places import LAST_CHECKPOINT, LOG, Place, hinted_version
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, HISTORY_TABLES, SCHEMAS, FactTables
 
 #: Delta's default for files that were removed; nothing younger is ever touched.
@@ -35,8 +32,6 @@ UPKEEP_EVERY: Final = timedelta(hours=24)
 MAX_DIMENSION_FILES: Final = 32
 #: The file, beside the tables, that says when upkeep was last done.
 STAMP: Final = ".upkeep"
-
-_PARTITION = "date="
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +49,23 @@ class CleanupStats:
         return self != CleanupStats()
 
 
-def upkeep_is_due(root: Path, now: datetime) -> bool:
-    """Whether the tables below ``root`` have not been seen to for long at ``now``, or never."""
+def upkeep_is_due(place: Place, now: datetime) -> bool:
+    """Whether the tables of a place have not been seen to for long at ``now``, or never."""
     try:
-        last = datetime.fromisoformat((root / STAMP).read_text(encoding="utf-8").strip())
+        last = datetime.fromisoformat(place.read(STAMP).decode().strip())
     except (OSError, ValueError):
         return True
     return has_passed(UPKEEP_EVERY, last, now)
 
 
-def record_upkeep(root: Path, now: datetime) -> None:
+def record_upkeep(place: Place, now: datetime) -> None:
     """Record that upkeep was done at ``now``.
 
     Raises:
-        StorageError: the folder cannot be written.
+        StorageError: the place cannot be written.
     """
     with translate_delta_errors("upkeep"):
-        (root / STAMP).write_text(now.isoformat() + "\n", encoding="utf-8")
+        place.put(STAMP, f"{now.isoformat()}\n".encode())
 
 
 def clean_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
@@ -80,16 +75,16 @@ def clean_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timed
         StorageBusy: other writers were in the way all the time.
         StorageError: the table cannot be read or written.
     """
-    root = facts.root / name
-    if not (root / "_delta_log").is_dir():
-        return CleanupStats()
     with translate_delta_errors(name):
-        files = _vacuum(root, epoch)
-        _shorten_log(root)
-        return CleanupStats(files, _remove_leftovers(root, leftover_age), _remove_empty_days(facts, name, leftover_age))
+        if facts.place.newest_version(name) < 0:
+            return CleanupStats()
+        files = _vacuum(facts, name, epoch)
+        _shorten_log(facts, name)
+        leftovers = facts.place.remove_leftovers(name, leftover_age)
+        return CleanupStats(files, leftovers, _remove_empty_days(facts, name, leftover_age))
 
 
-def _vacuum(root: Path, epoch: int) -> int:
+def _vacuum(facts: FactTables, name: str, epoch: int) -> int:
     """Delete the files that were removed, or never added, longer ago than the table keeps them; how many there were.
 
     The whole folder is compared with the table (a *full* vacuum): what was removed so long ago that the log has
@@ -98,62 +93,47 @@ def _vacuum(root: Path, epoch: int) -> int:
     there: list[str] = []
     for attempt in commit_attempts():
         with attempt:
-            table = DeltaTable(str(root))
-            there = [path for path in table.vacuum(dry_run=True, full=True) if (root / path).exists()]
+            table = facts.open(name)
+            there = _present(facts.place, name, table.vacuum(dry_run=True, full=True))
             # A vacuum is two commits, also where every file that it names is gone already.
             if there:
                 table.vacuum(dry_run=False, full=True, commit_properties=commit_properties(epoch))
     return len(there)
 
 
-def _shorten_log(root: Path) -> None:
+def _present(place: Place, name: str, paths: Sequence[str]) -> list[str]:
+    """Those files of a table that are there."""
+    if not paths:
+        return []
+    size_of, found = place.sizes(name), []
+    for path in paths:
+        with suppress(FileNotFoundError):
+            size_of(f"{name}/{path}")
+            found.append(path)
+    return found
+
+
+def _shorten_log(facts: FactTables, name: str) -> None:
     """Write a checkpoint where there is anything new, and drop what it makes superfluous and the table's limit for
     logs (Delta's default: 30 days) does not keep."""
-    table = DeltaTable(str(root))
-    if table.version() > _last_checkpoint(root):
+    table = facts.open(name)
+    if table.version() > _last_checkpoint(facts.place, name):
         table.create_checkpoint()
         table.cleanup_metadata()
 
 
-def _last_checkpoint(root: Path) -> int:
+def _last_checkpoint(place: Place, name: str) -> int:
     try:
-        return int(json.loads((root / "_delta_log" / "_last_checkpoint").read_text(encoding="utf-8"))["version"])
-    except (OSError, ValueError, KeyError):
+        return hinted_version(place.read(f"{name}/{LOG}/{LAST_CHECKPOINT}"))
+    except (OSError, ValueError):
         return -1
-
-
-def _remove_leftovers(root: Path, age: timedelta) -> int:
-    """Delete the half-written files (``…#1``) of killed writers: no vacuum sees them."""
-    oldest = time.time() - age.total_seconds()
-    removed = 0
-    for path in _leftovers(root):
-        with suppress(FileNotFoundError):
-            if path.stat().st_mtime < oldest:
-                path.unlink()
-                removed += 1
-    return removed
-
-
-def _leftovers(root: Path) -> Iterator[Path]:
-    for path in root.rglob("*#*"):
-        if path.name.rpartition("#")[2].isdigit() and path.is_file():
-            yield path
 
 
 def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
     """Remove the empty folders of days that are not in the table and have not changed for long."""
     if "date" not in SCHEMAS[name].names:
         return 0
-    kept = {file.day for file in facts.snapshot(name).files}
-    oldest = time.time() - age.total_seconds()
-    removed = 0
-    for folder in (facts.root / name).glob(f"{_PARTITION}*"):
-        with suppress(ValueError, OSError):  # not a day of ours, or not empty after all
-            if date.fromisoformat(folder.name.removeprefix(_PARTITION)) in kept or folder.stat().st_mtime > oldest:
-                continue
-            folder.rmdir()
-            removed += 1
-    return removed
+    return facts.place.remove_empty_days(name, {file.day for file in facts.snapshot(name).files}, age)
 
 
 def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MAX_DIMENSION_FILES) -> bool:
