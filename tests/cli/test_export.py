@@ -66,6 +66,26 @@ def test_a_folder_has_a_file_for_each_month(chargeback: Run, calculated: Demo, t
     assert said.stdout.endswith(f"{days[1]} to {days[2]}\n")
 
 
+def test_columns_and_an_earlier_instant(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """Only the columns that are named, in this order; before the first calculation there was nothing."""
+    words = ["export", "--config", str(calculated.file), "--tenant", "acme"]
+    file = tmp_path / "some.csv"
+    said = chargeback(*words, "--to", str(file), "--columns", "amount,identity_id", "--as-of", "2999-01-01")
+    assert said.returncode == 0, said.stderr
+    assert file.read_text(encoding="utf-8").startswith("amount,identity_id\n")
+    assert sum(amounts(file)) == total(FactTables(calculated.file.parent / "acme.facts"), BILLING_TABLE, "total_cost")
+    said = chargeback(*words, "--to", str(tmp_path / "none.csv"), "--as-of", "2001-01-01")
+    assert (said.returncode, "there are no chargebacks on these days" in said.stderr) == (1, True), said.stderr
+    for wrong, told in (
+        (("--columns", "amount,nothing"), "not nothing"),
+        (("--columns", "amount,amount"), "twice"),
+        (("--columns", "amount,category_share"), "needs exactly one category:KEY"),
+        (("--columns", "amount", "--format", "focus"), "are not for --format focus"),
+    ):
+        said = chargeback(*words, "--to", str(tmp_path / "none.csv"), *wrong)
+        assert (said.returncode, told in said.stderr) == (2, True), said.stderr
+
+
 def test_what_cannot_be_exported(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
     """1 where there is nothing or no place for it, 2 for a wrong command; no file is written or changed."""
     file = tmp_path / "rows.csv"

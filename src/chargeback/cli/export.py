@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -13,7 +14,7 @@ import typer
 
 from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.export_focus import FocusVersion, Split, billed_days, write_focus
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, chosen_tenants, to_day
+from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants, to_day
 from chargeback.cli.storage import TenantName
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         Split | None,
         typer.Option("--split", help="With `--format focus`: among whom lines are divided; default: identities."),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="The columns of the file, in this order: names, or category:KEY; not FOCUS."),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=INSTANT_FORMATS, help="The rows as they were at this instant, in UTC; not FOCUS."),
+    ] = None,
 ) -> None:
     """Write the rows of a tenant as CSV, Parquet or JSON lines, or the bill in FOCUS: all days or some. A file is
     replaced as a whole."""
@@ -83,11 +92,15 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
 
     period = period_of(month, start, end)
     _check_options(form, rows, version, split)
+    if form is FileFormat.FOCUS and (columns is not None or as_of is not None):
+        raise typer.BadParameter("are not for --format focus", param_hint="--columns / --as-of")
+    named = _columns_of(rows, columns)
+    instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     if form is FileFormat.FOCUS:
         lines = _focus(chosen, to, version or FocusVersion.V1_2, split or Split.IDENTITIES, period)
     else:
-        lines = _written(chosen, to, form, rows, period)
+        lines = _written(chosen, _Wanted(to, form, rows, period, named, instant))
     for line in lines:
         typer.echo(line)
 
@@ -118,23 +131,63 @@ def period_of(month: datetime | None, start: datetime | None, end: datetime | No
     return first, last
 
 
-def _written(tenant: Tenant, to: Path, form: FileFormat, rows: Rows, period: tuple[date, date]) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Wanted:
+    """What is written where: the present rows, or those ``as_of`` an instant. Without ``columns``, the default ones."""
+
+    to: Path
+    form: FileFormat
+    rows: Rows
+    period: tuple[date, date]
+    columns: Sequence[str]
+    as_of: datetime | None
+
+
+def _columns_of(rows: Rows, written: str | None) -> list[str]:
+    """Return the columns that an option names, in their order; none without it."""
+    from chargeback.store.queries.category_index import CATEGORY_PREFIX
+    from chargeback.store.queries.category_parts import SHARE
+    from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
+
+    if written is None:
+        return []
+    known = (*(CHARGEBACKS if rows is Rows.CHARGEBACKS else TOPIC_ATTRIBUTIONS).export_columns, SHARE)
+    named = [each.strip() for each in written.split(",")]
+    categories = [each for each in named if each.startswith(CATEGORY_PREFIX)]
+    wrong = [each for each in named if each not in known and each not in categories]
+    if wrong:
+        raise typer.BadParameter(
+            f"should be some of {', '.join(known)}, or category:KEY, not {', '.join(wrong)}", param_hint="--columns"
+        )
+    if len(set(named)) < len(named):
+        raise typer.BadParameter("should not name a column twice", param_hint="--columns")
+    if SHARE in named and len(categories) != 1:
+        raise typer.BadParameter(f"{SHARE} needs exactly one category:KEY beside it", param_hint="--columns")
+    return named
+
+
+def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
     """Write the files; yield a line about each of them."""
     from chargeback.emitters.files import write_whole
     from chargeback.model.days import DayRange
+    from chargeback.store.queries.category_index import CATEGORY_PREFIX
     from chargeback.store.queries.selection import Selection
 
-    dataset = _dataset(tenant, rows)
-    with _opened(tenant) as (_, reader):
-        first, last = period
+    dataset = _dataset(tenant, wanted.rows)
+    with _opened(tenant, wanted.as_of) as (_, reader):
+        first, last = wanted.period
         days = [day for day in reader.dates(dataset) if first <= day <= last]
         if not days:
-            raise _failed(f"tenant {tenant.name}: there are no {rows} on these days")
-        for path, some in _files(to, f"{tenant.name}_{rows}", form, days):
+            raise _failed(f"tenant {tenant.name}: there are no {wanted.rows} on these days")
+        # With a cost category, what is split is a row for each of its parts: how many is known when they are written.
+        is_split = any(each.startswith(CATEGORY_PREFIX) for each in wanted.columns)
+        for path, some in _files(wanted.to, f"{tenant.name}_{wanted.rows}", wanted.form, days):
             span = DayRange.spanning(some)
-            pieces = reader.export(dataset, Selection.of_days(span), form=cast("ExportFormat", form.value))
+            form = cast("ExportFormat", wanted.form.value)
+            pieces = reader.export(dataset, Selection.of_days(span), wanted.columns, form=form)
             write_whole(path, shown(pieces, path), lambda: None)
-            yield f"{path}: {_count(reader, dataset, span):,} rows, {some[0]} to {some[-1]}"
+            count = "" if is_split else f"{_count(reader, dataset, span):,} rows, "
+            yield f"{path}: {count}{some[0]} to {some[-1]}"
 
 
 def _focus(tenant: Tenant, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]) -> Iterator[str]:
@@ -152,7 +205,7 @@ def _focus(tenant: Tenant, to: Path, version: FocusVersion, split: Split, period
 
 
 @contextmanager
-def _opened(tenant: Tenant) -> Iterator[tuple[TenantStore, TenantReader]]:
+def _opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[TenantStore, TenantReader]]:
     """Open the storage of a tenant and a reader of it, or end with an error if there is none yet."""
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
@@ -166,7 +219,7 @@ def _opened(tenant: Tenant) -> Iterator[tuple[TenantStore, TenantReader]]:
     with (
         closing(open_store(tenant)) as store,
         closing(QueryEngine()) as engine,
-        open_reader(engine, store, CancellationToken(), LookupCaches()) as reader,
+        open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader,
     ):
         yield store, reader
 
