@@ -32,6 +32,7 @@
     ├── EditConflict            someone else changed what was to be changed: read it again
     ├── UnknownCategory         the tenant has no cost category of that key
     ├── PdfUnavailable          what makes PDF files is not installed
+    ├── TemplateFailed          a template of the configuration cannot write what it is asked for
     ├── HistoryGone             the rows of an earlier instant are no longer kept
     ├── QueryTimeout            a query took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
@@ -199,6 +200,10 @@ class UnknownCategory(ChargebackError):
 
 class PdfUnavailable(ChargebackError):
     """What makes PDF files is not installed; the message says what to install."""
+
+
+class TemplateFailed(ChargebackError):
+    """A template that the configuration names cannot write what it is asked for; the message names it and says why."""
 
 
 class HistoryGone(ChargebackError):

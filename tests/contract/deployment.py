@@ -19,6 +19,7 @@ from chargeback.api.app_factory import create_app_from
 from chargeback.api.services import Authenticate
 from chargeback.categories.parsing import parse_category
 from chargeback.config import Configuration, load_configuration
+from chargeback.config.journal import JournalProfile
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
@@ -56,6 +57,16 @@ class Deployment:
         app = create_app_from(other, mode, self.engine if mode == "both" else None, self.clock)
         if authenticate is not None:
             app.state.services = replace(app.state.services, authenticate=authenticate)
+        with served(app) as address:
+            yield address
+
+    @contextmanager
+    def journals_by(self, tenant: str, profile: JournalProfile) -> Iterator[str]:
+        """The address of the same tenants served once more, with journals of one made in another way."""
+        app = create_app_from(self.configuration, "api", None, self.clock)
+        services = app.state.services
+        tenants = {**services.tenants, tenant: replace(services.tenants[tenant], journal=profile)}
+        app.state.services = replace(services, tenants=tenants)
         with served(app) as address:
             yield address
 

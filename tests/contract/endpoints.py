@@ -78,6 +78,7 @@ class Endpoint:
             "date": "2026-01-01",
             "view_id": "1",
             "finding_id": "0123456789abcdef",
+            "period": "2026-01",
             "category_key": "cost_center",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
@@ -297,6 +298,24 @@ ENDPOINTS = (
             needed=(*_MONTH, ("value", "nobody")),
         )
         for form in ("", ".html", ".csv", ".pdf")
+    ),
+    *(
+        Endpoint(
+            "POST",
+            f"{TENANT}/statement/{said}",
+            frozenset({"period", "by", "value"}),
+            body=frozenset({"note", "number", "created_by"}),
+            specified=False,
+            needed=(*_MONTH, ("value", "nobody")),
+        )
+        for said in ("acknowledge", "dispute")
+    ),
+    Endpoint(
+        "GET",
+        f"{TENANT}/periods/{{period}}/journal",
+        frozenset({"by", "as_of", "format", "template"}),
+        specified=False,
+        needed=(("by", "identity_id"),),
     ),
     _get(f"{TENANT}/topic-attributions", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", "currency", *_TOPICS),

@@ -347,6 +347,20 @@ EXAMPLES = (
         f"{PEOPLE}/statement.csv?{_MONTH}&by=identity_id&value=UNALLOCATED",
         "number,period,status,value,name,gl,kind,product_category,product_type,amount,rounded,currency",
     ),
+    *(
+        Example(
+            f"POST {TENANT}/statement/{said}",
+            f"{PEOPLE}/statement/{said}?{_MONTH}&by=identity_id&value=UNALLOCATED",
+            statement_shapes.REPLY,
+            {"note": note, "created_by": "alice"},
+        )
+        for said, note in (("dispute", "Whose are these?"), ("acknowledge", "Booked on 54100"))
+    ),
+    Example(
+        f"GET {TENANT}/periods/{{period}}/journal",
+        f"{PEOPLE}/periods/{_MONTH.removeprefix('period=')}/journal?by=tag:team",
+        statement_shapes.JOURNAL,
+    ),
     Example(
         f"POST {TENANT}/views",
         f"{PEOPLE}/views",

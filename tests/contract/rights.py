@@ -22,6 +22,7 @@ WHOLE = frozenset(
         f"POST {TENANT}/reconciliation/external",
         f"POST {TENANT}/export/focus",
         f"GET {TENANT}/export/focus/metadata",
+        f"GET {TENANT}/periods/{{period}}/journal",
         f"GET {_CATEGORY}",
         f"GET {_CATEGORY}/history",
         f"GET {_CATEGORY}/rules.csv",
@@ -39,6 +40,8 @@ _WRITES = {
     f"POST {TENANT}/reconciliation/external": Right.READ,
     f"PUT {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
     f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
+    f"POST {TENANT}/statement/acknowledge": Right.READ,
+    f"POST {TENANT}/statement/dispute": Right.READ,
     f"POST {TENANT}/views": Right.READ,
     f"PUT {TENANT}/views/{{view_id}}": Right.READ,
     f"DELETE {TENANT}/views/{{view_id}}": Right.READ,
@@ -62,5 +65,5 @@ def right_for(endpoint: Endpoint) -> Right:
     """The right that an endpoint of a tenant needs: files are exports, but for the rules of a category."""
     if endpoint.method != "GET":
         return _WRITES[endpoint.name]
-    is_file = endpoint.path.endswith((".csv", ".pdf")) and "rules.csv" not in endpoint.path
+    is_file = endpoint.path.endswith((".csv", ".pdf", "/journal")) and "rules.csv" not in endpoint.path
     return Right.EXPORT if is_file else Right.READ

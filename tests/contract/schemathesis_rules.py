@@ -47,6 +47,7 @@ _RULES = (
     ("start_date", "should be at most"),
     ("group_by", "should make at most"),
     ("group_by", "should not have"),
+    ("format", "should not be given together with template"),
     ("currency", "should be a currency of this tenant"),
     ("currency", "has no rate for"),
     ("start_date", "is needed with end_date"),

@@ -49,9 +49,26 @@ _TIE_OUT: Shape = or_null(
         "pending": STATED,
     }
 )
+_VERDICT: Shape = or_null(one_of("acknowledged", "disputed"))
+REPLY: dict[str, Shape] = {
+    "number": text,
+    "revision": number,
+    "verdict": one_of("acknowledged", "disputed"),
+    "note": text,
+    "data_through": or_null(day),
+    "created_by": text,
+    "created_at": instant,
+}
 STATEMENTS: dict[str, Shape] = _HEADING | {
     "items": [
-        {"number": text, "recipient": _RECIPIENT, "previous": or_null(decimal), "delta": or_null(decimal)} | STATED
+        {
+            "number": text,
+            "recipient": _RECIPIENT,
+            "previous": or_null(decimal),
+            "delta": or_null(decimal),
+            "verdict": _VERDICT,
+        }
+        | STATED
     ],
     "total": STATED,
     "tie_out": _TIE_OUT,
@@ -104,6 +121,30 @@ STATEMENT: dict[str, Shape] = (
             "rules": or_null([{"id": or_null(text), "reason": or_null(text), "amount": decimal}]),
             "steps": or_null([{"from": text, "by": text}]),
         },
+        "verdict": _VERDICT,
+        "replies": or_null([REPLY]),
         "tie_out": _TIE_OUT,
     }
 )
+
+JOURNAL: dict[str, Shape] = _HEADING | {
+    "number": text,
+    "lines": [
+        {
+            "line": number,
+            "kind": one_of("expense", "clearing"),
+            "account": text,
+            "debit": cents,
+            "credit": cents,
+            "currency": text,
+            "value": or_null(text),
+            "name": or_null(text),
+            "gl": map_of(text),
+            "contacts": [text],
+            "statement": or_null(text),
+            "text": text,
+        }
+    ],
+    "debit": cents,
+    "credit": cents,
+}

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pypdfium2
 import pytest
 
 from chargeback.access.rights import Right
+from chargeback.config.journal import JournalProfile, JournalTemplate
 from tests.contract import shapes, statement_shapes
 from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints
@@ -159,6 +161,61 @@ def test_what_is_wrong_is_named(client: Client, month: str) -> None:
     assert statements_of(client, "2001-01", "identity_id")["items"] == []
 
 
+@pytest.mark.parametrize("by", BY)
+def test_the_journal_is_the_statements(client: Client, month: str, by: str) -> None:
+    """Every statement is booked with its own cents, and the clearing account with all of them; the file has the same
+    lines, and the same bytes twice."""
+    listed = statements_of(client, month, by)
+    path = f"/api/v1/tenants/acme/periods/{month}/journal"
+    found = client.answer(path, by=by)
+    shapes.check(statement_shapes.JOURNAL, found)
+    assert found["debit"] == found["credit"]
+    *lines, clearing = found["lines"]
+    assert [(each["statement"], Decimal(each["debit"]) - Decimal(each["credit"])) for each in lines] == [
+        (each["number"], Decimal(each["rounded"])) for each in listed["items"] if Decimal(each["rounded"])
+    ]
+    assert (clearing["account"], clearing["credit"]) == ("CLEARING", listed["total"]["rounded"])
+    assert (found["status"], found["revision"]) == ("PROVISIONAL", listed["revision"])
+    once, twice = (client.get(path, params={"by": by, "format": "csv"}) for _ in range(2))
+    assert once.headers["content-disposition"] == f"attachment; filename={found['number']}.csv"
+    assert once.content == twice.content
+    rows = list(csv.DictReader(io.StringIO(once.text)))
+    assert [(row["account"], row["debit"], row["credit"], row["statement"]) for row in rows] == [
+        (each["account"], each["debit"], each["credit"], each["statement"] or "") for each in found["lines"]
+    ]
+
+
+def test_journals_that_cannot_be_made(client: Client, month: str) -> None:
+    """A month that is none, two forms at once, a template or a cost category that the tenant has not."""
+    path = "/api/v1/tenants/acme/periods"
+    both = client.get(f"{path}/{month}/journal", params={"format": "csv", "template": "sap"})
+    assert complaints(both) == ["format"]
+    assert client.get(f"{path}/2026-13/journal").status_code == 400
+    unknown = client.get(f"{path}/{month}/journal", params={"template": "sap"})
+    assert (unknown.status_code, "journal.templates" in unknown.json()["detail"]) == (404, True)
+    assert client.get(f"{path}/{month}/journal", params={"by": "category:none"}).status_code == 404
+
+
+TEMPLATES = {
+    "sap": JournalTemplate("sap", "csv", "{% for each in lines %}{{ each.account }},{{ each.text }}\n{% endfor %}"),
+    "wrong": JournalTemplate("wrong", "xml", "<a>\n{{ nothing }}"),
+}
+
+
+def test_templates_write_journals(deployment: Deployment, month: str) -> None:
+    """In the form of the template; one that fails says why."""
+    profile = JournalProfile(templates=TEMPLATES, by="tag:team")
+    with deployment.journals_by("acme", profile) as address, Client(base_url=address, timeout=60) as client:
+        path = f"/api/v1/tenants/acme/periods/{month}/journal"
+        done = client.get(path, params={"template": "sap"})
+        assert (done.status_code, done.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+        assert done.text.endswith(f"CLEARING,Kafka {month} (PROVISIONAL)\r\n")
+        assert f"EXPENSE,Kafka {month}: platform (PROVISIONAL)" in done.text
+        failed = client.get(path, params={"template": "wrong"})
+        assert (failed.status_code, failed.json()["type"]) == (400, "urn:chargeback:template-failed")
+        assert failed.json()["detail"] == "the template wrong: 'nothing' is undefined, line 2"
+
+
 @pytest.fixture(scope="session")
 def callers(deployment: Deployment) -> Iterator[Client]:
     """One sees the cost centre payments, one may only read."""
@@ -200,3 +257,55 @@ def test_files_need_the_right_to_export(callers: Client, month: str) -> None:
         for form in ("", ".html", ".csv", ".pdf")
     ]
     assert statuses == [200, 200, 403, 403]
+
+
+def replying(client: Client, month: str, said: str, **body: str) -> httpx.Response:
+    """The answer to a reply about the statement of payments."""
+    asked = {"period": month, **PAYMENTS}
+    return client.post(f"/api/v1/tenants/acme/statement/{said}", params=asked, json=body)
+
+
+def test_recipients_reply(client: Client, month: str) -> None:
+    """They dispute and acknowledge; the last one counts, all are shown, and the statement is another answer then."""
+    asked = {"period": month, **PAYMENTS}
+    before = client.get("/api/v1/tenants/acme/statement", params=asked)
+    number = before.json()["number"]
+    earlier = before.json()["replies"]
+    disputed = replying(client, month, "dispute", note="<b>Too much</b>", created_by="ann")
+    assert disputed.status_code == 200, disputed.text
+    shapes.check(statement_shapes.REPLY, disputed.json())
+    done = replying(client, month, "acknowledge", note="All right", number=number, created_by="ann")
+    after = client.get(
+        "/api/v1/tenants/acme/statement", params=asked, headers={"If-None-Match": before.headers["etag"]}
+    )
+    assert after.status_code == 200
+    found = statement_of(client, month, **PAYMENTS)
+    assert (found["verdict"], found["replies"]) == ("acknowledged", [*earlier, disputed.json(), done.json()])
+    assert (done.json()["number"], done.json()["data_through"]) == (number, found["data_through"])
+    listed = {each["number"]: each["verdict"] for each in statements_of(client, month, PAYMENTS["by"])["items"]}
+    assert {number: verdict for number, verdict in listed.items() if verdict} == {number: "acknowledged"}
+    page = client.get("/api/v1/tenants/acme/statement.html", params=asked).text
+    assert "Disputed</strong> by ann" in page
+    assert "&lt;b&gt;Too much" in page
+    log = client.answer("/api/v1/tenants/acme/audit", what="statement.disputed")["items"][0]
+    assert (log["target"], log["after"]["note"]) == (f"statement/{number}", "<b>Too much</b>")
+
+
+def test_replies_that_are_refused(client: Client, callers: Client, month: str) -> None:
+    """Without a note, to an earlier number, to a statement that is not there or not visible, and to one that is visible
+    in part; whoever sees all of it may reply."""
+    assert complaints(replying(client, month, "dispute")) == ["note"]
+    late = replying(client, month, "dispute", note="x", number="CB-acme-earlier-r0")
+    assert (late.status_code, "read it again" in late.json()["detail"]) == (409, True)
+    callers.headers.update(asked_by("payments"))
+    assert replying(callers, month, "acknowledge", note="Ours").json()["created_by"] == "payments"
+    path = "/api/v1/tenants/acme/statement/dispute"
+    for by, value, status in (
+        ("category:cost_center", "platform", 404),
+        ("identity_id", "nobody", 404),
+        ("identity_id", "UNALLOCATED", None),
+    ):
+        asked = {"period": month, "by": by, "value": value}
+        told = callers.get("/api/v1/tenants/acme/statement", params=asked)
+        expected = status or (404 if told.status_code == 404 else 403 if told.json()["replies"] is None else 200)
+        assert callers.post(path, params=asked, json={"note": "x"}).status_code == expected

@@ -124,6 +124,8 @@ def bodies() -> dict[str, Any]:
         },
         "/pipeline/run": {},
         "/findings/{finding_id}/snooze": {"reason": "changed"},
+        "/statement/acknowledge": {"note": "changed"},
+        "/statement/dispute": {"note": "changed"},
         "/export": {},
         "/export/focus": {},
         "/topic-attributions/export": {},
@@ -152,6 +154,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{category_key}": "cost_center",
                 "{finding_id}": finding_id(IDLE_RESOURCE, RESOURCE),
                 "{date}": str(LAST),
+                "{period}": f"{LAST:%Y-%m}",
             }
             concrete = path
             for name, value in given.items():
@@ -159,7 +162,9 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
             assert "{" not in concrete, path
             for method in sorted(methods, key=["get", "post", "patch", "put", "delete"].index):
                 body = None if method in {"get", "delete"} else bodies()[path.removeprefix(prefix)]
-                answer = client.request(method, concrete, json=body, headers={"If-Match": "*"})
+                about = {"period": f"{LAST:%Y-%m}", "by": "identity_id", "value": RESOURCE}
+                sent = about if path.endswith(("/acknowledge", "/dispute")) else None
+                answer = client.request(method, concrete, params=sent, json=body, headers={"If-Match": "*"})
                 assert answer.status_code < 500, answer.text
                 assert MARK not in answer.text, f"{method} {path}"
                 asked += 1

@@ -53,6 +53,7 @@ def create_app_from(
             currencies=tenant.settings.rates,
             rules=_rules(tenant),
             focus=tenant.focus,
+            journal=tenant.journal,
         )
         for name, tenant in configuration.tenants.items()
     }

@@ -35,6 +35,7 @@ from chargeback.errors import (
     StorageError,
     SumTooLarge,
     TagConflict,
+    TemplateFailed,
     TenantSuspended,
     UnknownCategory,
 )
@@ -140,6 +141,7 @@ _TITLES = {
     "history-gone": "No longer kept",
     "topic-attribution-unavailable": "Topic attribution unavailable",
     "pdf-unavailable": "PDF files are not installed",
+    "template-failed": "The template failed",
     "internal-error": "Internal error",
 }
 
@@ -152,6 +154,7 @@ _REFUSALS = {
     TagConflict: (409, "conflict"),
     UnknownCategory: (404, "not-found"),
     PdfUnavailable: (501, "pdf-unavailable"),
+    TemplateFailed: (400, "template-failed"),
 }
 
 
@@ -243,7 +246,7 @@ def error_response(error: Exception) -> Response:
             return problem(error.status, error.kind, error.message, headers={"WWW-Authenticate": "Bearer"})
         case ApiError():
             return problem(error.status, error.kind, error.message)
-        case LeaseHeld() | TenantSuspended() | NoRunner() | TagConflict() | UnknownCategory() | PdfUnavailable():
+        case _ if type(error) in _REFUSALS and isinstance(error, ChargebackError):
             status, kind = _REFUSALS[type(error)]
             return problem(status, kind, error.message)
         case EngineBusy():

@@ -20,13 +20,23 @@ _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 _BY = re.compile(r"identity_id|tag:.+")
 
 
-def _month(text: str) -> str:
+def to_month(text: str) -> str:
+    """Return the text of a month.
+
+    Raises:
+        BadParameter: it is none.
+    """
     if not _MONTH.fullmatch(text):
         raise typer.BadParameter("should be a month such as 2026-10")
     return text
 
 
-def _by(text: str | None) -> str | None:
+def to_grouping(text: str | None) -> str | None:
+    """Return what ``--by`` names.
+
+    Raises:
+        BadParameter: statements cannot be made by it.
+    """
     if text is not None and not _BY.fullmatch(text):
         raise typer.BadParameter("should be identity_id or tag:KEY; cost categories are named by --category")
     return text
@@ -43,14 +53,16 @@ def _formats(text: str) -> str:
 
 def statements(
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
-    period: Annotated[str, typer.Option(metavar="YYYY-MM", callback=_month, help="The month, of UTC days.")],
+    period: Annotated[str, typer.Option(metavar="YYYY-MM", callback=to_month, help="The month, of UTC days.")],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", file_okay=False, help="The folder for the files.")],
     category: Annotated[
         str | None, typer.Option(metavar="KEY", help="A statement for each value of this cost category.")
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(callback=_by, help="Or a statement for each identity (identity_id), or value of a tag (tag:KEY)."),
+        typer.Option(
+            callback=to_grouping, help="Or a statement for each identity (identity_id), or value of a tag (tag:KEY)."
+        ),
     ] = None,
     formats: Annotated[
         str,
@@ -73,14 +85,14 @@ def statements(
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     month = date.fromisoformat(f"{period}-01")
-    found = _compile(chosen, month, by or f"category:{category}", instant)
+    found = compile_from_storage(chosen, month, by or f"category:{category}", instant)
     files = write_statements(found, to, formats.split(","))
     issued = "" if found.heading.issued_at is None else f", as they are since {render_instant(found.heading.issued_at)}"
     typer.echo(f"{len(found.items)} statements of {period}{issued}: {len(files)} files, see {to / INDEX}.html")
-    _print_tie_out(found)
+    print_tie_out(found)
 
 
-def _compile(tenant: Tenant, month: date, by: str, as_of: datetime | None) -> Statements:
+def compile_from_storage(tenant: Tenant, month: date, by: str, as_of: datetime | None) -> Statements:
     """Return the statements, or end with an error."""
     from contextlib import closing
 
@@ -112,7 +124,7 @@ def _compile(tenant: Tenant, month: date, by: str, as_of: datetime | None) -> St
             return compile_statements(view, reader, month, by)
 
 
-def _print_tie_out(found: Statements) -> None:
+def print_tie_out(found: Statements) -> None:
     """Print the statements beside the bill; end with an error if they differ."""
     from chargeback.cli.display import money_table
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from chargeback.config.access import AccessSettings
 from chargeback.config.emitters import ConfiguredEmitter
+from chargeback.config.journal import JournalProfile, read_journal_profile
 from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, TenantSettings
 from chargeback.config.storage import StorageLocation
 from chargeback.disk import explain_denial, private_folder
@@ -67,6 +68,11 @@ class Tenant:
         """How its bill is written in FOCUS: as its ecosystem says, with its own changes."""
         of_ecosystem = self.ecosystem.focus_profile if isinstance(self.ecosystem, FocusEcosystem) else FocusProfile()
         return of_ecosystem.changed(self.settings.focus)
+
+    @cached_property
+    def journal(self) -> JournalProfile:
+        """How its journals are made, with the templates as they were when they were first asked for."""
+        return read_journal_profile(self.settings.journal, self.folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         rest = (self.topic_status, self.topic_error, self.emitters, self.folder)

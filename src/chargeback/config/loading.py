@@ -19,6 +19,7 @@ from chargeback.config.configuration import Configuration, Tenant, TopicStatus, 
 from chargeback.config.document import Document, KeyPath, parse_document
 from chargeback.config.emitters import EmitterReader
 from chargeback.config.environment import read_environment
+from chargeback.config.journal import TemplateFileError
 from chargeback.config.problems import hide_values, problems_of, suggestion, unknown_key
 from chargeback.config.settings import (
     ApiSettings,
@@ -209,6 +210,7 @@ class _Reader:
         topics = self._topics((*key_path, "plugin_settings", _TOPICS), ecosystem, plugin, topic_error)
         tenant = Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
         self._check_focus((*key_path, "focus", "services"), tenant)
+        self._check_journal((*key_path, "journal", "templates"), tenant)
         return tenant
 
     def _check_focus(self, key_path: KeyPath, tenant: Tenant) -> None:
@@ -216,6 +218,12 @@ class _Reader:
             _ = tenant.focus
         except ValueError as mistake:
             self._add_problem(key_path, str(mistake))
+
+    def _check_journal(self, key_path: KeyPath, tenant: Tenant) -> None:
+        try:
+            _ = tenant.journal
+        except TemplateFileError as mistake:
+            self._add_problem((*key_path, mistake.name), str(mistake))
 
     def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)

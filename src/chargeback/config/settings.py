@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from chargeback.config.access import AccessSettings
+from chargeback.config.journal import JournalSettings
 from chargeback.ecosystems.focus import FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, Settings
@@ -171,6 +172,7 @@ class TenantSettings(Settings):
     allocation_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
     focus: FocusSettings = FocusSettings()
+    journal: JournalSettings = JournalSettings()
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3

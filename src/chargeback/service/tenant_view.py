@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NoReturn, Protocol, cast
 
+from chargeback.config.journal import JournalProfile
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
 from chargeback.model.currency import Rates
@@ -34,8 +35,8 @@ class PipelinePort(Protocol):
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
     ``exposition`` is what Prometheus can scrape of it, if anything; ``rules`` are those by which its days are
-    calculated; ``focus`` says how its bill is written in FOCUS; ``currencies`` are the rates by which amounts can be
-    shown in others than ``currency``."""
+    calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made; ``currencies``
+    are the rates by which amounts can be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -50,6 +51,7 @@ class TenantView:
     currencies: Mapping[str, Rates] = field(default_factory=dict)
     rules: AllocationRules = field(default_factory=AllocationRules)
     focus: FocusProfile = field(default_factory=FocusProfile)
+    journal: JournalProfile = field(default_factory=JournalProfile)
 
     @property
     def whole_store(self) -> TenantStore:

@@ -14,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chargeback.access.scope import RowScope
+from chargeback.config.journal import JournalProfile
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import month_of
 from chargeback.model.money import difference, from_units, total
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import DIRECT, SHARED_IN, SHARED_OUT, Ranking, Stated, Statement, Statements
+from chargeback.service.statements.journal import journal_of
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -126,6 +128,11 @@ def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str
     assert found.tie_out is not None
     assert found.tie_out.statements == found.total
     assert compiled(world, by) == found
+    journal = journal_of(found, JournalProfile())
+    assert journal.debits == journal.credits
+    booked = {each.statement: difference(each.debit, each.credit) for each in journal.entries if each.statement}
+    assert booked == {each.number: each.amount.cents for each in found.items if each.amount.cents}
+    assert total(booked.values()) == rounded_cents(whole)
 
 
 @settings(suppress_health_check=_written_once, max_examples=4)
@@ -155,6 +162,9 @@ def test_a_scope_sees_its_part(compiled: Compiler, ask: Ask, world: ScopedWorld,
             (line.kind, line.product_type, line.amount.exact) for line in other.lines
         ]:
             assert (statement.amount, statement.lines) == (other.amount, other.lines)
+            assert statement.replies == []
+        else:
+            assert statement.replies is None
 
     facts, days = compiled.facts(world), Selection.of_days(month_of(MARCH))
     visible = ask(lambda cursor: sums_by(world.reader(cursor, facts, scope), CHARGEBACKS, days, (by,)))

@@ -1,24 +1,46 @@
 """Statements: what finance books for each cost category value, identity or tag value of a month."""
 
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter
+from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
+from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
 from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import CATEGORIES_HEADER, FactsDep, FactsRequest
-from chargeback.api.parameters import CSV_TYPE, query
-from chargeback.api.problems import NotFound
+from chargeback.api.parameters import CSV_TYPE, body, query
+from chargeback.api.problems import Conflict, Forbidden, NotFound
 from chargeback.api.responses import json_response
-from chargeback.api.schemas.statements import StatementAnswer, StatementQuery, StatementsAnswer, StatementsQuery
+from chargeback.api.schemas.statements import (
+    NewReply,
+    ReplyQuery,
+    StatementAnswer,
+    StatementQuery,
+    StatementReply,
+    StatementsAnswer,
+    StatementsQuery,
+)
+from chargeback.service.executor import RequestContext
 from chargeback.service.statements.as_csv import statement_csv, statements_csv
 from chargeback.service.statements.as_html import content_policy, statement_html
 from chargeback.service.statements.as_json import statement_json, statements_json
 from chargeback.service.statements.as_pdf import to_pdf
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import Statement, Statements
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.statement_replies import (
+    ACKNOWLEDGED,
+    DISPUTED,
+    Reply,
+    StatementKey,
+    add_reply,
+    last_reply,
+)
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -26,6 +48,11 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Statements"])
 
 _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 _NO_STATEMENT = {404: "There is no such tenant, cost category or statement."}
+_NO_REPLY = _NO_STATEMENT | {
+    403: "The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of "
+    "another origin sent the request.",
+    409: "The statement has another number by now than the request names.",
+}
 _NO_PDF = {501: "What makes PDF files is not installed; `detail` says what to install."}
 _LINES = "CSV (RFC 4180, UTF-8), with texts written as by the export"
 _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`inline`, with the number as name."}}
@@ -163,14 +190,80 @@ async def print_statement(facts: FactsDep, params: Annotated[StatementQuery, que
     return await _found(facts, params, _write)
 
 
+@router.post(
+    "/statement/acknowledge",
+    response_model=StatementReply,
+    **documented(needs=Right.READ, query=ReplyQuery, body=NewReply, answer="The reply.", problems=_NO_REPLY),
+)
+async def acknowledge_statement(
+    tenant: TenantDep,
+    context: ContextDep,
+    caller: CallerDep,
+    address: Annotated[ReplyQuery, query(ReplyQuery)],
+    new: Annotated[NewReply, body(NewReply, beside_query=True)],
+) -> Response:
+    """Acknowledge the present revision of a statement, with a note. The last reply counts; all are kept."""
+    return await _reply(tenant, context, caller, address, (ACKNOWLEDGED, new))
+
+
+@router.post(
+    "/statement/dispute",
+    response_model=StatementReply,
+    **documented(needs=Right.READ, query=ReplyQuery, body=NewReply, answer="The reply.", problems=_NO_REPLY),
+)
+async def dispute_statement(
+    tenant: TenantDep,
+    context: ContextDep,
+    caller: CallerDep,
+    address: Annotated[ReplyQuery, query(ReplyQuery)],
+    new: Annotated[NewReply, body(NewReply, beside_query=True)],
+) -> Response:
+    """Dispute the present revision of a statement, with a note. The last reply counts; all are kept."""
+    return await _reply(tenant, context, caller, address, (DISPUTED, new))
+
+
+async def _reply(
+    tenant: TenantView, context: RequestContext, caller: Caller, address: ReplyQuery, said: tuple[str, NewReply]
+) -> Response:
+    """Record a verdict and its note about the statement at an address.
+
+    Raises:
+        Conflict: the statement has another number by now.
+        Forbidden: the caller sees a part of it.
+        NotFound: there is none.
+    """
+    verdict, new = said
+    month = date.fromisoformat(f"{address.period}-01")
+    found = await context.query_facts(tenant, lambda each: compile_statements(tenant, each, month, address.by))
+    statement = found.find(address.value)
+    if statement is None:
+        raise _missing(address)
+    if statement.replies is None:
+        raise Forbidden("You see a part of this statement only; who sees all of it can reply.")
+    if new.number not in {None, statement.number}:
+        raise Conflict(f"The statement is {statement.number} by now; read it again.")
+    key = StatementKey(statement.number, address.period, address.by, address.value, found.heading.revision)
+    through, author = found.heading.data_through, caller.signature(new.created_by)
+
+    def _add(connection: Connection) -> Reply:
+        return add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
+
+    return json_response((await context.write_control(tenant, _add)).as_json())
+
+
+def _missing(address: StatementQuery | ReplyQuery) -> NotFound:
+    return NotFound(f"There is no statement of {address.value!r} by {address.by} for {address.period}.")
+
+
 async def _compiled(facts: FactsRequest, params: StatementsQuery, write: Callable[[Statements], Response]) -> Response:
     """Return what ``write`` makes of the statements of a month."""
     tenant = facts.tenant
+    replied = await facts.context.read_control(tenant, lambda each: last_reply(each, params.period, params.by))
 
     def _make(reader: TenantReader, _version: DataVersion) -> Response:
         return write(compile_statements(tenant, reader, params.month, params.by))
 
-    return await facts.versioned_answer(params, _make, keep=True, also=tenant.rules.catalogue.hash)
+    return await facts.versioned_answer(params, _make, keep=True, also=[tenant.rules.catalogue.hash, replied])
 
 
 async def _found(
@@ -185,7 +278,7 @@ async def _found(
     def _write(found: Statements) -> Response:
         statement = found.find(params.value)
         if statement is None:
-            raise NotFound(f"There is no statement of {params.value!r} by {params.by} for {params.period}.")
+            raise _missing(params)
         return write(found, statement)
 
     return await _compiled(facts, params, _write)

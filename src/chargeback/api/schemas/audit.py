@@ -21,6 +21,8 @@ AuditKind = Literal[
     "category.removed",
     "finding.snoozed",
     "finding.woken",
+    "statement.acknowledged",
+    "statement.disputed",
     "token.created",
     "token.revoked",
     "run.requested",

@@ -1,30 +1,50 @@
 """Statements: what each value of a cost category, identity or tag costs in a month, as finance books it."""
 
-from datetime import date
-from typing import Annotated, Literal
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from chargeback.api.parameters import CATEGORY_PARAMETER, TAG_PARAMETER, FactsParameters, Id
+from chargeback.api.parameters import CATEGORY_PARAMETER, TAG_PARAMETER, FactsParameters, Id, StrictModel, Text
+from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.changes import ChangeEffects
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.costs import DayState
 from chargeback.api.schemas.explain import PolicyPortion
+from chargeback.api.schemas.tags import Author
 
 _BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
+Verdict = Literal["acknowledged", "disputed"]
 Cents = Annotated[str, Field(pattern=r"^-?\d+\.\d{2}$", examples=["1234.57"])]
+
+
+Period = Annotated[
+    str,
+    StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$"),
+    Field(description="The month, of UTC days.", examples=["2026-10"]),
+]
+By = Annotated[
+    str,
+    StringConstraints(pattern=f"^({_BY})$"),
+    Field(
+        description="What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.",
+        examples=["category:cost_center"],
+    ),
+]
+Value = Annotated[
+    Id,
+    Field(
+        description="Whose statement: the value of the category or tag, or the id of the identity.",
+        examples=["payments"],
+    ),
+]
 
 
 class StatementsQuery(FactsParameters):
     """Parameters of the statements of a month."""
 
-    period: Annotated[str, StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] = Field(
-        description="The month, of UTC days.", examples=["2026-10"]
-    )
-    by: Annotated[str, StringConstraints(pattern=f"^({_BY})$")] = Field(
-        description="What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.",
-        examples=["category:cost_center"],
-    )
+    period: Period
+    by: By
 
     @property
     def month(self) -> date:
@@ -35,10 +55,34 @@ class StatementsQuery(FactsParameters):
 class StatementQuery(StatementsQuery):
     """Parameters of one statement."""
 
-    value: Id = Field(
-        description="Whose statement: the value of the category or tag, or the id of the identity.",
-        examples=["payments"],
+    value: Value
+
+
+class JournalQuery(FactsParameters):
+    """Parameters of the journal of a month."""
+
+    by: Annotated[str, StringConstraints(pattern=f"^({_BY})$")] | None = Field(
+        default=None,
+        description="Whose accounts are debited, as for statements: `category:<key>`, `tag:<key>` or `identity_id`. "
+        "Default: `journal.by` of the tenant.",
+        examples=["category:cost_center"],
     )
+    format: Literal["json", "csv"] | None = Field(
+        default=None, description="Default: `json`, or `csv` with `Accept: text/csv`. Not together with `template`."
+    )
+    template: Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")] | None = Field(
+        default=None,
+        description="The name of a template in `journal.templates` of the tenant, which writes the file instead.",
+        examples=["sap"],
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that a template is not given a format."""
+        errors = super().cross_checks(raw, now)
+        if "format" in raw and "template" in raw:
+            errors.append(InvalidParameter("format", "should not be given together with template"))
+        return errors
 
 
 class StatedAmount(ResponseModel):
@@ -100,6 +144,39 @@ class StatementRow(StatedAmount):
     recipient: StatementRecipient
     previous: Decimal | None = Field(description="The amount of the month before; null if that has no costs at all.")
     delta: Decimal | None
+    verdict: Verdict | None = Field(description="What was said last of this revision; null if nothing was.")
+
+
+class NewReply(StrictModel):
+    """What the recipient says of a statement."""
+
+    note: Text = Field(description="For those who see it later.", examples=["Booked on 54100"])
+    number: Text | None = Field(
+        default=None,
+        description="The number that the recipient has read. If the statement has another by now, the answer is 409.",
+        examples=["CB-acme-2026-10-cost_center.payments-r1"],
+    )
+    created_by: Author = "api"
+
+
+class ReplyQuery(StrictModel):
+    """Whose statement a reply is about."""
+
+    period: Period
+    by: By
+    value: Value
+
+
+class StatementReply(ResponseModel):
+    """What somebody said of a revision of a statement."""
+
+    number: str
+    revision: int
+    verdict: Verdict
+    note: str
+    data_through: date | None = Field(description="The last calculated day that the statement had then.")
+    created_by: str = Field(examples=["alice"])
+    created_at: Instant
 
 
 class StatementTieOut(ResponseModel):
@@ -222,4 +299,39 @@ class StatementAnswer(StatementHeading, StatedAmount):
         description="Those of the units that it used; none for costs that belong to nobody."
     )
     split: StatementSplit
+    verdict: Verdict | None = Field(description="What was said last of this revision; null if nothing was.")
+    replies: list[StatementReply] | None = Field(
+        description="What was said of this revision and earlier ones, the first first; null for callers who see a part "
+        "of the statement."
+    )
     tie_out: StatementTieOut | None
+
+
+class JournalLine(ResponseModel):
+    """One line of a journal: a debit or a credit, in cents; the other side is 0.00."""
+
+    line: int = Field(description="From 1.")
+    kind: Literal["expense", "clearing"]
+    account: str = Field(
+        description="Of an expense, the id of the value that `journal.account_id` names, else "
+        "`journal.expense_account`; of the clearing line, `journal.clearing_account`.",
+        examples=["54100"],
+    )
+    debit: Cents
+    credit: Cents
+    currency: str = Field(examples=["USD"])
+    value: str | None = Field(description="Whose costs; null on the clearing line.", examples=["payments"])
+    name: str | None
+    gl: dict[str, str] = Field(description="Finance's own ids of the value.")
+    contacts: list[str]
+    statement: str | None = Field(description="The number of its statement.")
+    text: str
+
+
+class JournalAnswer(StatementHeading):
+    """The journal of a month. Debits are credits, in the cents of the statements."""
+
+    number: str = Field(examples=["CBJ-acme-2026-10-cost_center-r1"])
+    lines: list[JournalLine]
+    debit: Cents = Field(description="The sum of all debits.")
+    credit: Cents = Field(description="The sum of all credits: the same.")

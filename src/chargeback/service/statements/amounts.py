@@ -99,9 +99,17 @@ def stated_amounts(sums: Sums, whole: Sums) -> dict[str, Stated]:
     found = {}
     for value, rows in sums.items():
         amount = Stated.alone(amount_of(rows))
-        is_whole = rows is whole[value] or line_amounts(rows) == line_amounts(whole[value])
-        found[value] = Stated(amount.exact, cents[value]) if is_whole else amount
+        found[value] = Stated(amount.exact, cents[value]) if _is_whole(rows, whole[value]) else amount
     return found
+
+
+def seen_in_part(sums: Sums, whole: Sums) -> set[str]:
+    """Return the values whose statement is another one in the ``whole`` month, or is there only."""
+    return {value for value, rows in whole.items() if value not in sums or not _is_whole(sums[value], rows)}
+
+
+def _is_whole(rows: Sequence[StatementSum], whole: Sequence[StatementSum]) -> bool:
+    return rows is whole or line_amounts(rows) == line_amounts(whole)
 
 
 def amount_of(rows: Iterable[StatementSum]) -> Decimal:

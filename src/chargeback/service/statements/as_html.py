@@ -99,7 +99,8 @@ def _signed(amount: Decimal) -> str:
     return plain(amount) if rounded_cents(amount) < 0 else f"+{plain(amount)}"
 
 
-def _title(recipient: Recipient) -> str:
+def title(recipient: Recipient) -> str:
+    """Return what a statement for a value is called."""
     if recipient.value == UNALLOCATED:
         return "Costs without an identity"
     return recipient.name or recipient.value
@@ -174,7 +175,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "signed": _signed,
     "subtotal": lambda kind: f"{_KINDS[kind]}, together",
     "sum_of_lines": _sum_of_lines,
-    "title": _title,
+    "title": title,
     "unit": _UNITS.__getitem__,
     "words": words,
 }

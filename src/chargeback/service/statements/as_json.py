@@ -57,6 +57,8 @@ def statement_json(found: Statements, statement: Statement) -> dict[str, Any]:
         "topics": _ranking(statement.topics),
         "unit_costs": [_cost_per_unit(each) for each in statement.unit_costs],
         "split": _split(statement.split),
+        "verdict": statement.verdict,
+        "replies": None if statement.replies is None else [each.as_json() for each in statement.replies],
         "tie_out": None if found.tie_out is None else _tie_out(found.tie_out),
     }
 
@@ -70,6 +72,7 @@ def statement_row(statement: Statement) -> dict[str, Any]:
         **stated_json(statement.amount),
         "previous": None if previous is None else render(previous.amount),
         "delta": None if previous is None else render(previous.delta),
+        "verdict": statement.verdict,
     }
 
 

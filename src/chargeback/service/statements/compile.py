@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Final
@@ -18,6 +18,7 @@ from chargeback.service.statements.amounts import (
     amounts_by,
     largest,
     lines_of,
+    seen_in_part,
     stated_amounts,
     sums_by_value,
 )
@@ -41,6 +42,7 @@ from chargeback.service.statements.split import applied_policies, rule_shares, s
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import names_of
+from chargeback.store.control.statement_replies import Reply, read_replies
 from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
@@ -83,6 +85,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     clusters = {cluster for of_value in (topics or {}).values() for cluster, _ in of_value}
     with tenant.store.control.read() as connection:
         heading = heading_of(tenant, reader, connection, days, grouping)
+        replies = read_replies(connection, heading.period, heading.by)
         checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.scope is None else None
         maker = _StatementMaker(
             heading,
@@ -91,7 +94,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
             _names(connection, IDENTITIES, {each.identity_id for each in rows}),
             _names(connection, RESOURCES, {each.resource_id for each in rows} | clusters),
         )
-    items = [
+    made = [
         maker.statement(
             value,
             sums.get(value, ()),
@@ -101,6 +104,13 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
             per_unit.get(value, ()),
         )
         for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
+    ]
+    partly = seen_in_part(sums, whole)
+    items = [
+        replace(each, replies=_known_replies(replies.get(each.recipient.value, ()), heading.revision))
+        if each.recipient.value not in partly
+        else replace(each, replies=None)
+        for each in made
     ]
     return Statements(heading, items, Stated.sum(each.amount for each in items), checked)
 
@@ -184,6 +194,10 @@ class _StatementMaker:
             return StatementSplit(policies, None, None)
         steps = steps_for(category, value, {line.kind for line in lines})
         return StatementSplit(policies, rule_shares(category, rows), tuple(steps))
+
+
+def _known_replies(replies: Sequence[Reply], revision: int) -> list[Reply]:
+    return [each for each in replies if each.revision <= revision]
 
 
 def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:

@@ -12,6 +12,7 @@ from chargeback.allocation.policies import Policy
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
+from chargeback.store.control.statement_replies import Reply
 
 #: The kinds of lines: what was assigned to the value, what others handed on to it, and (negative) what it handed on.
 DIRECT: Final = "direct"
@@ -213,7 +214,8 @@ class Heading:
 class Statement:
     """What one value costs in a month. ``identities`` is None where the statement is about one, ``topics`` where they
     are not attributed to values, ``previous`` where the month before has no costs. ``unit_costs`` are those of the
-    units that it used."""
+    units that it used. ``replies`` are those to this revision and earlier ones, the first first; None for a reader who
+    sees a part of the statement, whose amounts are not those that were replied to."""
 
     number: str
     supersedes: str | None
@@ -226,6 +228,12 @@ class Statement:
     topics: Ranking | None
     unit_costs: Sequence[CostPerUnit]
     split: StatementSplit
+    replies: Sequence[Reply] | None = ()
+
+    @property
+    def verdict(self) -> str | None:
+        """What was said last of this revision; None if nothing was."""
+        return next((each.verdict for each in reversed(self.replies or ()) if each.number == self.number), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,19 @@ def statement_number(tenant: str, period: str, by: str, value: str, revision: in
     return f"CB-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
 
 
+def journal_number(tenant: str, period: str, by: str, revision: int) -> str:
+    """Return ``CBJ-{tenant}-{period}-{by}-r{revision}``, which can be the name of a file as well.
+
+    >>> journal_number("acme", "2026-10", "category:cost_center", 3)
+    'CBJ-acme-2026-10-cost_center-r3'
+    >>> journal_number("acme", "2026-10", "tag:team", 1)
+    'CBJ-acme-2026-10-tag.team-r1'
+    """
+    name = by.removeprefix(CATEGORY_PREFIX)
+    parts = ["tag", name.removeprefix(TAG_PREFIX)] if name.startswith(TAG_PREFIX) else [name]
+    return f"CBJ-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
+
+
 def _safe(text: str) -> str:
     found = _UNSAFE.sub("-", text)[:_MOST_CHARACTERS].strip("-")
     if found and found == text:

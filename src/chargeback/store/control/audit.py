@@ -27,6 +27,8 @@ CATEGORY_CHANGED: Final = "category.changed"
 CATEGORY_REMOVED: Final = "category.removed"
 FINDING_SNOOZED: Final = "finding.snoozed"
 FINDING_WOKEN: Final = "finding.woken"
+STATEMENT_ACKNOWLEDGED: Final = "statement.acknowledged"
+STATEMENT_DISPUTED: Final = "statement.disputed"
 TOKEN_CREATED: Final = "token.created"  # noqa: S105 - not a secret
 TOKEN_REVOKED: Final = "token.revoked"  # noqa: S105 - not a secret
 RUN_REQUESTED: Final = "run.requested"
@@ -36,6 +38,7 @@ KINDS: Final = (
     *(VIEW_CREATED, VIEW_CHANGED, VIEW_REMOVED),
     *(CATEGORY_CREATED, CATEGORY_CHANGED, CATEGORY_REMOVED),
     *(FINDING_SNOOZED, FINDING_WOKEN),
+    *(STATEMENT_ACKNOWLEDGED, STATEMENT_DISPUTED),
     *(TOKEN_CREATED, TOKEN_REVOKED),
     *(RUN_REQUESTED, REQUEST_REFUSED),
 )

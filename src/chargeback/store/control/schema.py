@@ -297,6 +297,26 @@ finding_snoozes = Table(
     Column("created_at", Instant, nullable=False),
 )
 
+#: What recipients say of their statements, in order; nothing is ever changed. ``grouping`` is what statements are made
+#: by.
+statement_replies = Table(
+    "statement_replies",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("number", String(512), nullable=False),
+    Column("period", String(7), nullable=False),
+    Column("grouping", String(80), nullable=False),
+    Column("value", String(512), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("data_through", Date),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Index("ix_statement_replies_period", "period", "grouping"),
+    sqlite_autoincrement=True,
+)
+
 #: Tokens of machines. Of the secret only its SHA-256 is kept; ``scope`` is null for all rows.
 access_tokens = Table(
     "access_tokens",

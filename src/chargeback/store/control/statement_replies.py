@@ -1,0 +1,105 @@
+"""What recipients say of their statements: that they acknowledge or dispute them.
+
+Replies are never changed or removed; the last one to a revision counts. Every reply is recorded in the audit log, as
+made by ``who``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, insert, select
+
+from chargeback.model.days import render_instant, utc_now
+from chargeback.store.control.audit import API, STATEMENT_ACKNOWLEDGED, STATEMENT_DISPUTED, AuditEntry, record
+from chargeback.store.control.schema import statement_replies
+
+ACKNOWLEDGED: Final = "acknowledged"
+DISPUTED: Final = "disputed"
+_RECORDED: Final = {ACKNOWLEDGED: STATEMENT_ACKNOWLEDGED, DISPUTED: STATEMENT_DISPUTED}
+
+
+@dataclass(frozen=True, slots=True)
+class StatementKey:
+    """A revision of a statement: its number, month (``YYYY-MM``), what statements are made by, value and revision."""
+
+    number: str
+    period: str
+    grouping: str
+    value: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What somebody said of a revision of a statement, with a note; ``data_through`` is the last calculated day that
+    the statement had then."""
+
+    number: str
+    revision: int
+    verdict: str
+    note: str
+    data_through: date | None
+    created_by: str
+    created_at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the API and the audit log show it."""
+        return {
+            "number": self.number,
+            "revision": self.revision,
+            "verdict": self.verdict,
+            "note": self.note,
+            "data_through": None if self.data_through is None else self.data_through.isoformat(),
+            "created_by": self.created_by,
+            "created_at": render_instant(self.created_at),
+        }
+
+
+def read_replies(connection: Connection, period: str, grouping: str) -> dict[str, list[Reply]]:
+    """Return the replies to the statements of a month by one grouping, by value; the first come first."""
+    its = statement_replies.c
+    names = (its.number, its.revision, its.verdict, its.note, its.data_through, its.created_by, its.created_at)
+    query = select(its.value, *names).where(its.period == period, its.grouping == grouping).order_by(its.id)
+    found: dict[str, list[Reply]] = {}
+    for value, *rest in connection.execute(query):
+        found.setdefault(value, []).append(Reply(*rest))
+    return found
+
+
+def last_reply(connection: Connection, period: str, grouping: str) -> int:
+    """Return a number that grows with each reply to statements of a month by one grouping; 0 without any."""
+    its = statement_replies.c
+    query = select(func.coalesce(func.max(its.id), 0)).where(its.period == period, its.grouping == grouping)
+    return int(connection.execute(query).scalar_one())
+
+
+def add_reply(
+    connection: Connection,
+    key: StatementKey,
+    verdict: str,
+    note: str,
+    through: date | None,
+    author: str,
+    *,
+    who: str = API,
+) -> Reply:
+    """Record what somebody says of a statement, :data:`ACKNOWLEDGED` or :data:`DISPUTED`, and return it."""
+    reply = Reply(key.number, key.revision, verdict, note, through, author, utc_now())
+    values = {
+        "number": key.number,
+        "period": key.period,
+        "grouping": key.grouping,
+        "value": key.value,
+        "revision": key.revision,
+        "verdict": verdict,
+        "note": note,
+        "data_through": through,
+        "created_by": author,
+        "created_at": reply.created_at,
+    }
+    connection.execute(insert(statement_replies).values(**values))
+    record(connection, who, [AuditEntry(_RECORDED[verdict], f"statement/{key.number}", None, reply.as_json())])
+    return reply

@@ -1,0 +1,37 @@
+"""What recipients say of their statements is kept, in order and in the audit log, on both databases."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from chargeback.store.control.audit import AuditFilter, audit_entries
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.statement_replies import (
+    ACKNOWLEDGED,
+    DISPUTED,
+    StatementKey,
+    add_reply,
+    last_reply,
+    read_replies,
+)
+
+OCTOBER = ("2026-10", "category:cost_center")
+FIRST = StatementKey("CB-acme-2026-10-cost_center.payments-r1", *OCTOBER, "payments", 1)
+OTHER = StatementKey("CB-acme-2026-10-tag.team.payments-r1", "2026-10", "tag:team", "payments", 1)
+
+
+def test_replies_are_kept_in_order(database: ControlDatabase) -> None:
+    """By month, grouping and value; each makes the mark of the month another one, and is recorded with who said it."""
+    with database.write() as connection:
+        assert last_reply(connection, *OCTOBER) == 0
+        first = add_reply(connection, FIRST, DISPUTED, "Too much?", date(2026, 10, 9), "ann", who="ann@example.com")
+        mark = last_reply(connection, *OCTOBER)
+        second = add_reply(connection, FIRST, ACKNOWLEDGED, "All right", None, "bob", who="bob@example.com")
+        assert last_reply(connection, *OCTOBER) > mark > 0
+        add_reply(connection, OTHER, ACKNOWLEDGED, "Booked", None, "cid")
+        assert read_replies(connection, *OCTOBER) == {"payments": [first, second]}
+        assert read_replies(connection, "2026-09", OCTOBER[1]) == {}
+        entries, _ = audit_entries(connection, AuditFilter(who="ann@example.com"), offset=0, limit=10)
+    (entry,) = entries
+    assert (entry["what"], entry["target"]) == ("statement.disputed", f"statement/{FIRST.number}")
+    assert (entry["before"], entry["after"]) == (None, first.as_json())
