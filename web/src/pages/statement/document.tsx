@@ -14,6 +14,7 @@ import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
 import { statements } from "./address";
 import { Cents, nameOf } from "./amount";
+import { Replies } from "./replies";
 import { TieOut } from "./tieout";
 
 const KINDS: Record<Statement["lines"][number]["kind"], string> = {
@@ -37,6 +38,7 @@ export function StatementView({ found }: { found: Statement }) {
         <Lines found={found} />
         {found.tie_out && <TieOut tie={found.tie_out} period={found.start_date} currency={found.currency} />}
       </Card>
+      <Replies found={found} />
       <div className="cards">
         {found.identities && <Largest title="Identities" of={found.identities} currency={found.currency} />}
         <Largest title="Resources" of={found.resources} currency={found.currency} />

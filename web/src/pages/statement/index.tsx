@@ -109,7 +109,10 @@ function Listed({ found }: { found: Statements }) {
                 {nameOf(found.by, each.recipient)}
               </a>
             </th>
-            <td className="quiet small">{each.number}</td>
+            <td className="quiet small">
+              {each.number}
+              {each.verdict && `, ${each.verdict}`}
+            </td>
             <td className="end">
               <Cents of={each} currency={found.currency} />
             </td>

@@ -1,0 +1,105 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { tell } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { asProblem } from "../../api/problems";
+import { statementQuery, tenantPath } from "../../api/questions";
+import type { Statement } from "../../api/shapes";
+import { remember } from "../../app/memory";
+import { full, instant } from "../../format/days";
+import { AuthorField } from "../../ui/author";
+import { Card } from "../../ui/card";
+import { Drawer } from "../../ui/drawer";
+import { texts } from "../../ui/form";
+
+type Said = "acknowledge" | "dispute";
+
+const VERDICTS = { acknowledged: "Acknowledged", disputed: "Disputed" } as const;
+const WORDS: Record<Said, string> = { acknowledge: "Acknowledge", dispute: "Dispute" };
+
+/** What a statement is at: what was said last of this revision. */
+export function verdictOf(found: Pick<Statement, "verdict" | "replies">): string {
+  if (found.verdict) return VERDICTS[found.verdict];
+  return found.replies?.length
+    ? "This revision is neither acknowledged nor disputed"
+    : "Neither acknowledged nor disputed";
+}
+
+/** What the recipient says of a statement, and the buttons to say it. Nothing for who sees a part of the statement. */
+export function Replies({ found }: { found: Statement }) {
+  const [said, setSaid] = useState<Said | null>(null);
+  const { may } = useAccess(found.tenant_name);
+  if (found.replies === null) return null;
+  return (
+    <Card title="What the recipient says" note={verdictOf(found)} action={may("read") && <Buttons onSay={setSaid} />}>
+      {found.replies.length === 0 ? (
+        <p className="note">Nothing yet. Who receives this statement can acknowledge it, or dispute it with a note.</p>
+      ) : (
+        <ul>
+          {found.replies.map((each) => (
+            <li key={`${each.created_at} ${each.number} ${each.verdict}`}>
+              <strong>{VERDICTS[each.verdict]}</strong> by {each.created_by}: {each.note}
+              <span className="quiet small">
+                {" "}
+                {each.number}, {instant(each.created_at)}
+                {each.data_through && `, with data through ${full(each.data_through)}`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {said && <ReplyDialog found={found} said={said} onClose={() => setSaid(null)} />}
+    </Card>
+  );
+}
+
+function Buttons({ onSay }: { onSay: (said: Said) => void }) {
+  return (
+    <>
+      <button type="button" className="button" onClick={() => onSay("acknowledge")}>
+        {WORDS.acknowledge}
+      </button>
+      <button type="button" className="button" onClick={() => onSay("dispute")}>
+        {WORDS.dispute}
+      </button>
+    </>
+  );
+}
+
+/** Reply to the revision that is shown: where there is another one by now, the service refuses. */
+function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; onClose: () => void }) {
+  const client = useQueryClient();
+  const reply = useMutation({
+    mutationFn: (body: Record<string, string>) =>
+      tell("POST", tenantPath(found.tenant_name, `statement/${said}`), body, {
+        query: statementQuery(found.period, found.by, found.recipient.value),
+      }),
+    onSuccess: () => {
+      void client.invalidateQueries();
+      onClose();
+    },
+  });
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const { note, author } = texts(event.currentTarget, "note", "author");
+    remember("author", author);
+    reply.mutate({ note, created_by: author, number: found.number });
+  };
+  return (
+    <Drawer title={`${WORDS[said]} ${found.number}`} onClose={onClose}>
+      <form className="form" onSubmit={onSubmit}>
+        <label>
+          Note
+          <input className="field" name="note" required maxLength={255} autoComplete="off" />
+        </label>
+        <AuthorField maxLength={255} />
+        <button type="submit" className="button primary" disabled={reply.isPending}>
+          {WORDS[said]}
+        </button>
+        <p role="status" className={reply.isError ? "bad small" : "sr"}>
+          {reply.isError && asProblem(reply.error).detail}
+        </p>
+      </form>
+    </Drawer>
+  );
+}
