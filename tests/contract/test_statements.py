@@ -190,7 +190,7 @@ def test_journals_that_cannot_be_made(client: Client, month: str) -> None:
     path = "/api/v1/tenants/acme/periods"
     both = client.get(f"{path}/{month}/journal", params={"format": "csv", "template": "sap"})
     assert complaints(both) == ["format"]
-    assert client.get(f"{path}/2026-13/journal").status_code == 400
+    assert client.get(f"{path}/2026-13/journal").status_code == 404
     unknown = client.get(f"{path}/{month}/journal", params={"template": "sap"})
     assert (unknown.status_code, "journal.templates" in unknown.json()["detail"]) == (404, True)
     assert client.get(f"{path}/{month}/journal", params={"by": "category:none"}).status_code == 404

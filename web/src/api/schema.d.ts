@@ -1779,6 +1779,77 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/statement/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge Statement
+         * @description Acknowledge the present revision of a statement, with a note. The last reply counts; all are kept.
+         *
+         *     Needs the right `read`.
+         */
+        post: operations["acknowledge_statement_api_v1_tenants__tenant_name__statement_acknowledge_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/statement/dispute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Dispute Statement
+         * @description Dispute the present revision of a statement, with a note. The last reply counts; all are kept.
+         *
+         *     Needs the right `read`.
+         */
+        post: operations["dispute_statement_api_v1_tenants__tenant_name__statement_dispute_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/journal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Journal
+         * @description Book a UTC month: debit each cost centre, team or service account with the cents of its statement, and credit the
+         *     clearing account with their sum.
+         *
+         *     Negative amounts are on the other side; what is zero in cents has no line. The month is `PROVISIONAL`: months are
+         *     not closed, so a later journal of it can differ, and then has another revision. Dates, `timezone` and page
+         *     parameters are ignored.
+         *
+         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["export_journal_api_v1_tenants__tenant_name__periods__period__journal_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/cost-categories/{category_key}/coverage": {
         parameters: {
             query?: never;
@@ -2300,7 +2371,7 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
             /**
              * Target
              * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, or method and path.
@@ -4983,6 +5054,171 @@ export interface components {
             };
         };
         /**
+         * JournalAnswer
+         * @description The journal of a month. Debits are credits, in the cents of the statements.
+         */
+        JournalAnswer: {
+            /**
+             * Tenant Name
+             * @example acme
+             */
+            tenant_name: string;
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Period
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Days
+             * @description UTC days of the month.
+             */
+            days: number;
+            /**
+             * Calculated Days
+             * @description Those that are calculated.
+             */
+            calculated_days: number;
+            /**
+             * Data Through
+             * @description The last of these.
+             */
+            data_through: string | null;
+            /**
+             * Issued At
+             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             */
+            issued_at: string | null;
+            /**
+             * Status
+             * @description The month is not closed: its statements may change.
+             * @constant
+             */
+            status: "PROVISIONAL";
+            /**
+             * Basis
+             * @description Costs belong to the day of the usage.
+             * @constant
+             */
+            basis: "accrual";
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Revision
+             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             */
+            revision: number;
+            /**
+             * Category Version
+             * @description The version of the cost category; else null.
+             */
+            category_version: number | null;
+            /**
+             * Scope
+             * @description What the caller may see; null if that is everything.
+             */
+            scope: {
+                [key: string]: string[];
+            } | null;
+            /**
+             * Number
+             * @example CBJ-acme-2026-10-cost_center-r1
+             */
+            number: string;
+            /** Lines */
+            lines: components["schemas"]["JournalLine"][];
+            /**
+             * Debit
+             * @description The sum of all debits.
+             * @example 1234.57
+             */
+            debit: string;
+            /**
+             * Credit
+             * @description The sum of all credits: the same.
+             * @example 1234.57
+             */
+            credit: string;
+        };
+        /**
+         * JournalLine
+         * @description One line of a journal: a debit or a credit, in cents; the other side is 0.00.
+         */
+        JournalLine: {
+            /**
+             * Line
+             * @description From 1.
+             */
+            line: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "expense" | "clearing";
+            /**
+             * Account
+             * @description Of an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; of the clearing line, `journal.clearing_account`.
+             * @example 54100
+             */
+            account: string;
+            /**
+             * Debit
+             * @example 1234.57
+             */
+            debit: string;
+            /**
+             * Credit
+             * @example 1234.57
+             */
+            credit: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Value
+             * @description Whose costs; null on the clearing line.
+             * @example payments
+             */
+            value: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Gl
+             * @description Finance's own ids of the value.
+             */
+            gl: {
+                [key: string]: string;
+            };
+            /** Contacts */
+            contacts: string[];
+            /**
+             * Statement
+             * @description The number of its statement.
+             */
+            statement: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
          * Me
          * @description The caller.
          */
@@ -6444,6 +6680,16 @@ export interface components {
              */
             unit_costs: components["schemas"]["StatementUnitCost"][];
             split: components["schemas"]["StatementSplit"];
+            /**
+             * Verdict
+             * @description What was said last of this revision; null if nothing was.
+             */
+            verdict: ("acknowledged" | "disputed") | null;
+            /**
+             * Replies
+             * @description What was said of this revision and earlier ones, the first first; null for callers who see a part of the statement.
+             */
+            replies: components["schemas"]["StatementReply"][] | null;
             tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
@@ -6532,6 +6778,39 @@ export interface components {
             contacts: string[];
         };
         /**
+         * StatementReply
+         * @description What somebody said of a revision of a statement.
+         */
+        StatementReply: {
+            /** Number */
+            number: string;
+            /** Revision */
+            revision: number;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "acknowledged" | "disputed";
+            /** Note */
+            note: string;
+            /**
+             * Data Through
+             * @description The last calculated day that the statement had then.
+             */
+            data_through: string | null;
+            /**
+             * Created By
+             * @example alice
+             */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            created_at: string;
+        };
+        /**
          * StatementRow
          * @description One statement in the list of a month.
          */
@@ -6559,6 +6838,11 @@ export interface components {
             previous: string | null;
             /** Delta */
             delta: string | null;
+            /**
+             * Verdict
+             * @description What was said last of this revision; null if nothing was.
+             */
+            verdict: ("acknowledged" | "disputed") | null;
         };
         /**
          * StatementRule
@@ -8395,6 +8679,32 @@ export interface components {
              * @example Input should be less than or equal to 1000
              */
             message: string;
+        };
+        /**
+         * NewReply
+         * @description What the recipient says of a statement.
+         */
+        NewReply: {
+            /**
+             * Note
+             * @description For those who see it later.
+             * @example Booked on 54100
+             */
+            note: string;
+            /**
+             * Number
+             * @description The number that the recipient has read. If the statement has another by now, the answer is 409.
+             * @default null
+             * @example CB-acme-2026-10-cost_center.payments-r1
+             */
+            number: string | null;
+            /**
+             * Created By
+             * @description Who created the tag.
+             * @default api
+             * @example alice
+             */
+            created_by: string;
         };
         /**
          * NewSnooze
@@ -18715,6 +19025,359 @@ export interface operations {
             };
         };
     };
+    acknowledge_statement_api_v1_tenants__tenant_name__statement_acknowledge_post: {
+        parameters: {
+            query: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReply"];
+            };
+        };
+        responses: {
+            /** @description The reply. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementReply"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The statement has another number by now than the request names. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    dispute_statement_api_v1_tenants__tenant_name__statement_dispute_post: {
+        parameters: {
+            query: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReply"];
+            };
+        };
+        responses: {
+            /** @description The reply. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementReply"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The statement has another number by now than the request names. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_journal_api_v1_tenants__tenant_name__periods__period__journal_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description Whose accounts are debited, as for statements: `category:<key>`, `tag:<key>` or `identity_id`. Default: `journal.by` of the tenant. */
+                by?: string;
+                /** @description Default: `json`, or `csv` with `Accept: text/csv`. Not together with `template`. */
+                format?: "json" | "csv";
+                /** @description The name of a template in `journal.templates` of the tenant, which writes the file instead. */
+                template?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The journal; `text/csv` as a file. A template decides the type by the name of its file. */
+            200: {
+                headers: {
+                    /** @description `attachment`, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JournalAnswer"];
+                    "text/csv": string;
+                    "application/xml": string;
+                    "text/plain": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid, or the template cannot write this journal; `detail` says why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, cost category or template. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_coverage_api_v1_tenants__tenant_name__cost_categories__category_key__coverage_get: {
         parameters: {
             query?: {
@@ -19874,7 +20537,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
                 /** @description Only what this caller did. */
                 who?: string;
             };
