@@ -220,6 +220,15 @@ def test_views_are_those_of_the_caller(callers: Client, scoped: Scoped) -> None:
     mine = callers.post(f"{ACME}/views", json=view, headers=asked_by(scoped.name)).json()
     try:
         assert (others["created_by"], mine["created_by"]) == ("whole", scoped.name)
+        # A name that others use is free: a refusal would tell that they use it.
+        same = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))
+        assert same.status_code == 201
+        again = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))
+        assert again.status_code == 409
+        theirs = f"{ACME}/views/{same.json()['id']}"
+        kept = {"name": "Others", "page": "map", "query": ""}
+        assert callers.put(theirs, json=kept, headers=asked_by("whole")).status_code == 200
+        assert callers.delete(theirs, headers=asked_by(scoped.name)).status_code == 204
         for name, expected in ((scoped.name, [mine]), ("whole", [others, mine])):
             assert callers.get(f"{ACME}/views", headers=asked_by(name)).json()["items"] == expected
         address, change = f"{ACME}/views/{others['id']}", {"name": "Mine", "page": "costs", "query": ""}

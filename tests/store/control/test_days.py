@@ -38,6 +38,7 @@ def test_what_a_day_lacks_is_remembered_until_it_is_had(database: ControlDatabas
         days.save_day(connection, FIRST, calculated_fingerprint="made", chargeback_calculated=True)
         state = days.read_day_state(connection, FIRST)
         assert state.shortcomings == ["listing of gadget: HTTP 403", "metrics: HTTP 503"]
+        assert state.lacks == ["listing of gadget", "metrics"]
         assert (state.missing_listings, state.has_evidence) == (["gadget"], False)
         days.mark_incomplete(connection, FIRST, {days.METRICS: None, days.BILL: "half of it"})
         state = days.read_day_state(connection, FIRST)

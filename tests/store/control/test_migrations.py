@@ -13,13 +13,14 @@ from sqlalchemy import Column, Connection, MetaData, Table, insert, select, upda
 from sqlalchemy.exc import IntegrityError
 
 from chargeback.model.dated import DatedValue, Period
-from chargeback.store.control import tags
+from chargeback.store.control import tags, views
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days
 from tests.support.databases import raw_connection
 
 ROWS = 3
 MARCH = date(2026, 3, 1)
+VIEW = views.ViewWrite("Payments", "costs", "")
 _SCRIPTS = Config()
 _SCRIPTS.set_main_option("script_location", "chargeback.store.control:migrations")
 #: Columns that later revisions keep in another form.
@@ -147,3 +148,22 @@ def test_days_without_metrics_are_incomplete_days(connection_string: str) -> Non
         with database.read() as connection:
             found = {state.tracking_date: dict(state.incomplete) for state in read_days(connection)}
         assert found == {days[0]: {"metrics": "the metrics source did not answer"}, days[1]: {}}
+
+
+def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
+    """On the way back, all but the first get another name; an id that was given is never given again."""
+    with ControlDatabase(connection_string) as database:
+        database.upgrade("0011")
+        with raw_connection(connection_string) as connection:
+            last = views.create_view(connection, VIEW, "ann")["id"]
+            views.remove_view(connection, last)
+        database.upgrade()
+        with database.write() as connection:
+            first, second = (views.create_view(connection, VIEW, who)["id"] for who in ("ann", "bob"))
+        assert last < first < second
+        with raw_connection(connection_string) as connection:
+            downgrade(connection, "0011")
+        with raw_connection(connection_string) as connection:
+            assert [row["name"] for row in views.list_views(connection)] == ["Payments", f"Payments ({second})"]
+        with pytest.raises(IntegrityError), raw_connection(connection_string) as connection:
+            views.create_view(connection, VIEW, "eve")

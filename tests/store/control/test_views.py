@@ -1,8 +1,11 @@
-"""Views are saved under names that are unique, on both databases."""
+"""Views are saved under names that are unique for their authors, on both databases."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy.exc import IntegrityError
 
 from chargeback.store.control import views
 from chargeback.store.control.database import ControlDatabase
@@ -28,14 +31,19 @@ def test_the_life_of_a_view(database: ControlDatabase) -> None:
 
 
 def test_the_views_of_one_author(database: ControlDatabase) -> None:
-    """With an owner, the views of others are not listed, changed or removed; their names are taken."""
+    """With an owner, the views of others are not listed, changed or removed, and none of their names is taken."""
     with database.write() as connection:
         theirs = views.create_view(connection, ONE, "ann")["id"]
         mine = views.create_view(connection, ViewWrite("Map", "map", ""), "bob")["id"]
         assert [row["id"] for row in views.list_views(connection, "bob")] == [mine]
         assert views.change_view(connection, theirs, ViewWrite("Zebra", "map", ""), owner="bob") is None
         assert not views.remove_view(connection, theirs, owner="bob")
-        assert views.is_taken(connection, ONE.name)
+        assert not views.is_taken(connection, ONE.name, "bob")
+        assert views.lock_views(connection, "bob") == 1
+        assert views.name_of_view(connection, theirs, "bob") is None
+        assert views.name_of_view(connection, theirs) == ONE.name
+        also = views.create_view(connection, ONE, "bob")["id"]
+        assert views.remove_view(connection, also, owner="bob")
         assert views.change_view(connection, mine, ViewWrite("Zebra", "map", ""), owner="bob") is not None
         assert views.remove_view(connection, mine, owner="bob")
         assert [row["name"] for row in views.list_views(connection)] == [ONE.name]
@@ -50,13 +58,14 @@ def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
 
 
 def test_names_that_are_taken(database: ControlDatabase) -> None:
-    """A view's own name is not taken by another one; upper and lower case are different names."""
+    """An author has a name once, and upper and lower case are different names."""
     with database.write() as connection:
-        row = views.create_view(connection, ONE, "ann")
+        views.create_view(connection, ONE, "ann")
         assert views.is_taken(connection, ONE.name)
-        assert not views.is_taken(connection, ONE.name, besides=row["id"])
-        assert views.is_taken(connection, ONE.name, besides=row["id"] + 1)
+        assert views.is_taken(connection, ONE.name, "ann")
         assert not views.is_taken(connection, ONE.name.upper())
+    with pytest.raises(IntegrityError), database.write() as connection:
+        views.create_view(connection, ONE, "ann")
 
 
 def test_writers_take_turns(database: ControlDatabase) -> None:

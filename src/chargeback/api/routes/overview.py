@@ -12,6 +12,7 @@ from chargeback.api.conditional import ControlDep
 from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
+from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import tenant_settings
 from chargeback.api.schemas.overview import RunList, RunsQuery, TenantOverview
@@ -34,6 +35,7 @@ async def show_tenant(facts: FactsDep, params: Annotated[TenantsQuery, query(Ten
     """Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run."""
     tenant = facts.tenant
     state = await facts.context.read_control(tenant, pipeline_state)
+    failure = told_reason(state.suspended_because, facts.access)
     run = {"stage": state.stage, "date": state.stage_date} if state.is_running else None
     can_run = tenant.pipeline is not None and facts.access.allows(Right.RUN)
 
@@ -41,14 +43,14 @@ async def show_tenant(facts: FactsDep, params: Annotated[TenantsQuery, query(Ten
         dates = reader.dates(CHARGEBACKS)
         last = version.control.last_calculated
         return json_response(
-            tenant_settings(tenant)
+            tenant_settings(tenant, facts.access)
             | {
                 "currency": tenant.currency,
                 "currencies": sorted(tenant.currencies),
                 "first_date": dates[0] if dates else None,
                 "last_date": last,
                 "lookback_days": tenant.lookback_days,
-                "permanent_failure": state.suspended_because,
+                "permanent_failure": failure,
                 "tag_keys": _coverage(reader, last),
                 "features": {
                     "can_tag": facts.access.allows(Right.TAG),
@@ -59,7 +61,7 @@ async def show_tenant(facts: FactsDep, params: Annotated[TenantsQuery, query(Ten
             }
         )
 
-    return await facts.versioned_answer(params, _make, keep=True, also=[run, state.suspended_because, can_run])
+    return await facts.versioned_answer(params, _make, keep=True, also=[run, failure, can_run])
 
 
 def _coverage(reader: TenantReader, last: date | None) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import body, query
 from chargeback.api.path_prefix import prefix_of
+from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -75,8 +76,8 @@ async def run_pipeline(
 @router.get("/status", response_model=PipelineStatus, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
 async def pipeline_status(control: ControlDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
     """Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
-    caller with a scope is told only when it ended."""
-    sees_all = control.context.scope is None
+    caller with a scope is told only when it ended, and of a suspended tenant not why."""
+    sees_all = control.access.scope is None
 
     def _read(connection: Connection) -> Response:
         state = pipeline_state(connection)
@@ -86,7 +87,7 @@ async def pipeline_status(control: ControlDep, _params: Annotated[TenantsQuery, 
             {
                 "tenant_name": control.tenant.tenant_name,
                 "is_running": state.is_running,
-                "permanent_failure": state.suspended_because,
+                "permanent_failure": told_reason(state.suspended_because, control.access),
                 "last_run": ended,
                 "last_result": None
                 if last is None or not sees_all

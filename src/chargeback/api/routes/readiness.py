@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from chargeback.api.authorisation import Openness, access_to, authenticated_or_n
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.readiness import Readiness
 from chargeback.api.schemas.tenants import TenantsQuery
@@ -28,6 +29,8 @@ from chargeback.store.queries.cancellation import CancellationToken
 log = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 2.0
+#: What says why something failed, and is not told everybody.
+_REASONS: Final = ("permanent_failure", "topic_attribution_error")
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,11 @@ async def readiness(
             cache.answer = await _readiness(services, request.app.state.executor, cache)
             cache.made_at = time.monotonic()
     caller = await authenticated_or_none(request)
-    shown = [
-        entry
-        for entry in cache.answer["tenants"]
-        if caller is not None and access_to(caller, entry["tenant_name"]) is not None
-    ]
+    shown = []
+    for entry in cache.answer["tenants"]:
+        access = None if caller is None else access_to(caller, entry["tenant_name"])
+        if access is not None:
+            shown.append(entry | {name: told_reason(entry[name], access) for name in _REASONS})
     return json_response(cache.answer | {"tenants": shown})
 
 

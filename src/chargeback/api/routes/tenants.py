@@ -6,12 +6,14 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
 from chargeback.api.authorisation import Openness, access_to
 from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.documentation import documented
 from chargeback.api.parameters import query
+from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.tenants import TenantsQuery, TenantStatus, TenantSummary
 from chargeback.errors import StorageError
@@ -37,10 +39,14 @@ async def list_tenants(
 ) -> Response:
     """List the tenants that the caller may read by name. If a tenant's storage is unavailable, `storage_error` has the
     reason."""
-    tenants = [services.tenants[name] for name in sorted(services.tenants) if access_to(caller, name) is not None]
+    allowed = {name: access_to(caller, name) for name in sorted(services.tenants)}
+    accesses = {name: access for name, access in allowed.items() if access is not None}
+    tenants = [services.tenants[name] for name in accesses]
     executor: RequestExecutor = request.app.state.executor
     found = await executor.watch(tenants, _count)
-    return json_response([_summary(tenant, counts) for tenant, counts in zip(tenants, found, strict=True)])
+    return json_response(
+        [_summary(tenant, accesses[tenant.tenant_name], counts) for tenant, counts in zip(tenants, found, strict=True)]
+    )
 
 
 def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
@@ -48,19 +54,19 @@ def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
         return count_days(connection)
 
 
-def tenant_settings(tenant: TenantView) -> dict[str, Any]:
-    """Return what every answer about a tenant says of its configuration."""
+def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
+    """Return what every answer about a tenant says of its configuration to a caller."""
     return {
         "tenant_name": tenant.tenant_name,
         "tenant_id": tenant.tenant_id,
         "ecosystem": tenant.ecosystem,
         "topic_attribution_status": tenant.topic_attribution_status,
-        "topic_attribution_error": tenant.topic_attribution_error,
+        "topic_attribution_error": told_reason(tenant.topic_attribution_error, access),
     }
 
 
-def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, Any]:
-    summary = tenant_settings(tenant) | {
+def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | StorageError) -> dict[str, Any]:
+    summary = tenant_settings(tenant, access) | {
         "dates_pending": None,
         "dates_calculated": None,
         "last_calculated_date": None,
@@ -81,19 +87,23 @@ def _summary(tenant: TenantView, counts: DayCounts | StorageError) -> dict[str, 
     **documented(needs=Right.READ, query=TenantsQuery, etag=True),
 )
 async def tenant_status(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
-    """Return the state of each UTC day of a range."""
-    tenant = control.tenant
+    """Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
+    lack, but not why."""
+    tenant, access = control.tenant, control.access
     first, last = params.days(tenant.lookback_days)
     topics = tenant.topic_attribution_status == "enabled"
 
     def _read(connection: Connection) -> Response:
         states = read_days(connection, DayRange(first, last + ONE_DAY))
         return json_response(
-            tenant_settings(tenant)
+            tenant_settings(tenant, access)
             | {
                 "states": [_state(state, topics=topics) for state in states],
                 "incomplete": [
-                    {"tracking_date": state.tracking_date, "reasons": state.shortcomings}
+                    {
+                        "tracking_date": state.tracking_date,
+                        "reasons": state.shortcomings if access.scope is None else state.lacks,
+                    }
                     for state in states
                     if state.shortcomings
                 ],

@@ -5,13 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
-from chargeback.api.dependencies import ContextDep, TenantDep
+from chargeback.api.dependencies import AccessDep, ContextDep, TenantDep
 from chargeback.api.documentation import documented
 from chargeback.api.export_files import file_answer, file_response
 from chargeback.api.facts import FactsDep, FactsRequest
 from chargeback.api.parameters import FactsParameters, body, query
 from chargeback.api.problems import ApiError
+from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
 from chargeback.api.schemas.common import DatesAnswer, PageOf
@@ -41,13 +43,13 @@ class TopicsUnavailable(ApiError):
     kind = "topic-attribution-unavailable"
 
 
-async def _with_topics(tenant: TenantDep) -> TenantView:
-    require_topics(tenant)
+async def _with_topics(tenant: TenantDep, access: AccessDep) -> TenantView:
+    require_topics(tenant, access)
     return tenant
 
 
-def require_topics(tenant: TenantView) -> None:
-    """Check that the topics of a tenant are attributed.
+def require_topics(tenant: TenantView, access: TenantAccess) -> None:
+    """Check that the topics of a tenant are attributed; a refusal tells what a caller is told.
 
     Raises:
         TopicsUnavailable: they are not.
@@ -58,7 +60,7 @@ def require_topics(tenant: TenantView) -> None:
         case "config_error":
             raise TopicsUnavailable(
                 f"The topic attribution settings of tenant {tenant.tenant_name} are invalid: "
-                f"{tenant.topic_attribution_error}"
+                f"{told_reason(tenant.topic_attribution_error, access)}"
             )
         case _:
             raise TopicsUnavailable(

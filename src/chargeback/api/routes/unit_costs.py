@@ -44,7 +44,7 @@ async def show_unit_costs(facts: FactsDep, params: Annotated[UnitCostsQuery, que
     """
     tenant, measure = facts.tenant, UNIT_MEASURES[params.per]
     if measure.dataset is TOPIC_ATTRIBUTIONS:
-        require_topics(tenant)
+        require_topics(tenant, facts.access)
 
     def _make(reader: TenantReader, version: DataVersion) -> Response:
         last = version.control.last_calculated

@@ -48,11 +48,12 @@ async def list_views(
 async def create_view(
     tenant: TenantDep, context: ContextDep, caller: CallerDep, new: Annotated[NewView, body(NewView)]
 ) -> Response:
-    """Save a page and its query under a name."""
+    """Save a page and its query under a name, which is unique among the views that the caller sees."""
+    owner = _owner(caller, context)
 
     def _create(connection: Connection) -> dict[str, Any]:
-        count = view_store.lock_views(connection)
-        if view_store.is_taken(connection, new.name):
+        count = view_store.lock_views(connection, owner)
+        if view_store.is_taken(connection, new.name, owner):
             raise _taken(new)
         if count >= MOST_VIEWS:
             raise Conflict(f"There are {MOST_VIEWS:,} views already; remove some.")
@@ -83,8 +84,10 @@ async def change_view(
     owner = _owner(caller, context)
 
     def _change(connection: Connection) -> dict[str, Any]:
-        view_store.lock_views(connection)
-        if view_store.is_taken(connection, new.name, besides=int(view_id)):
+        view_store.lock_views(connection, owner)
+        # Somebody with a scope may have given a view of his own the same name: each keeps it until it is renamed.
+        name = view_store.name_of_view(connection, int(view_id), owner)
+        if name not in {None, new.name} and view_store.is_taken(connection, new.name, owner):
             raise _taken(new)
         row = view_store.change_view(connection, int(view_id), new.write(), who=caller.name, owner=owner)
         if row is None:

@@ -56,7 +56,9 @@ class TenantOverview(TopicSettings):
     first_date: date | None = Field(description="First UTC day that has chargebacks.")
     last_date: date | None = Field(description="Last UTC day that has been calculated.")
     lookback_days: int
-    permanent_failure: str | None = Field(description="Why the tenant is suspended, or null.")
+    permanent_failure: str | None = Field(
+        description="Why the tenant is suspended, or null. A caller with a scope is told that it is, and not why."
+    )
     tag_keys: list[TagKeyCoverage]
     features: Features
     run: RunInProgress | None

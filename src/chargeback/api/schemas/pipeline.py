@@ -57,7 +57,8 @@ class PipelineStatus(ResponseModel):
     tenant_name: str = Field(examples=["acme"])
     is_running: bool
     permanent_failure: str | None = Field(
-        description="Why the tenant is suspended, and how to resume it; null if it is not suspended."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
+        "scope is told that it is, and not why."
     )
     last_run: Instant | None = Field(description="The end of the last finished run.")
     last_result: RunResult | None

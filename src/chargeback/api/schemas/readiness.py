@@ -30,7 +30,8 @@ class TenantReadiness(TopicSettings):
     )
     last_run_at: Instant | None
     permanent_failure: str | None = Field(
-        description="Why the tenant is suspended, and how to resume it; null if it is not suspended."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
+        "scope is told that it is, and not why."
     )
     storage_error: str | None = Field(
         description="Why its storage is unavailable, or null. It is retried automatically."

@@ -19,7 +19,9 @@ class TopicSettings(ResponseModel):
     """Whether costs are attributed to topics."""
 
     topic_attribution_status: TopicStatus
-    topic_attribution_error: str | None = Field(description="The reason if the status is `config_error`.")
+    topic_attribution_error: str | None = Field(
+        description="The reason if the status is `config_error`; a caller with a scope is not told it."
+    )
 
 
 class TenantSummary(TopicSettings):
@@ -50,7 +52,7 @@ class IncompleteDay(ResponseModel):
 
     tracking_date: date
     reasons: list[str] = Field(
-        description="The missing evidence, and why it is missing.",
+        description="The missing evidence, and why it is missing; a caller with a scope is told what is missing only.",
         examples=[["metrics: the source did not answer"]],
     )
 

@@ -9,7 +9,7 @@ from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.schemas.tags import Author
 from chargeback.store.control.views import ViewWrite
 
-#: So many views a tenant has at most.
+#: So many views a caller sees at most.
 MOST_VIEWS = 1000
 
 
@@ -28,7 +28,9 @@ QueryText = Annotated[
 class ViewBody(StrictModel):
     """What a view shall be."""
 
-    name: Text = Field(description="What the view is called; no two have the same name.", examples=["Payments"])
+    name: Text = Field(
+        description="What the view is called; not as another one that the caller sees.", examples=["Payments"]
+    )
     page: PageName = Field(description="The page that it shows.", examples=["costs"])
     query: QueryText = ""
 

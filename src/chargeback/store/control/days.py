@@ -80,6 +80,11 @@ class DayState:
         return sorted(key.removeprefix(_LISTING) for key in self.incomplete if key.startswith(_LISTING))
 
     @property
+    def lacks(self) -> list[str]:
+        """What the day had to do without, and not why."""
+        return sorted(self.incomplete)
+
+    @property
     def shortcomings(self) -> list[str]:
         """What the day had to do without, each in a sentence."""
         return [f"{what}: {why}" for what, why in sorted(self.incomplete.items())]

@@ -269,7 +269,7 @@ views = Table(
     Column("query", Text, nullable=False),
     Column("created_by", String(255), nullable=False),
     Column("created_at", Instant, nullable=False),
-    UniqueConstraint("name"),
+    UniqueConstraint("created_by", "name"),
     sqlite_autoincrement=True,  # an id is never given twice: links to a removed view lead nowhere
 )
 

@@ -1,7 +1,7 @@
-"""Saved views: a page and its query, under a name that is unique in the tenant.
+"""Saved views: a page and its query, under a name that is unique among the views that its author sees.
 
 Every change is recorded in the audit log, as made by ``who``. With an ``owner``, the views of others are as good as not
-there, except that their names are taken.
+there: nothing is taken that only they have, neither a name nor a place.
 """
 
 from __future__ import annotations
@@ -31,21 +31,25 @@ def list_views(connection: Connection, owner: str | None = None) -> list[RowMapp
     return list(connection.execute(asked).mappings())
 
 
-def lock_views(connection: Connection) -> int:
-    """Return how many views there are; until the transaction ends, no other transaction changes them.
+def lock_views(connection: Connection, owner: str | None = None) -> int:
+    """Return how many views there are; until the transaction ends, no other transaction changes any.
 
     SQLite has one writer anyway; on PostgreSQL a lock of the tenant's row serialises writers.
     """
     connection.execute(select(tenant.c.id).with_for_update())
-    return connection.execute(select(func.count()).select_from(views)).scalar_one()
+    return connection.execute(select(func.count()).select_from(views).where(_owned(owner))).scalar_one()
 
 
-def is_taken(connection: Connection, name: str, besides: int | None = None) -> bool:
-    """Return whether a view, other than ``besides``, has the name."""
-    found = exists().where(views.c.name == name)
-    if besides is not None:
-        found = found.where(views.c.id != besides)
-    return bool(connection.execute(select(found)).scalar())
+def is_taken(connection: Connection, name: str, owner: str | None = None) -> bool:
+    """Return whether a view has the name."""
+    return bool(connection.execute(select(exists().where(views.c.name == name, _owned(owner)))).scalar())
+
+
+def name_of_view(connection: Connection, view_id: int, owner: str | None = None) -> str | None:
+    """Return the name of a view; None if there is none with that id."""
+    asked = select(views.c.name).where(views.c.id == view_id, _owned(owner))
+    name: str | None = connection.execute(asked).scalar()
+    return name
 
 
 def create_view(connection: Connection, view: ViewWrite, created_by: str, *, who: str = API) -> RowMapping:
