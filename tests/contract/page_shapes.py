@@ -294,6 +294,7 @@ _EXPLAINED: dict[str, Shape] = {
             "amount": decimal,
         }
     ),
+    "visible": or_null({"amount": decimal, "others": decimal}),
     "siblings": {"rows": number, "sum": decimal, "equals_line": or_null(flag)},
     "revision": or_null(number),
     "revisions": [

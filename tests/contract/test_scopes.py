@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -143,6 +144,25 @@ def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client,
     assert len(callers.all_items(f"{ACME}/billing")) == len(seen.billing)
     flow = {"by": ["environment_id", "identity_id"], "period": "30d"}
     assert callers.answer(f"{ACME}/flow", **flow) == client.answer(f"{ACME}/flow", **flow, **scoped.chargebacks)
+
+
+def test_explanations_have_the_amounts_of_lists(everything: Everything, callers: Client, scoped: Scoped) -> None:
+    """Of a row that a category splits, the visible part; what others have of it is the rest of the row."""
+    callers.headers.update(asked_by(scoped.name))
+    whole = {str(key_of(row)): Decimal(row["amount"]) for row in everything.chargebacks}
+    rows = callers.all_items(f"{ACME}/chargebacks")
+    split = [row for row in rows if Decimal(row["amount"]) != whole[str(key_of(row))]]
+    assert bool(split) == (scoped.name == "category")
+    for row in [*split[:3], *rows[:: max(1, len(rows) // 3)]]:
+        found, amount = callers.answer(f"{ACME}/chargebacks/explain", **key_of(row)), whole[str(key_of(row))]
+        assert found["row"]["amount"] == row["amount"] == found["revisions"][-1]["amount"]
+        assert Decimal(found["arithmetic"]["amount"]) == amount
+        assert found["recomputed"] == "same"
+        assert (found["visible"] is None) == (row not in split)
+        assert ("to what you see." in found["sentence"]) == (row in split)
+        if found["visible"] is not None:
+            assert found["visible"]["amount"] == row["amount"]
+            assert sum(map(Decimal, found["visible"].values())) == amount
 
 
 @pytest.mark.parametrize("scoped", ["identity", "environment"], indirect=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -14,23 +15,29 @@ import pytest
 
 from chargeback.access.scope import RowScope
 from chargeback.allocation.explain import Contender, Contest
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import from_units
-from chargeback.recompute.explain import ExplainKey
+from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
-from chargeback.recompute.stored_day import LineNotFound
+from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
 from chargeback.service.explanation import contest_json, listed_contenders
-from chargeback.service.visible_explanation import VisibleShares, visible_topics, with_others
+from chargeback.service.visible_explanation import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
+from chargeback.store.control.cost_categories import CategoryWrite, write_category
+from chargeback.store.control.day_revisions import Revision
 from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
 from tests.allocation.days import evidence
 from tests.service.test_explanation import explanation
 from tests.support.facts import Share, tenant_store, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 
 DAY = date(2026, 11, 4)
+REVISION = Revision("chargebacks", DAY, 1, datetime(2026, 11, 5, tzinfo=UTC), "first")
 
 
 def _contest(*values: int | None) -> Contest:
@@ -125,3 +132,35 @@ def test_sums_of_hidden_values_are_exact() -> None:
     """However many digits they have."""
     contest = _contest(10**37, 1, 1)
     assert with_others(contest, {"sa-2"}).contenders[1].value == Decimal("10000000000000000000000000.000000000001")
+
+
+def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitStack) -> None:
+    """In the row and in its revisions; what others have is the rest. A scope without categories shows the whole row."""
+    store = stack.enter_context(tenant_store(tmp_path))
+    write_shares(store.facts, [Share(DAY, "sa-1", "0.000000000005", portion=1)])
+    document = json.dumps({"rules": [{"match": {"identity": "sa-1"}, "split": {"orders": "50", "pay": "50"}}]})
+    with store.control.write() as connection:
+        write_category(connection, CategoryWrite("team", document), expected=None)
+    engine = stack.enter_context(QueryEngine())
+
+    def _seen(scope: RowScope) -> tuple[str, Explanation, VisiblePart | None]:
+        reader = stack.enter_context(open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope))
+        whole = reader.unscoped().list_rows(CHARGEBACKS, Selection.of_days(DayRange(DAY, DAY + ONE_DAY)), Page(0, 1))
+        listed = reader.list_rows(CHARGEBACKS, Selection.of_days(DayRange(DAY, DAY + ONE_DAY)), Page(0, 1))
+        ((item,), _), ((mine,), _) = whole, listed
+        row = {**item, **item["metadata"], "date": DAY, "amount": Decimal(item["amount"])}
+        found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1", 1)
+        past = [RevisionAmount(REVISION, "line-1", amount) for amount in (from_units(3), None)]
+        return mine["amount"], *as_seen(reader, CHARGEBACKS, replace(found, row=row, revisions=past))
+
+    for value, units, past in (("orders", 3, 2), ("pay", 2, 1)):
+        listed, found, part = _seen(RowScope.of({"category:team": [value]}))
+        assert part == VisiblePart(from_units(units), from_units(5 - units))
+        assert found.row is not None
+        assert found.row["amount"] == Decimal(listed) == from_units(units)
+        assert [each.amount for each in found.revisions] == [from_units(past), None]
+    for whole in ({"identity_id": ["sa-1"]}, {"category:team": ["pay", "orders"]}):
+        _, found, part = _seen(RowScope.of(whole))
+        assert part is None
+        assert found.row is not None
+        assert found.row["amount"] == from_units(5)

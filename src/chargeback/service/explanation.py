@@ -15,8 +15,8 @@ from chargeback.recompute.explain import Explanation
 from chargeback.recompute.stored_day import Explained
 from chargeback.service.explain_links import links
 from chargeback.service.explanation_sentence import Names, sentence
-from chargeback.service.visible_explanation import with_others
-from chargeback.service.wording import rounded
+from chargeback.service.visible_explanation import VisiblePart, with_others
+from chargeback.service.wording import money_text, rounded
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.paging import Page
@@ -65,13 +65,14 @@ def explanation_json(
     currency: str,
     page: Page = USUAL_CONTENDERS,
     visible: Collection[str] | None = None,
+    part: VisiblePart | None = None,
 ) -> dict[str, Any]:
     """Return an explanation as the API shows it, with a page of its contenders; with those that are ``visible`` by
-    name, if not all are, and the others together."""
+    name, if not all are, and the others together. ``part`` is what is visible of the row, if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
     contest = None if portion is None else portion.contest
     return {
-        "sentence": sentence(found, names, currency),
+        "sentence": f"{sentence(found, names, currency)}{part_sentence(found, part, currency)}",
         "date": found.key.day,
         "line_id": found.key.line_id,
         "identity_id": found.key.identity_id,
@@ -93,7 +94,7 @@ def explanation_json(
         if contest is None
         else _evidence(with_others(contest, visible), key.identity_id, names.identities, page),
         "evidence_missing": found.missing,
-        **stored_json(found),
+        **stored_json(found, part),
         "links": links(
             key.day,
             key.line_id,
@@ -104,9 +105,18 @@ def explanation_json(
     }
 
 
-def stored_json(found: Explained) -> dict[str, Any]:
-    """Return what is stored beside the amount: the rows of the line, the revisions, and whether they agree."""
+def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> str:
+    """Return what the sentence of a calculation has to add where a ``part`` of the row is visible."""
+    if part is None or found.portion is None:
+        return ""
+    return f" Of this, a cost category gives {money_text(part.amount, currency)} to what you see."
+
+
+def stored_json(found: Explained, part: VisiblePart | None = None) -> dict[str, Any]:
+    """Return what is stored beside the amount: the visible ``part`` of the row, if not all is visible, the rows of the
+    line, the revisions, and whether they agree."""
     return {
+        "visible": None if part is None else {"amount": render(part.amount), "others": render(part.others)},
         "siblings": {
             "rows": found.siblings.rows,
             "sum": render(found.siblings.sum),

@@ -14,8 +14,15 @@ from chargeback.model.money import render
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.recompute.explain_topic import TopicExplanation
 from chargeback.service.explain_links import links
-from chargeback.service.explanation import USUAL_CONTENDERS, calculation_json, contest_json, line_json, stored_json
-from chargeback.service.visible_explanation import with_others
+from chargeback.service.explanation import (
+    USUAL_CONTENDERS,
+    calculation_json,
+    contest_json,
+    line_json,
+    part_sentence,
+    stored_json,
+)
+from chargeback.service.visible_explanation import VisiblePart, with_others
 from chargeback.service.wording import calendar_day, measure_text, measured, money_text
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
@@ -47,15 +54,17 @@ def topic_explanation_json(
     currency: str,
     page: Page = USUAL_CONTENDERS,
     visible: Collection[str] | None = None,
+    part: VisiblePart | None = None,
 ) -> dict[str, Any]:
     """Return an explanation as the API shows it, with a page of its topics; with those that are ``visible`` by name, if
-    not all are, and the others together. ``names`` are those of clusters."""
+    not all are, and the others together. ``names`` are those of clusters, ``part`` is what is visible of the row, if
+    not all of it is."""
     row, portion, key = found.row, found.portion, found.key
     contest = None if portion is None else portion.contest
     calculated = calculation_json(portion)
     applied = [] if portion is None else [_method(each.method) for each in portion.methods]
     return {
-        "sentence": topic_sentence(found, names, currency),
+        "sentence": f"{topic_sentence(found, names, currency)}{part_sentence(found, part, currency)}",
         "date": key.day,
         "line_id": key.line_id,
         "topic_name": key.topic_name,
@@ -67,7 +76,7 @@ def topic_explanation_json(
         "evidence": None if contest is None else _evidence(with_others(contest, visible), key.topic_name, page),
         "evidence_missing": found.missing,
         "arithmetic": calculated["arithmetic"],
-        **stored_json(found),
+        **stored_json(found, part),
         "links": links(key.day, key.line_id, key.as_of, rows="topic-attributions"),
     }
 

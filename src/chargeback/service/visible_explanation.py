@@ -1,19 +1,55 @@
-"""Explanations for callers who see some rows only: their own, and all others of the line together."""
+"""Explanations for callers who see some rows only: their own, and all others of the line together.
+
+Where a cost category of the scope splits the row, its amount is what lists and sums have of it: the visible part.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 from chargeback.allocation.explain import Contender, Contest
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
-from chargeback.recompute.stored_day import LineNotFound
-from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.line_rows import rows_of_line
+from chargeback.recompute.stored_day import Explained, LineNotFound
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.line_rows import rows_of_line, selection_of_line
 from chargeback.store.queries.reader import TenantReader
+
+E = TypeVar("E", bound=Explained)
+
+
+@dataclass(frozen=True, slots=True)
+class VisiblePart:
+    """What is visible of the amount of a row that a cost category splits, and what all ``others`` have of it."""
+
+    amount: Decimal
+    others: Decimal
+
+
+def as_seen(reader: TenantReader, dataset: Dataset, found: E) -> tuple[E, VisiblePart | None]:
+    """Return the explanation of a row that a reader with a scope sees, with the visible parts of the amounts of the row
+    and of its revisions, and the part; None where the whole row is visible. The calculation stays that of the row.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    if found.row is None:
+        return found, None
+    whole: Decimal = found.row["amount"]
+    known = [each.amount for each in found.revisions if each.amount is not None]
+    selection = selection_of_line(found.row["date"], found.row["line_id"])
+    mine, *past = reader.visible_parts(dataset, selection, found.row, [whole, *known])
+    if [mine, *past] == [whole, *known]:
+        return found, None
+    seen = dict(zip(known, past, strict=True))
+    revisions = [each if each.amount is None else replace(each, amount=seen[each.amount]) for each in found.revisions]
+    return replace(found, row={**found.row, "amount": mine}, revisions=revisions), VisiblePart(mine, whole - mine)
 
 
 class VisibleShares:

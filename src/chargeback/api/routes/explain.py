@@ -16,7 +16,8 @@ from chargeback.api.schemas.explain import ExplainAnswer, ExplainQuery
 from chargeback.recompute.explain import ExplainKey, PortionNeeded, explain
 from chargeback.recompute.stored_day import LineNotFound
 from chargeback.service.explanation import explanation_json, names_of_explanation
-from chargeback.service.visible_explanation import VisibleShares
+from chargeback.service.visible_explanation import VisibleShares, as_seen
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -38,7 +39,8 @@ async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(
 
     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
     `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
-    others of the line are one contender without an id.
+    others of the line are one contender without an id. Of a row that a cost category of the scope splits, `row` and
+    `revisions` have the visible part, and `visible` what it is and what others have.
     """
     tenant = facts.tenant
     key = ExplainKey(params.date, params.line_id, params.identity_id, params.portion, params.as_of)
@@ -48,12 +50,13 @@ async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(
             shares = None if reader.scope is None else VisibleShares(reader, key)
             found = explain(facts.whole_store, tenant.rules, key)
             visible = None if shares is None else shares.of(found)
+            found, part = (found, None) if shares is None else as_seen(reader, CHARGEBACKS, found)
         except LineNotFound as error:
             raise NotFound(str(error)) from None
         except PortionNeeded as error:
             raise InvalidRequest([InvalidParameter("portion", str(error))]) from None
         with tenant.store.control.read() as connection:
             names = names_of_explanation(connection, found, params.paging, visible)
-        return json_response(explanation_json(found, names, tenant.currency, params.paging, visible))
+        return json_response(explanation_json(found, names, tenant.currency, params.paging, visible, part))
 
     return await facts.versioned_answer(params, _make, also=policies_hash(tenant.rules.catalogue.policies))

@@ -15,7 +15,8 @@ from chargeback.api.schemas.explain_topic import TopicExplainAnswer, TopicExplai
 from chargeback.recompute.explain_topic import TopicKey, explain_topic_row
 from chargeback.recompute.stored_day import LineNotFound
 from chargeback.service.topic_explanation import cluster_names, topic_explanation_json
-from chargeback.service.visible_explanation import visible_topics
+from chargeback.service.visible_explanation import as_seen, visible_topics
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -50,10 +51,11 @@ async def explain_topic(
         try:
             visible = None if reader.scope is None else visible_topics(reader, key)
             found = explain_topic_row(facts.whole_store, plan, key)
+            found, part = (found, None) if visible is None else as_seen(reader, TOPIC_ATTRIBUTIONS, found)
         except LineNotFound as error:
             raise NotFound(str(error)) from None
         with tenant.store.control.read() as connection:
             names = cluster_names(connection, found)
-        return json_response(topic_explanation_json(found, names, tenant.currency, params.paging, visible))
+        return json_response(topic_explanation_json(found, names, tenant.currency, params.paging, visible, part))
 
     return await facts.versioned_answer(params, _make, also=plan and plan.hash)

@@ -158,6 +158,13 @@ class Arithmetic(ResponseModel):
     amount: Decimal
 
 
+class VisiblePart(ResponseModel):
+    """What the caller's scope shows of a row that a cost category splits."""
+
+    amount: Decimal = Field(description="The visible part, as lists and sums have it.")
+    others: Decimal = Field(description="The rest of the row.")
+
+
 class Siblings(ResponseModel):
     """All stored rows of the line."""
 
@@ -209,6 +216,10 @@ class ExplainAnswer(ResponseModel):
     evidence: ExplainedEvidence | None = Field(description="Null if it is missing, or the portion costs nothing.")
     evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
     arithmetic: Arithmetic | None = Field(description="Null if the identity does not share the portion.")
+    visible: VisiblePart | None = Field(
+        description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
+        "`row` and `revisions` have the visible part, and the calculation has the whole amount."
+    )
     siblings: Siblings
     revision: int | None = Field(description="The revision of the day that was in force.")
     revisions: list[RevisionAmount]

@@ -15,6 +15,7 @@ from chargeback.api.schemas.explain import (
     RevisionAmount,
     Siblings,
     TriedMethod,
+    VisiblePart,
 )
 from chargeback.api.schemas.topic_attributions import AttributionMethod
 
@@ -81,6 +82,10 @@ class TopicExplainAnswer(ResponseModel):
     evidence: TopicEvidence | None = Field(description="Null if it is missing, or the line is attributed to nothing.")
     evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
     arithmetic: Arithmetic | None = Field(description="Null if the topic does not share the line.")
+    visible: VisiblePart | None = Field(
+        description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
+        "`row` and `revisions` have the visible part, and the calculation has the whole amount."
+    )
     siblings: Siblings
     revision: int | None = Field(description="The revision of the day's topic rows that was in force.")
     revisions: list[RevisionAmount]

@@ -13,6 +13,11 @@ from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, equal
 
 
+def selection_of_line(day: date, line_id: str) -> Selection:
+    """Return the selection of the rows of a line on a UTC day."""
+    return Selection(Selection.of_days(DayRange(day, day + ONE_DAY)).window, equal(line_id=line_id))
+
+
 def rows_of_line(
     reader: TenantReader, dataset: Dataset, day: date, line_id: str, columns: Sequence[str]
 ) -> set[tuple[Any, ...]]:
@@ -23,8 +28,7 @@ def rows_of_line(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    selection = Selection(Selection.of_days(DayRange(day, day + ONE_DAY)).window, equal(line_id=line_id))
-    scan = reader.scan(dataset, selection)
+    scan = reader.scan(dataset, selection_of_line(day, line_id))
     if not scan.files:
         return set()
     condition = scan.condition()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from chargeback.access.scope import RowScope
 from chargeback.model.days import DayRange
+from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import USAGE_TABLE, FactTables, Snapshot
@@ -204,6 +206,19 @@ class TenantReader:
             asked = self._category_query(dataset, scan.only({row[0] for row in rows}), keys)
             add_values(asked, items, [row[0] for row in rows], keys, shown, self._values_of_scope())
         return items, total
+
+    def visible_parts(
+        self, dataset: Dataset, selection: Selection, row: Mapping[str, Any], amounts: Sequence[Decimal]
+    ) -> list[Decimal]:
+        """Return what the scope shows of a visible row, one of those of the ``selection``, if its amount was each of
+        ``amounts``: of what a category of the scope splits, the sum of the visible parts."""
+        if not self._scope_keys:
+            return list(amounts)
+        scan = self.scan(dataset, selection)
+        asked = self._category_query(dataset, scan, self._scope_keys)
+        items = [{**row, dataset.amount: render(amount)} for amount in amounts]
+        add_values(asked, items, [row["date"]] * len(items), self._scope_keys, (), self._values_of_scope())
+        return [parse_decimal(item[dataset.amount]) for item in items]
 
     def aggregate(self, dataset: Dataset, selection: Selection, grouping: Grouping) -> Aggregate:
         """Return the sums of the selected rows by columns, tags, cost categories and time."""
