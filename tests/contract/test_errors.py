@@ -36,6 +36,7 @@ BODIES: dict[str, Any] = {
     "items": [{"entity_type": "resource", "entity_id": "x", "tag_key": "team", "tag_value": "x"}],
     "document": {},
     "reason": "x",
+    "note": "x",
     "csv": "date,amount\n2026-01-01,1\n",
     "mapping": {"columns": {"date": "date", "amount": "amount"}},
 }
@@ -51,10 +52,7 @@ def body_of(endpoint: Endpoint) -> dict[str, Any]:
 
 def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
     """A valid request."""
-    body = body_of(endpoint)
-    if body:
-        return client.request(endpoint.method, path, json=body)
-    return client.request(endpoint.method, path, params=endpoint.needed)
+    return client.request(endpoint.method, path, json=body_of(endpoint) or None, params=endpoint.needed)
 
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)

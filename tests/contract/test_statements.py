@@ -204,13 +204,13 @@ TEMPLATES = {
 
 def test_templates_write_journals(deployment: Deployment, month: str) -> None:
     """In the form of the template; one that fails says why."""
-    profile = JournalProfile(templates=TEMPLATES, by="tag:team")
+    profile = JournalProfile(templates=TEMPLATES, by="category:cost_center")
     with deployment.journals_by("acme", profile) as address, Client(base_url=address, timeout=60) as client:
         path = f"/api/v1/tenants/acme/periods/{month}/journal"
         done = client.get(path, params={"template": "sap"})
         assert (done.status_code, done.headers["content-type"]) == (200, "text/csv; charset=utf-8")
         assert done.text.endswith(f"CLEARING,Kafka {month} (PROVISIONAL)\r\n")
-        assert f"EXPENSE,Kafka {month}: platform (PROVISIONAL)" in done.text
+        assert f"EXPENSE,Kafka {month}: Payments (PROVISIONAL)" in done.text
         failed = client.get(path, params={"template": "wrong"})
         assert (failed.status_code, failed.json()["type"]) == (400, "urn:chargeback:template-failed")
         assert failed.json()["detail"] == "the template wrong: 'nothing' is undefined, line 2"

@@ -153,7 +153,7 @@ def test_days_without_metrics_are_incomplete_days(connection_string: str) -> Non
 def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
     """On the way back, all but the first get another name; an id that was given is never given again."""
     with ControlDatabase(connection_string) as database:
-        database.upgrade("0011")
+        database.upgrade("0012")
         with raw_connection(connection_string) as connection:
             last = views.create_view(connection, VIEW, "ann")["id"]
             views.remove_view(connection, last)
@@ -162,7 +162,7 @@ def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
             first, second = (views.create_view(connection, VIEW, who)["id"] for who in ("ann", "bob"))
         assert last < first < second
         with raw_connection(connection_string) as connection:
-            downgrade(connection, "0011")
+            downgrade(connection, "0012")
         with raw_connection(connection_string) as connection:
             assert [row["name"] for row in views.list_views(connection)] == ["Payments", f"Payments ({second})"]
         with pytest.raises(IntegrityError), raw_connection(connection_string) as connection:

@@ -129,7 +129,8 @@ export interface paths {
         };
         /**
          * Tenant Status
-         * @description Return the state of each UTC day of a range.
+         * @description Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
+         *     lack, but not why.
          *
          *     Needs the right `read`.
          */
@@ -815,7 +816,8 @@ export interface paths {
          *
          *     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
          *     `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
-         *     others of the line are one contender without an id.
+         *     others of the line are one contender without an id. Of a row that a cost category of the scope splits, `row` and
+         *     `revisions` have the visible part, and `visible` what it is and what others have.
          *
          *     Needs the right `read`.
          */
@@ -1249,7 +1251,7 @@ export interface paths {
         /**
          * Pipeline Status
          * @description Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
-         *     caller with a scope is told only when it ended.
+         *     caller with a scope is told only when it ended, and of a suspended tenant not why.
          *
          *     Needs the right `read`.
          */
@@ -1604,7 +1606,7 @@ export interface paths {
         put?: never;
         /**
          * Create View
-         * @description Save a page and its query under a name.
+         * @description Save a page and its query under a name, which is unique among the views that the caller sees.
          *
          *     Needs the right `read`.
          */
@@ -3907,6 +3909,8 @@ export interface components {
             evidence_missing: string | null;
             /** @description Null if the identity does not share the portion. */
             arithmetic: components["schemas"]["Arithmetic"] | null;
+            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
              * Revision
@@ -5032,7 +5036,7 @@ export interface components {
             tracking_date: string;
             /**
              * Reasons
-             * @description The missing evidence, and why it is missing.
+             * @description The missing evidence, and why it is missing; a caller with a scope is told what is missing only.
              * @example [
              *       "metrics: the source did not answer"
              *     ]
@@ -5744,7 +5748,7 @@ export interface components {
             is_running: boolean;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended.
+             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a scope is told that it is, and not why.
              */
             permanent_failure: string | null;
             /**
@@ -7147,7 +7151,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`.
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
              */
             topic_attribution_error: string | null;
             /**
@@ -7192,7 +7196,7 @@ export interface components {
             lookback_days: number;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, or null.
+             * @description Why the tenant is suspended, or null. A caller with a scope is told that it is, and not why.
              */
             permanent_failure: string | null;
             /** Tag Keys */
@@ -7212,7 +7216,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`.
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
              */
             topic_attribution_error: string | null;
             /**
@@ -7242,7 +7246,7 @@ export interface components {
             last_run_at: string | null;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended.
+             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a scope is told that it is, and not why.
              */
             permanent_failure: string | null;
             /**
@@ -7301,7 +7305,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`.
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
              */
             topic_attribution_error: string | null;
             /**
@@ -7342,7 +7346,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`.
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
              */
             topic_attribution_error: string | null;
             /**
@@ -7577,6 +7581,8 @@ export interface components {
             evidence_missing: string | null;
             /** @description Null if the topic does not share the line. */
             arithmetic: components["schemas"]["Arithmetic"] | null;
+            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
              * Revision
@@ -8048,6 +8054,24 @@ export interface components {
         ViewList: {
             /** Items */
             items: components["schemas"]["ViewItem"][];
+        };
+        /**
+         * VisiblePart
+         * @description What the caller's scope shows of a row that a cost category splits.
+         */
+        VisiblePart: {
+            /**
+             * Amount
+             * @description The visible part, as lists and sums have it.
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Others
+             * @description The rest of the row.
+             * @example 1234.56
+             */
+            others: string;
         };
         /**
          * BulkByFilter
@@ -8812,7 +8836,7 @@ export interface components {
         NewView: {
             /**
              * Name
-             * @description What the view is called; no two have the same name.
+             * @description What the view is called; not as another one that the caller sees.
              * @example Payments
              */
             name: string;
@@ -8963,7 +8987,7 @@ export interface components {
         ViewBody: {
             /**
              * Name
-             * @description What the view is called; no two have the same name.
+             * @description What the view is called; not as another one that the caller sees.
              * @example Payments
              */
             name: string;
