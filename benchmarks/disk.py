@@ -58,12 +58,14 @@ KEPT_DAYS, LOG_DAYS = 7, 30
 
 @dataclass(frozen=True)
 class Use:
-    """Disk usage at the end of a day: bytes and files of the facts, bytes of the control database."""
+    """Disk usage at the end of a day: bytes and files of the facts, bytes of the control database. ``log_days`` are the
+    days whose logs are kept: fewer than ``LOG_DAYS`` while days take longer than they should."""
 
     day: int
     facts: int
     files: int
     log_files: int
+    log_days: int
     folders: int
     control: int
 
@@ -77,11 +79,14 @@ def simulate(folder: Path, *, days: int, retention_days: int, seconds: float, re
     with ControlDatabase(f"sqlite:///{folder / 'control.db'}") as control:
         control.upgrade()
         scaled: set[str] = set()
+        begun: list[float] = []
         for number in range(days):
             began = time.monotonic()
+            begun.append(began)
             _live(facts, control, number, retention_days, seconds, _restated(number, restated, chance), chance)
             _scale_new(facts, scaled, seconds)
-            yield _use(folder, number)
+            oldest_log = time.monotonic() - LOG_DAYS * seconds
+            yield _use(folder, number, sum(each >= oldest_log for each in begun))
             time.sleep(max(0.0, seconds - (time.monotonic() - began)))
 
 
@@ -156,7 +161,7 @@ def _column(field: pa.Field, day: date, count: int, chance: random.Random) -> pa
     return pa.array([f"{field.name}-{chance.randrange(200)}" for _ in range(count)], field.type)
 
 
-def _use(folder: Path, number: int) -> Use:
+def _use(folder: Path, number: int, log_days: int) -> Use:
     paths = [path for path in (folder / "facts").rglob("*") if path.exists()]
     files = [path for path in paths if path.is_file()]
     return Use(
@@ -164,6 +169,7 @@ def _use(folder: Path, number: int) -> Use:
         sum(path.stat().st_size for path in files),
         len(files),
         sum("_delta_log" in path.parts for path in files),
+        log_days,
         len(paths) - len(files),
         sum(path.stat().st_size for path in folder.glob("control.db*")),
     )
