@@ -20,7 +20,7 @@ def told_reason(reason: str | None, access: TenantAccess) -> str | None:
     >>> from chargeback.access.scope import RowScope
     >>> told_reason("HTTP 404 for lkc-9", TenantAccess(frozenset()))
     'HTTP 404 for lkc-9'
-    >>> told_reason("HTTP 404 for lkc-9", TenantAccess(frozenset(), RowScope.of({}))) == UNTOLD
+    >>> told_reason("HTTP 404 for lkc-9", TenantAccess(frozenset(), RowScope.of({"cluster_id": ["lkc-1"]}))) == UNTOLD
     True
     """
     return reason if reason is None or access.scope is None else UNTOLD
