@@ -89,9 +89,8 @@ def _csv(value: object) -> object:
 
 
 def _json(value: object) -> object:
-    if isinstance(value, Undefined) or hasattr(
-        value, "__html__"
-    ):  # the latter is made by the filter `tojson`, or marked as safe
+    # What has `__html__` was made by the filter `tojson`, or is marked as safe.
+    if isinstance(value, Undefined) or hasattr(value, "__html__"):
         return value
     return json.dumps(str(value) if isinstance(value, Decimal) else value, ensure_ascii=False)
 
