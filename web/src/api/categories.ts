@@ -94,6 +94,13 @@ export function saveCategory(
   return tell("PUT", pathOf(tenant, key), { document, reason: reason || null }, { headers: version });
 }
 
+/** Remove the version of a category that `etag` is of. Its history stays. */
+export function removeCategory(tenant: string, key: string, reason: string, etag: string | null): Promise<void> {
+  const query: Query = reason ? [["reason", reason]] : [];
+  const headers: Record<string, string> = etag === null ? {} : { "If-Match": etag };
+  return tell("DELETE", pathOf(tenant, key), undefined, { query, headers });
+}
+
 /** The rules for single things, as a file for a spreadsheet. */
 export const rulesFile = (tenant: string, key: string) => ({
   path: pathOf(tenant, key, "/rules.csv"),

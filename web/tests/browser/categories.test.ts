@@ -305,6 +305,40 @@ test("a refused document: every problem at its place, and nothing is saved", asy
   await leave(found);
 });
 
+test("a category is removed in the version that was seen, once what goes was told", async () => {
+  const removed: { query: string; version: string | undefined }[] = [];
+  const refusals = [(route: Route) => problem(route, 412, "Precondition failed", "ann wrote version 4")];
+  const found = await visit(PAGE, {
+    answers: {
+      category: (route) => {
+        const request = route.request();
+        if (request.method() !== "DELETE") return WITH_CATEGORY.category?.(route);
+        removed.push({ query: new URL(request.url()).search, version: request.headers()["if-match"] });
+        const refused = refusals.shift();
+        return refused ? refused(route) : route.fulfill({ status: 204 });
+      },
+      categories: (route) => route.fulfill({ json: removed.length > 1 ? RECORDED.categories : RECORDED.category_list }),
+    },
+  });
+  const { page } = found;
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Remove Cost center" });
+  assert.match((await dialog.textContent()) ?? "", /Costs stay as they are\. The 3 versions stay in the history/);
+  assert.deepEqual(await findings(page), []);
+  await dialog.getByLabel("Reason").fill("CHG-9");
+  await dialog.getByRole("button", { name: "Remove Cost center" }).click();
+  await dialog.getByText("ann wrote version 4").waitFor();
+  await dialog.getByRole("button", { name: "Remove Cost center" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await settled(page);
+  assert.equal(new URL(page.url()).pathname.split("/").at(-1), "categories");
+  assert.deepEqual(removed, [
+    { query: "?reason=CHG-9", version: ETAG },
+    { query: "?reason=CHG-9", version: ETAG },
+  ]);
+  await leave(found);
+});
+
 test("the whole document is edited as text, and a text that is none is told", async () => {
   const found = await visit(PAGE);
   const { page, sent } = found;

@@ -13,8 +13,15 @@ import { toggle } from "../../url/view";
 import { Assign } from "./assign";
 import { assignWords, type CategoryDocument, matchWords, nameIn } from "./document";
 
+interface CoverageProps {
+  category: Category;
+  /** Null for who may not. */
+  onEdit: (() => void) | null;
+  onRemove: (() => void) | null;
+}
+
 /** How much of the costs has a value, and which version of the category says so. */
-export function CoverageCard({ category, onEdit }: { category: Category; onEdit: (() => void) | null }) {
+export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
   const here = useHere();
   const query = useCoverage(here.tenant ?? "", category.key, here.view);
   return (
@@ -29,6 +36,11 @@ export function CoverageCard({ category, onEdit }: { category: Category; onEdit:
           {onEdit && (
             <button type="button" className="button" onClick={onEdit}>
               Edit
+            </button>
+          )}
+          {onRemove && (
+            <button type="button" className="button" onClick={onRemove}>
+              Remove
             </button>
           )}
         </>

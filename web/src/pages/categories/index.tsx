@@ -16,6 +16,7 @@ import type { CategoryDocument } from "./document";
 import { Editor, type Start } from "./editor";
 import { First } from "./first";
 import { History } from "./history";
+import { Removal } from "./removal";
 import { Tester } from "./tester";
 import { ValuesCard } from "./values";
 
@@ -82,6 +83,7 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
   const { tenant } = useHere();
   const query = useCategory(tenant ?? "", categoryKey);
   const [editing, setEditing] = useState<Start | null>(null);
+  const [removing, setRemoving] = useState(false);
   if (editing) return <Editor start={editing} onDone={() => setEditing(null)} />;
   return (
     <Answered query={query} skeleton={<Bone height={30} />}>
@@ -92,7 +94,12 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
               {each.path}: {each.message}
             </Warning>
           ))}
-          <Cards category={found.body} onEdit={canEdit ? () => setEditing(startOf(found)) : null} />
+          <Cards
+            category={found.body}
+            onEdit={canEdit ? () => setEditing(startOf(found)) : null}
+            onRemove={canEdit ? () => setRemoving(true) : null}
+          />
+          {removing && <Removal found={found} onClose={() => setRemoving(false)} />}
         </>
       )}
     </Answered>
@@ -103,11 +110,17 @@ export function startOf({ body, etag }: Versioned<Category>): Start {
   return { key: body.key, document: body.document as CategoryDocument, etag, version: body.version };
 }
 
-function Cards({ category, onEdit }: { category: Category; onEdit: (() => void) | null }) {
+interface CardsProps {
+  category: Category;
+  onEdit: (() => void) | null;
+  onRemove: (() => void) | null;
+}
+
+function Cards({ category, onEdit, onRemove }: CardsProps) {
   const document = category.document as CategoryDocument;
   return (
     <>
-      <CoverageCard category={category} onEdit={onEdit} />
+      <CoverageCard category={category} onEdit={onEdit} onRemove={onRemove} />
       <ValuesCard categoryKey={category.key} document={document} />
       <RulesCard categoryKey={category.key} document={document} />
       <div className="halves">

@@ -1,0 +1,53 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { removeCategory } from "../../api/categories";
+import type { Versioned } from "../../api/client";
+import { asProblem } from "../../api/problems";
+import type { Category } from "../../api/shapes";
+import { go, useHere } from "../../app/router";
+import { dimension } from "../../format/names";
+import { Drawer } from "../../ui/drawer";
+import { texts } from "../../ui/form";
+import { CATEGORIES } from "../../url/link";
+
+/** Remove a category, in the version that is shown: where there is another one by now, the service refuses. */
+export function Removal({ found, onClose }: { found: Versioned<Category>; onClose: () => void }) {
+  const here = useHere();
+  const client = useQueryClient();
+  const { key, version } = found.body;
+  const title = dimension(`category:${key}`);
+  const remove = useMutation({
+    mutationFn: (reason: string) => removeCategory(here.tenant ?? "", key, reason, found.etag),
+    onSuccess: async () => {
+      onClose();
+      go(here.to({ ...here.view, extra: {} }, CATEGORIES));
+      await client.invalidateQueries();
+    },
+  });
+  return (
+    <Drawer title={`Remove ${title}`} onClose={onClose}>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          remove.mutate(texts(event.currentTarget, "reason").reason);
+        }}
+      >
+        <p className="note">
+          No page, file or statement divides costs by {title} any more, and a saved view or a scope that names it finds
+          nothing. Costs stay as they are. The {version === 1 ? "version stays" : `${version} versions stay`} in the
+          history.
+        </p>
+        <label>
+          Reason
+          <input className="field" name="reason" maxLength={2000} autoComplete="off" />
+        </label>
+        <button type="submit" className="button primary" disabled={remove.isPending}>
+          Remove {title}
+        </button>
+        <p role="status" className={remove.isError ? "bad small" : "sr"}>
+          {remove.isError && asProblem(remove.error).detail}
+        </p>
+      </form>
+    </Drawer>
+  );
+}
