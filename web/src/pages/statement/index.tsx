@@ -1,9 +1,11 @@
-import { useStatement, useStatements, useTenant } from "../../api/questions";
+import { useAccess } from "../../api/me";
+import { tenantPath, useStatement, useStatements, useTenant } from "../../api/questions";
 import type { Statements, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { firstOfMonth, month } from "../../format/days";
 import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
+import { CsvLink } from "../../ui/csv";
 import { rememberName } from "../../ui/filters";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -80,6 +82,42 @@ function List({ tenant, period, by }: { tenant: string; period: string; by: stri
   );
 }
 
+/** All statements as CSV, and the journal that finance books; a journal is of the whole bill. */
+function Files({ found }: { found: Statements }) {
+  const { may, seesAll } = useAccess(found.tenant_name);
+  if (!may("export")) return null;
+  const { period, by, tenant_name: tenant } = found;
+  const journal = { path: tenantPath(tenant, `periods/${period}/journal`), what: "the journal" };
+  return (
+    <>
+      {seesAll && (
+        <CsvLink
+          className="button"
+          file={{
+            ...journal,
+            query: [
+              ["by", by],
+              ["format", "csv"],
+            ],
+            name: `${tenant}-${period}-journal.csv`,
+          }}
+        />
+      )}
+      <CsvLink
+        className="button"
+        file={{
+          path: tenantPath(tenant, "statements.csv"),
+          query: [
+            ["period", period],
+            ["by", by],
+          ],
+          name: `${tenant}-${period}-statements.csv`,
+        }}
+      />
+    </>
+  );
+}
+
 function Listed({ found }: { found: Statements }) {
   const here = useHere();
   for (const { recipient } of found.items) rememberName(found.by, recipient.value, recipient.name);
@@ -87,6 +125,7 @@ function Listed({ found }: { found: Statements }) {
     <Card
       title={`Statements of ${month(found.start_date)}`}
       note={`by ${dimension(found.by).toLowerCase()}, in ${found.currency}, provisional`}
+      action={<Files found={found} />}
     >
       <Table
         label="Statements"
