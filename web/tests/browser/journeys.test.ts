@@ -66,7 +66,7 @@ test("the bill leads to statements in cents that add up, and each of these to it
   assert.deepEqual(await cents("tfoot"), [statements.total.rounded]);
   await page.getByText("Equal to the provider’s bill, to the last digit").waitFor();
   for (const [name, file] of [
-    ["CSV of the journal", "/periods/2026-11/journal?by=category:cost_center&format=csv"],
+    ["Journal as CSV", "/periods/2026-11/journal?by=category:cost_center&format=csv"],
     ["CSV", "/statements.csv?period=2026-11&by=category:cost_center"],
   ] as const) {
     const address = await page.locator("main header").getByRole("link", { name, exact: true }).getAttribute("href");

@@ -1,3 +1,4 @@
+import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { tenantPath, useStatement, useStatements, useTenant } from "../../api/questions";
 import type { Statements, Tenant } from "../../api/shapes";
@@ -87,21 +88,16 @@ function Files({ found }: { found: Statements }) {
   const { may, seesAll } = useAccess(found.tenant_name);
   if (!may("export")) return null;
   const { period, by, tenant_name: tenant } = found;
-  const journal = { path: tenantPath(tenant, `periods/${period}/journal`), what: "the journal" };
+  const journal = address(tenantPath(tenant, `periods/${period}/journal`), [
+    ["by", by],
+    ["format", "csv"],
+  ]);
   return (
     <>
       {seesAll && (
-        <CsvLink
-          className="button"
-          file={{
-            ...journal,
-            query: [
-              ["by", by],
-              ["format", "csv"],
-            ],
-            name: `${tenant}-${period}-journal.csv`,
-          }}
-        />
+        <a className="more" href={journal} download={`${tenant}-${period}-journal.csv`}>
+          Journal as CSV
+        </a>
       )}
       <CsvLink
         className="button"
