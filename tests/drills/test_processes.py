@@ -68,15 +68,22 @@ def _pause_and_replace(deployment: Deployment) -> None:
     with deployment.store.control.read() as connection:
         owner = LeaseOwner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
     assert owner is not None
-    for process in (paused.pid, owner.pid):
-        os.kill(process, signal.SIGSTOP)
-    with deployment.store.control.write() as connection:
-        connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
-    assert command(deployment.config_file, "run").wait() == 0
-    finished = everything_stored(deployment)
-    for process in (owner.pid, paused.pid):
-        os.kill(process, signal.SIGCONT)
-    assert paused.wait(60) == 1
+    try:
+        with deployment.store.control.write() as connection:
+            # Whoever is stopped while it writes keeps SQLite's lock: they are stopped while nobody else writes.
+            for process in (paused.pid, owner.pid):
+                os.kill(process, signal.SIGSTOP)
+            connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
+        assert command(deployment.config_file, "run").wait() == 0
+        finished = everything_stored(deployment)
+        for process in (owner.pid, paused.pid):
+            os.kill(process, signal.SIGCONT)
+        assert paused.wait(60) == 1
+    except BaseException:
+        os.kill(owner.pid, signal.SIGKILL)
+        paused.kill()
+        paused.wait()
+        raise
     assert everything_stored(deployment) == finished
 
 
