@@ -14,7 +14,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from chargeback import paths
-from chargeback.config.settings import StorageSettings
+from chargeback.config.object_store import GOOGLE, ObjectLocation
+from chargeback.config.settings import CacheSettings, StorageSettings
 
 SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
 POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
@@ -33,14 +34,14 @@ _SCHEMA: Final = re.compile(r"(?:^|\s)-csearch_path=(\w+)(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class StorageLocation:
-    """A tenant's control database and its folder of facts.
+    """A tenant's control database, and the folder or the object storage of its facts.
 
-    ``connection_string`` is normalised: ``sqlite:////absolute/path`` or ``postgresql+psycopg://…``; ``facts_path``
-    is absolute. ``database`` is the same for two spellings of the same database; it holds no credentials.
+    ``connection_string`` is normalised: ``sqlite:////absolute/path`` or ``postgresql+psycopg://…``; a folder is
+    absolute. ``database`` is the same for two spellings of the same database; it holds no credentials.
     """
 
     connection_string: SecretStr
-    facts_path: Path
+    facts_path: Path | ObjectLocation
     database: str = field(repr=False)
 
     @property
@@ -54,7 +55,8 @@ class StorageLocation:
         text = self.connection_string.get_secret_value()
         url = make_url(text)
         parts = [url.password, *(value for name in POSTGRESQL_SECRETS for value in url.normalized_query.get(name, ()))]
-        return frozenset({text, *(str(part) for part in parts if part)})
+        of_objects = self.facts_path.secrets() if isinstance(self.facts_path, ObjectLocation) else ()
+        return frozenset({text, *(str(part) for part in parts if part), *of_objects})
 
     def shares_database_with(self, other: StorageLocation) -> bool:
         """Return whether both locations are the same database."""
@@ -62,10 +64,13 @@ class StorageLocation:
         return self.database == other.database or bool(mine and theirs and _same_file(mine, theirs))
 
     def shares_facts_with(self, other: StorageLocation) -> bool:
-        """Return whether both folders of facts are the same, or one contains the other."""
-        mine, theirs = _real(self.facts_path), _real(other.facts_path)
+        """Return whether the facts of both are in the same place, or one place contains the other."""
+        one, another = self.facts_path, other.facts_path
+        if isinstance(one, ObjectLocation) or isinstance(another, ObjectLocation):
+            return isinstance(one, ObjectLocation) and isinstance(another, ObjectLocation) and one.overlaps(another)
+        mine, theirs = _real(one), _real(another)
         nested = mine.is_relative_to(theirs) or theirs.is_relative_to(mine)
-        return nested or _same_file(self.facts_path, other.facts_path)
+        return nested or _same_file(one, another)
 
 
 class StorageSettingError(ValueError):
@@ -76,28 +81,59 @@ class StorageSettingError(ValueError):
         self.key = key
 
 
-def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
-    """Return the location that the settings name. Relative paths start at ``folder``, the configuration file's folder.
+def locate(settings: StorageSettings, folder: Path, cache: CacheSettings | None = None) -> StorageLocation:
+    """Return the location that the settings name. Relative paths start at ``folder``, the configuration file's folder;
+    copies of files that are in object storage are kept in ``cache``.
 
     Raises:
-        StorageSettingError: the database is of an unknown kind, or no folder for facts is known.
+        StorageSettingError: the database is of an unknown kind, or no place for facts is known.
     """
     url, database = normalise_url(settings.connection_string.get_secret_value(), folder)
+    is_sqlite = url.get_backend_name() == "sqlite"
     written = settings.facts_path
     if written is not None and "://" in written:
-        raise StorageSettingError("facts_path", "should be a folder; object stores are not supported")
+        facts: Path | ObjectLocation = _objects(settings, written, cache, is_sqlite=is_sqlite)
+    elif settings.object_store.model_fields_set:
+        raise StorageSettingError("object_store", "is only for a facts_path such as s3://bucket/prefix: remove it")
+    else:
+        facts = _folder(written, url, folder)
+    if settings.database_schema is not None:
+        if is_sqlite:
+            raise StorageSettingError("database_schema", "only PostgreSQL has schemas: remove it")
+        url, database = in_schema(url, settings.database_schema), f"{database} {settings.database_schema}"
+    return StorageLocation(SecretStr(url.render_as_string(hide_password=False)), facts, database)
+
+
+def _objects(settings: StorageSettings, url: str, cache: CacheSettings | None, *, is_sqlite: bool) -> ObjectLocation:
+    """Return the place in object storage that the settings name."""
+    if is_sqlite:
+        raise StorageSettingError(
+            "facts_path",
+            "facts in object storage need PostgreSQL: a SQLite database is for one machine; "
+            "use a folder, or change connection_string",
+        )
+    try:
+        location = ObjectLocation.of(url, settings.object_store, cache)
+    except ValueError as error:
+        raise StorageSettingError("facts_path", str(error)) from None
+    if location.scheme == GOOGLE and settings.object_store.model_fields_set - {"retry_seconds"}:
+        raise StorageSettingError(
+            "object_store", "of a gs:// bucket only retry_seconds can be set: credentials come from the environment"
+        )
+    return location
+
+
+def _folder(written: str | None, url: URL, folder: Path) -> Path:
+    """Return the folder of the facts, which has a default beside a SQLite database."""
     if written is not None:
         facts = _path("facts_path", written, folder)
     elif url.get_backend_name() == "sqlite":
         facts = Path(str(url.database)).with_suffix(".facts")
     else:
         raise StorageSettingError(
-            "facts_path", "facts_path is required with PostgreSQL: a folder for the tenant's facts"
+            "facts_path",
+            "facts_path is required with PostgreSQL: a folder for the tenant's facts, or s3://bucket/prefix",
         )
-    if settings.database_schema is not None:
-        if url.get_backend_name() == "sqlite":
-            raise StorageSettingError("database_schema", "only PostgreSQL has schemas: remove it")
-        url, database = in_schema(url, settings.database_schema), f"{database} {settings.database_schema}"
     if found := _UNREADABLE.search(str(facts)):
         where = "connection_string" if written is None else "facts_path"
         raise StorageSettingError(
@@ -105,7 +141,7 @@ def locate(settings: StorageSettings, folder: Path) -> StorageLocation:
             f"the folder of the facts is below a name with {found[0]!r}, which readers of Delta tables interpret as "
             "a pattern, an escape or a column: configure another folder in facts_path",
         )
-    return StorageLocation(SecretStr(url.render_as_string(hide_password=False)), facts, database)
+    return facts
 
 
 def normalise_url(text: str, folder: Path) -> tuple[URL, str]:
@@ -190,18 +226,21 @@ def _same_file(one: Path, other: Path) -> bool:
         return False
 
 
+def options_of(url: URL) -> str:
+    """Return the options for the server that a connection string has; the last one counts, as for libpq."""
+    options = url.query.get("options", "")
+    return options if isinstance(options, str) else options[-1]
+
+
 def in_schema(url: URL, schema: str) -> URL:
     """The same database, of which the tables of one schema are used. Everything that understands libpq's parameters,
     PostgreSQL's own programs included, finds them there."""
-    options = url.query.get("options", "")
-    given = options if isinstance(options, str) else options[-1]
-    return url.update_query_dict({"options": f"{given} -csearch_path={schema}".strip()})
+    return url.update_query_dict({"options": f"{options_of(url)} -csearch_path={schema}".strip()})
 
 
 def apart_from_schema(url: URL) -> tuple[URL, str | None]:
     """The opposite of :func:`in_schema`: the database, and the schema that was chosen in it, if any."""
-    options = url.query.get("options", "")
-    given = options if isinstance(options, str) else options[-1]
+    given = options_of(url)
     found = _SCHEMA.search(given)
     if found is None:
         return url, None

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from sqlalchemy import Connection
+
 from chargeback.config import Tenant
+from chargeback.config.configuration import state_dir
+from chargeback.config.object_store import ObjectLocation
 from chargeback.errors import SchemaError, StorageError
+from chargeback.store.clocks import ClockReading
 from chargeback.store.control.database import ConnectRetry, ControlDatabase
-from chargeback.store.control.lease import Lease, LeaseOwner, acquire
+from chargeback.store.control.lease import Lease, LeaseOwner, acquire, resume
+from chargeback.store.control.revisions import read_facts_revision
 from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
+from chargeback.store.facts.copies import copies_in
 from chargeback.store.facts.owner import check_owner
-from chargeback.store.facts.tables import FactTables
+from chargeback.store.facts.partial_files import PartialFiles
+from chargeback.store.facts.places import Folder, Place
+from chargeback.store.facts.seen import SeenTables
+from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.ownership import StorageOwner
 
 log = logging.getLogger(__name__)
 
 _MAX_PARALLEL_CHECKS = 16
+#: The folder of copies of files that are in object storage, where none is configured.
+_COPIES = "copies"
 #: Limits at startup, which must not wait for a server that does not respond.
 _START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
@@ -43,7 +56,7 @@ class TenantStore:
         tenant_id: str,
         ecosystem: str,
         connection_string: str,
-        facts: Path,
+        facts: Place | Path,
         retry: ConnectRetry | None = None,
         limits: ServerLimits = USUAL_LIMITS,
     ) -> Self:
@@ -57,7 +70,8 @@ class TenantStore:
         return StorageOwner(self.tenant_id, self.ecosystem)
 
     def prepare(self) -> None:
-        """Migrate the control database to this version's schema, and record its owner.
+        """Check that the facts are in a place that suits them, migrate the control database to this version's schema,
+        and record its owner.
 
         Raises:
             ForeignStorage: the database or the folder of facts is another tenant's.
@@ -65,7 +79,19 @@ class TenantStore:
             StorageError: the storage cannot be used.
         """
         check_owner(self.facts, self.owner)
+        self.try_out()
         self.control.upgrade()
+
+    def try_out(self) -> None:
+        """Check that the facts are in a place that suits them, with a small file that is deleted again.
+
+        Raises:
+            StorageError: they are not, or the place cannot be written.
+        """
+        try:
+            self.facts.place.try_out()
+        except OSError as error:
+            raise StorageError(f"the facts cannot be stored: {error}") from error
 
     def acquire(self, owner: LeaseOwner) -> Lease:
         """Take the tenant's lease, with an epoch above those of the control database and of the fact tables.
@@ -74,16 +100,81 @@ class TenantStore:
             LeaseHeld: a run is in progress.
             StorageError: the control database cannot be used.
         """
-        return acquire(self.control, owner, self.facts.newest_epoch())
+        return acquire(self.control, owner, self.facts.newest_epoch(), self._commits)
+
+    def resume(self, owner: LeaseOwner, epoch: int) -> Lease:
+        """Continue the lease of ``epoch``, which a parent process took, under ``owner``.
+
+        Raises:
+            LeaseLost: it is no longer held.
+        """
+        return resume(self.control, owner, epoch, self._commits)
+
+    def _commits(self) -> int:
+        return self.facts.commits
+
+    @property
+    def partials(self) -> PartialFiles:
+        """The partial aggregates of the facts."""
+        return self.facts.partials
+
+    def facts_revision(self, connection: Connection) -> int:
+        """Return the revision of the facts for :meth:`snapshots`, read after everything else that the control database
+        is asked; 0 where it is not needed."""
+        return read_facts_revision(connection) if self.facts.place.fresh_seconds else 0
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Return a table as queries see it, see :meth:`snapshots`."""
+        return self.snapshots([name])[name]
+
+    def snapshots(self, names: Collection[str], revision: int | None = None) -> dict[str, Snapshot]:
+        """Return tables as queries see them: with all that runs had recorded when this was called or, of a caller that
+        knows the ``revision`` of the facts, when that was read. What a run has committed but not recorded is seen
+        within :attr:`~chargeback.store.facts.places.Place.fresh_seconds`.
+
+        Raises:
+            StorageError: the storage cannot be read.
+        """
+        if not self.facts.place.fresh_seconds:
+            return {name: self.facts.snapshot(name) for name in names}
+        if revision is None:
+            with self.control.read() as connection:
+                revision = read_facts_revision(connection)
+        return self._seen.snapshots(names, revision)
+
+    @cached_property
+    def _seen(self) -> SeenTables:
+        return SeenTables(self.facts)
 
     def close(self) -> None:
         """Close the connections to the control database."""
         self.control.close()
 
 
-def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimits = USUAL_LIMITS) -> None:
+def place_of(location: Path | ObjectLocation, seconds: float | None = None) -> Place:
+    """Return the place of facts that a configuration names. Nothing is accessed. A request to object storage that fails
+    is made again for no longer than so many ``seconds``.
+
+    Raises:
+        StorageError: there is no folder for copies, or the settings cannot be used.
+    """
+    if isinstance(location, Path):
+        return Folder(location)
+    from chargeback.store.facts.buckets import Bucket  # the library takes its time
+
+    folder = location.cache.path or state_dir() / _COPIES
+    try:
+        return Bucket(location.tried_for(seconds), copies_in(folder, location.cache.max_bytes))
+    except OSError as error:
+        raise StorageError(str(error)) from error
+
+
+def check_storage(
+    tenant: Tenant, *, ask_server: bool = True, try_out: bool = False, limits: ServerLimits = USUAL_LIMITS
+) -> None:
     """Check, without changing anything, that this version may use a storage for this tenant. A storage that is not set
-    up yet, or is at an earlier revision, passes. PostgreSQL is only contacted with ``ask_server``.
+    up yet, or is at an earlier revision, passes. PostgreSQL and object storage are only contacted with ``ask_server``;
+    with ``try_out`` a small object is written and deleted again.
 
     Raises:
         ForeignStorage: the database or the folder of facts is another tenant's.
@@ -92,7 +183,10 @@ def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimi
     """
     store = open_store(tenant, limits=limits)
     try:
-        check_owner(store.facts, store.owner)
+        if ask_server or isinstance(tenant.storage.facts_path, Path):
+            check_owner(store.facts, store.owner)
+        if try_out:
+            store.try_out()
         file = tenant.storage.database_file
         is_there = ask_server if file is None else file.exists()
         if is_there and store.control.revisions().is_current:
@@ -103,6 +197,26 @@ def check_storage(tenant: Tenant, *, ask_server: bool = True, limits: ServerLimi
         raise
     finally:
         store.close()
+
+
+def read_clocks(tenant: Tenant) -> dict[str, ClockReading]:
+    """Return what the servers of a tenant's storage say the time is, by their names; storage of this machine has no
+    clock of its own. A small object is written and deleted again.
+
+    Raises:
+        StorageError: a server cannot be reached.
+    """
+    store = open_store(tenant, limits=_START_LIMITS)
+    try:
+        found = {"the control database": store.control.clock(), str(store.facts.place): store.facts.place.clock()}
+    except StorageError as error:
+        error.tenant = tenant.name
+        raise
+    except OSError as error:
+        raise StorageError(str(error), tenant=tenant.name) from error
+    finally:
+        store.close()
+    return {name: reading for name, reading in found.items() if reading is not None}
 
 
 def require_usable_storage(tenants: Sequence[Tenant]) -> None:
@@ -135,7 +249,7 @@ def open_store(
         tenant_id=tenant.settings.tenant_id,
         ecosystem=tenant.settings.ecosystem,
         connection_string=tenant.storage.connection_string.get_secret_value(),
-        facts=tenant.storage.facts_path,
+        facts=place_of(tenant.storage.facts_path, limits.statement),
         retry=retry,
         limits=limits,
     )

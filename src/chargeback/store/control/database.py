@@ -31,6 +31,7 @@ from sqlalchemy import (
     column,
     create_engine,
     event,
+    func,
     insert,
     inspect,
     make_url,
@@ -50,9 +51,10 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from chargeback.config.storage import apart_from_schema
+from chargeback.config.storage import apart_from_schema, options_of
 from chargeback.disk import explain_denial
 from chargeback.errors import SchemaError, StorageError
+from chargeback.store.clocks import ClockReading, read_clock
 from chargeback.store.control import schema
 from chargeback.store.control.immutable_file import ImmutableSqliteFile
 from chargeback.store.control.pools import ConnectionPool, SharedPools
@@ -218,6 +220,18 @@ class ControlDatabase:
                     connection.rollback()
                     connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
 
+    def clock(self) -> ClockReading | None:
+        """Return the server's time; None for the embedded database, whose clock is this machine's.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        if self.is_sqlite:
+            return None
+        now = select(func.clock_timestamp())
+        with _storage_errors(self._file), self._reading() as connection:
+            return read_clock(lambda: connection.execute(now).scalar_one())
+
     def create_schema(self) -> None:
         """Create the schema that the connection string chooses, if there is none yet, and nothing in it.
 
@@ -379,13 +393,12 @@ def _is_disk_trouble(error: BaseException | None) -> bool:
 
 def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNECTIONS) -> Engine:
     if url.get_backend_name() != "sqlite":
-        given = url.query.get("options", "")
         engine = create_engine(
             url.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
             pool_pre_ping=True,
             max_overflow=most_connections - _KEPT_CONNECTIONS,
             pool_size=_KEPT_CONNECTIONS,
-            connect_args=limits.connect_args(given if isinstance(given, str) else given[-1]),
+            connect_args=limits.connect_args(options_of(url)),
         )
 
         @event.listens_for(engine, "do_connect")

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, Update, delete, insert, select, update
 
 from chargeback.model.days import Clock, utc_now
+from chargeback.store.control.revisions import raise_facts_revision
 from chargeback.store.control.schema import runs, tenant
 
 _KEEP = timedelta(days=90)
@@ -24,7 +25,7 @@ def start_run(connection: Connection, epoch: int, clock: Clock = utc_now) -> int
     """Record the start of a run and return its number. Runs whose process died are recorded as interrupted; those that
     ended long ago are deleted."""
     now = clock()
-    connection.execute(update(runs).where(runs.c.ended_at.is_(None)).values(ended_at=now, outcome="interrupted"))
+    _close(connection, update(runs).where(runs.c.ended_at.is_(None)).values(ended_at=now, outcome="interrupted"))
     connection.execute(delete(runs).where(runs.c.ended_at < now - _KEEP))
     inserted = connection.execute(insert(runs).values(lease_epoch=epoch, started_at=now, outcome="running", errors=[]))
     (run_id,) = inserted.inserted_primary_key or (0,)
@@ -48,19 +49,25 @@ def finish_run(
 
 def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: str, clock: Clock = utc_now) -> None:
     """Record the end of an epoch's run, if its own process could not."""
-    changed = connection.execute(
+    changed = _close(
+        connection,
         update(runs)
         .where(runs.c.lease_epoch == epoch, runs.c.ended_at.is_(None))
-        .values(ended_at=clock(), outcome=outcome, errors=[error])
+        .values(ended_at=clock(), outcome=outcome, errors=[error]),
     )
-    if (
-        changed.rowcount == 0
-        and connection.execute(select(runs.c.run_id).where(runs.c.lease_epoch == epoch)).first() is None
-    ):
+    if changed == 0 and connection.execute(select(runs.c.run_id).where(runs.c.lease_epoch == epoch)).first() is None:
         now = clock()
         connection.execute(
             insert(runs).values(lease_epoch=epoch, started_at=now, ended_at=now, outcome=outcome, errors=[error])
         )
+
+
+def _close(connection: Connection, ended: Update) -> int:
+    """Record the end of runs whose processes did not; return how many. Their last commits may be unrecorded, too."""
+    closed = connection.execute(ended).rowcount
+    if closed:
+        raise_facts_revision(connection)
+    return closed
 
 
 def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:

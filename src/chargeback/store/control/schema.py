@@ -153,6 +153,7 @@ tenant = Table(
     _count("tags_revision"),
     _count("inventory_revision"),
     _count("categories_revision"),
+    _count("facts_revision"),
     Column("tenant_id", _Id),
     Column("ecosystem", _Id),
 )

@@ -23,6 +23,10 @@ _NETWORK: Final = {
     "keepalives_interval": 5,
     "keepalives_count": 2,
 }
+#: The same for the server: a transaction of a machine that lost its power would keep its locks for hours.
+_NETWORK_OF_SERVER: Final = (
+    "-c tcp_user_timeout=10000 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2"
+)
 #: How often a waiting connection checks whether it was cancelled, and the time limit of a request to cancel (seconds).
 _LOOK_SECONDS: Final = 0.1
 _CANCEL_SECONDS: Final = 1.0
@@ -45,8 +49,8 @@ class ServerLimits:
     silence: float = 20
 
     def connect_args(self, options_given: str = "") -> dict[str, Any]:
-        """Return the limits as parameters of libpq, after the options of the connection string."""
-        options = f"{options_given} -c timezone=UTC -c lock_timeout={self.lock * 1000:.0f}"
+        """Return the limits as parameters of libpq. Options of the connection string replace those of the network."""
+        options = f"{_NETWORK_OF_SERVER} {options_given} -c timezone=UTC -c lock_timeout={self.lock * 1000:.0f}"
         if self.statement is not None:
             options += f" -c statement_timeout={self.statement * 1000:.0f}"
         return {**_NETWORK, "connect_timeout": self.connect, "options": options.strip()}

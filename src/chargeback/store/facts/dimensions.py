@@ -38,12 +38,13 @@ class DimensionRegister:
     def __init__(self, tables: FactTables, *, epoch: int) -> None:
         self._tables = tables
         self._epoch = epoch
+        self._unwritten: list[pa.Table] = []
         stored = stored_dimensions(tables)
         self._ids = stored["dimension_id"].combine_chunks()
         self._checks = _checks_of(stored)
 
-    def register(self, dimensions: pa.Table) -> None:
-        """Add those of a calculated day's dimensions (each once) that are not there yet.
+    def add(self, dimensions: pa.Table) -> None:
+        """Add those of a calculated day's dimensions (each once) that are not known yet; :meth:`write` stores them.
 
         Raises:
             DimensionCollision: two different dimensions have the same id.
@@ -54,11 +55,22 @@ class DimensionRegister:
         if new.num_rows == 0:
             return
         self._check_repetition(new)
-        rows = new.select(DIMENSIONS.names).cast(DIMENSIONS).sort_by("dimension_id")
-        self._tables.append(DIMENSIONS_TABLE, rows, epoch=self._epoch)
+        self._unwritten.append(new.select(DIMENSIONS.names).cast(DIMENSIONS))
         # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
         self._ids = pa.concat_arrays([self._ids, new["dimension_id"].combine_chunks()])
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
+
+    def write(self) -> None:
+        """Store the added dimensions in one commit; those of one that fails are written with the next.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: the register cannot be written.
+        """
+        if self._unwritten:
+            rows = pa.concat_tables(self._unwritten).sort_by("dimension_id")
+            self._tables.append(DIMENSIONS_TABLE, rows, epoch=self._epoch)
+            self._unwritten.clear()
 
     def _check_repetition(self, dimensions: pa.Table) -> None:
         """Check that each id comes once."""
@@ -74,7 +86,7 @@ class DimensionRegister:
         same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))
         if not pc.all(same, min_count=0).as_py():
             different = present.filter(pc.invert(same)).select(DIMENSIONS.names).cast(DIMENSIONS)
-            stored = stored_dimensions(self._tables)
+            stored = pa.concat_tables([stored_dimensions(self._tables), *self._unwritten])
             known = stored.filter(pc.is_in(stored["dimension_id"], value_set=different["dimension_id"]))
             raise _collision(pa.concat_tables([different, known]))
 

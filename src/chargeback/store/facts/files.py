@@ -79,18 +79,29 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
         DamagedFacts: it is missing, or not what was written.
         OSError: it cannot be read, for a reason that may pass.
     """
-    try:
-        content = file.place.read(file.path)
-    except OSError as error:
-        raise _as_damage(file, error) from error
-    if trouble := _difference(file, len(content), hashlib.sha256(content).hexdigest()):
-        raise damaged(file, trouble)
+    content = read_content(file)
     try:
         # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
         with pq.ParquetFile(pa.BufferReader(content)) as parquet:
             return parquet.read(columns=None if columns is None else list(columns))
     except pa.ArrowException as error:
         raise damaged(file, f"is no Parquet file: {error}") from error
+
+
+def read_content(file: DayFile) -> bytes:
+    """The bytes of a file as they were written.
+
+    Raises:
+        DamagedFacts: it is missing, or not what was written.
+        OSError: it cannot be read, for a reason that may pass.
+    """
+    try:
+        content = file.place.read(file.path)
+    except OSError as error:
+        raise _as_damage(file, error) from error
+    if trouble := _difference(file, len(content), hashlib.sha256(content).hexdigest()):
+        raise damaged(file, trouble)
+    return content
 
 
 def check_file(file: DayFile, *, thorough: bool, size_of: Callable[[str], int] | None = None) -> None:
@@ -102,7 +113,7 @@ def check_file(file: DayFile, *, thorough: bool, size_of: Callable[[str], int] |
         OSError: it cannot be looked at, for a reason that may pass.
     """
     try:
-        size = (size_of or file.place.sizes(_table_of(file)))(file.path)
+        size = (size_of or file.place.sizes(table_of(file)))(file.path)
         digest = file.place.digest(file.path) if thorough else None
     except OSError as error:
         raise _as_damage(file, error) from error
@@ -120,7 +131,7 @@ def damaged(file: DayFile, trouble: str) -> DamagedFacts:
     """The error about a file, which names its table and its place in it."""
     named = _PLACE.search(file.path)
     place = named[0] if named else file.path
-    return DamagedFacts(f"the file {place} {trouble}", table=_table_of(file), day=file.day)
+    return DamagedFacts(f"the file {place} {trouble}", table=table_of(file), day=file.day)
 
 
 def damage_named_in(message: str) -> DamagedFacts | None:
@@ -151,7 +162,7 @@ def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
     return None
 
 
-def _table_of(file: DayFile) -> str:
-    """The table of a file; none of one that lies elsewhere."""
+def table_of(file: DayFile) -> str:
+    """Return the table of a file; none of one that lies elsewhere."""
     named = _PLACE.search(file.path)
     return named[1] if named else ""

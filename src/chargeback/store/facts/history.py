@@ -18,6 +18,8 @@ from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import DayFile, check_file, digest_in_name
+from chargeback.store.facts.parallel import side_by_side
+from chargeback.store.facts.seen import ReadableTables
 from chargeback.store.facts.tables import HISTORY_TABLES, FactTables, PreparedDay, Snapshot
 
 
@@ -55,35 +57,53 @@ def has_content(facts: FactTables, prepared: PreparedDay) -> bool:
     return True
 
 
-def keep_files(
-    facts: FactTables, name: str, day: date, revision: int, wanted: Collection[str], *, epoch: int
-) -> list[str]:
-    """Add those files of a day that ``wanted`` names to the history of a table; return the damage of those that cannot
-    be kept.
+class HistoryWriter:
+    """Adds superseded files of several days to the histories, in one commit for each table."""
 
-    Raises:
-        LeaseLost: a commit of a newer epoch is already there.
-        StorageError: the history cannot be written.
-    """
-    keys = {content_key(each) for each in wanted}
-    files = [file for file in files_of_day(facts.snapshot(name), day) if content_key(file.path) in keys]
-    if not files:
-        return []
-    history = HISTORY_TABLES[name]
-    kept = {content_key(file.path) for file in files_of_day(facts.snapshot(history), day)}
-    damage = []
-    for file in files:
-        if content_key(file.path) in kept:
-            continue
-        try:
-            with translate_delta_errors(name):
-                check_file(file, thorough=True)
-                added = _link(file, facts, history, day, revision)
-        except DamagedFacts as error:
-            damage.append(error.message)
-            continue
-        facts.keep(history, added, epoch=epoch)
-    return damage
+    def __init__(self, facts: FactTables, *, epoch: int) -> None:
+        self._facts = facts
+        self._epoch = epoch
+        self._linked: dict[str, dict[tuple[date, str], AddAction]] = {}
+
+    def add(self, name: str, day: date, revision: int, wanted: Collection[str]) -> list[str]:
+        """Put those files of a day that ``wanted`` names beside the history of a table, to be part of it after
+        :meth:`commit`; return the damage of those that cannot be kept.
+
+        Raises:
+            StorageError: a file cannot be read or written.
+        """
+        keys = {content_key(each) for each in wanted}
+        files = [file for file in files_of_day(self._facts.snapshot(name), day) if content_key(file.path) in keys]
+        if not files:
+            return []
+        history = HISTORY_TABLES[name]
+        kept = {content_key(file.path) for file in files_of_day(self._facts.snapshot(history), day)}
+        linked = self._linked.setdefault(history, {})
+        damage = []
+        for file in files:
+            key = content_key(file.path)
+            if key in kept or (day, key) in linked:
+                continue
+            try:
+                with translate_delta_errors(name):
+                    check_file(file, thorough=True)
+                    linked[day, key] = _link(file, self._facts, history, day, revision)
+            except DamagedFacts as error:
+                damage.append(error.message)
+        return damage
+
+    def commit(self) -> None:
+        """Make the added files part of the histories. Those of a commit that fails are not tried again.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: a history cannot be written.
+        """
+        linked, self._linked = self._linked, {}
+        side_by_side(
+            lambda each: self._facts.keep(each[0], list(each[1].values()), epoch=self._epoch),
+            [(history, files) for history, files in linked.items() if files],
+        )
 
 
 def _link(file: DayFile, facts: FactTables, history: str, day: date, revision: int) -> AddAction:
@@ -116,7 +136,7 @@ class PastFiles:
         return files if len(files) == len(found) else None
 
 
-def past_files(facts: FactTables, name: str, present: Snapshot) -> PastFiles:
+def past_files(facts: ReadableTables, name: str, present: Snapshot) -> PastFiles:
     """Return the files of a table. Those of ``present`` were read before: a file is added to the history before it
     leaves its table."""
     return PastFiles(present, facts.snapshot(HISTORY_TABLES[name]))

@@ -30,7 +30,7 @@ def check_owner(facts: FactTables, owner: StorageOwner) -> None:
     """
     with translate_delta_errors("owner"):
         recorded = _recorded(facts.place) or _billed(facts)
-    owner.check(recorded, f"the folder {facts.place}")
+    owner.check(recorded, f"the storage {facts.place}")
 
 
 def claim(facts: FactTables, owner: StorageOwner) -> None:

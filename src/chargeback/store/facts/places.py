@@ -16,12 +16,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from chargeback.disk import fsync
+from chargeback.store.clocks import ClockReading
+
+if TYPE_CHECKING:
+    from chargeback.store.facts.copies import Copies
 
 #: The folder of a table that has its log.
 LOG: Final = "_delta_log"
@@ -66,8 +70,17 @@ class Place(Protocol):
         """The folder of this machine below which queries open the files: each under its path in the place."""
 
     @property
+    def copies(self) -> Copies | None:
+        """What keeps copies of the files below :attr:`root`; None where they are the files themselves."""
+
+    @property
     def options(self) -> dict[str, str] | None:
         """What the Delta library needs to know to open :meth:`uri`."""
+
+    @property
+    def fresh_seconds(self) -> float:
+        """For how long what was seen of a log may be taken for what it is, if nobody tells of a change; 0 where looking
+        again is as quick."""
 
     def __str__(self) -> str:
         """How messages name it."""
@@ -130,6 +143,16 @@ class Place(Protocol):
     def remove_empty_days(self, table: str, kept: Collection[date | None], age: timedelta) -> int:
         """Remove the empty folders of days that are not ``kept`` and have not changed for ``age``; return how many."""
 
+    def try_out(self) -> None:
+        """Check that the place keeps what the tables need: that of two who create one file the second is refused.
+
+        Raises:
+            OSError: it does not, or it cannot be written. The message says what is missing.
+        """
+
+    def clock(self) -> ClockReading | None:
+        """Return the time by which the place dates its files; None if its clock is this machine's."""
+
     def is_empty(self) -> bool:
         """Return whether there is nothing in the place."""
 
@@ -151,7 +174,9 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root: Final = root
+        self.copies: Final = None
         self.options: Final = None
+        self.fresh_seconds: Final = 0.0
 
     def __str__(self) -> str:
         return str(self.root)
@@ -250,7 +275,8 @@ class Folder:
             checkpoint = log / checkpoint_name(version)
             if checkpoint.exists():
                 fsync(checkpoint)
-                fsync(log / LAST_CHECKPOINT)
+                with suppress(FileNotFoundError):  # who makes the checkpoint at this moment has yet to name it
+                    fsync(log / LAST_CHECKPOINT)
             version += 1
         fsync(log)
 
@@ -290,6 +316,12 @@ class Folder:
                 folder.rmdir()
                 removed += 1
         return removed
+
+    def try_out(self) -> None:
+        """Check nothing: file systems create files so."""
+
+    def clock(self) -> None:
+        """Return None: the clock is this machine's."""
 
     def is_empty(self) -> bool:
         """Return whether the folder has nothing in it, or is not there."""

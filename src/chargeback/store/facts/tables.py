@@ -8,8 +8,8 @@ newer: a worker that slept through its lease cannot overwrite its successor.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,7 +19,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.table import FilterConjunctionType
 from deltalake.transaction import AddAction
 
 from chargeback.errors import ForgottenDay, HistoryGone, LeaseLost, StorageError
@@ -30,6 +31,7 @@ from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
 from chargeback.store.facts.files import DayFile, read_file, write_file
+from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.places import LogState, Place, as_place
 
@@ -79,6 +81,7 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
 # Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
 # the 100th day costs five times as much as the first.
 _SETTINGS = {"delta.checkpointInterval": "10"}
+_NOT_FOUND: Final = "Invalid table version"
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,11 @@ class FactTables:
     def __init__(self, place: Place | Path) -> None:
         self.place = as_place(place)
         self.partials = PartialFiles(self.place)
-        self._lock = threading.Lock()
+        self._locks = {name: threading.Lock() for name in SCHEMAS}
+        self._counting = threading.Lock()
+        self._commits = 0
+        self._is_alone = False
+        self._looked_at: set[str] = set()
         self._open: dict[str, DeltaTable] = {}
         self._logs: dict[str, LogState] = {}
         self._snapshots: dict[str, Snapshot] = {}
@@ -150,6 +157,16 @@ class FactTables:
     def root(self) -> Path:
         """The folder of this machine below which queries open the files."""
         return self.place.root
+
+    @property
+    def commits(self) -> int:
+        """How many commits were tried here, whether they went in or not. Not those of other objects."""
+        return self._commits
+
+    def count_commit(self) -> None:
+        """Count a commit that the Delta library was asked for."""
+        with self._counting:
+            self._commits += 1
 
     def exist(self) -> bool:
         """Whether any of the tables is there."""
@@ -161,14 +178,27 @@ class FactTables:
     def create(self) -> None:
         """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
         succeed, and one of the tables would be lost."""
-        for name in _CURRENT:
-            self._create(name, ["date"] if name in DAY_TABLES else None)
+        side_by_side(lambda name: self._create(name, ["date"] if name in DAY_TABLES else None), list(_CURRENT))
 
     def _create(self, name: str, partition: list[str] | None) -> None:
         with translate_delta_errors(name):
             if self._has_log(name):
                 return
             self.place.prepare(name)
+            for attempt in commit_attempts():
+                with attempt:
+                    self._create_log(name, partition)
+            self.place.settle(name, after=-1)
+            self._looked_at.discard(name)
+
+    def _create_log(self, name: str, partition: list[str] | None) -> None:
+        """Create the log of a table. A store may refuse the first entry for the moment, because of somebody's request
+        that it had no answer to yet (409): the library takes that for an entry that is there, and does not find it.
+
+        Raises:
+            CommitFailedError: that is so.
+        """
+        try:
             DeltaTable.create(
                 self.place.uri(name),
                 SCHEMAS[name],
@@ -178,12 +208,38 @@ class FactTables:
                 configuration=_SETTINGS,
                 storage_options=self.place.options,
             )
-            self.place.settle(name, after=-1)
+        except DeltaError as error:
+            if _NOT_FOUND not in str(error):
+                raise
+            if not self._has_log(name):
+                raise CommitFailedError(str(error)) from error
+        finally:
+            self.count_commit()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Look at a table once, and again after each write of this object: while a run holds the lease, nobody else
+        writes. Commits always look, so one who has lost the lease without knowing is refused."""
+        self._looked_at.clear()
+        self._is_alone = True
+        try:
+            yield
+        finally:
+            self._is_alone = False
+
+    def read_ahead(self) -> None:
+        """Open all tables side by side. One that cannot be read is an error of who needs it."""
+
+        def look_at(name: str) -> None:
+            with suppress(StorageError):
+                self.snapshot(name)
+
+        side_by_side(look_at, list(SCHEMAS))
 
     def snapshot(self, name: str) -> Snapshot:
         """The table as it is now; a table that was never written is empty."""
-        with self._lock, translate_delta_errors(name):
-            table = self._refresh(name)
+        with self._locks[name], translate_delta_errors(name):
+            table = self._open.get(name) if self._is_alone and name in self._looked_at else self._refresh(name)
             if table is None:
                 return EMPTY
             known = self._snapshots.get(name, EMPTY)
@@ -192,7 +248,12 @@ class FactTables:
             return known
 
     def _refresh(self, name: str) -> DeltaTable | None:
-        """The open table brought to its latest version; none where there is none yet. The caller holds the lock."""
+        """The open table brought to its latest version; none where there is none yet. The caller holds its lock."""
+        table = self._newest(name)
+        self._looked_at.add(name)
+        return table
+
+    def _newest(self, name: str) -> DeltaTable | None:
         table = self._open.get(name)
         if table is not None:
             # Delta's own look for new entries takes a hundred times as long as asking for the next one.
@@ -219,17 +280,18 @@ class FactTables:
     def newest_versions(self) -> dict[str, int]:
         """The newest version of each table, readable or not; -1 of one that is not there."""
         with translate_delta_errors("log"):
-            return {name: self.place.newest_version(name) for name in SCHEMAS}
+            return dict(zip(SCHEMAS, side_by_side(self.place.newest_version, list(SCHEMAS)), strict=True))
 
     def newest_epoch(self) -> int:
         """The newest epoch of a lease under which any of the tables was written; 0 where none was. A table that cannot
         be read says nothing: the next run mends it."""
-        recorded = [0]
-        for name in SCHEMAS:
+
+        def recorded(name: str) -> int:
             with suppress(StorageError), translate_delta_errors(name), suppress(TableNotFoundError):
-                table = self.open(name)
-                recorded.append(table.transaction_version(LEASE) or 0)
-        return max(recorded)
+                return self.open(name).transaction_version(LEASE) or 0
+            return 0
+
+        return max(side_by_side(recorded, list(SCHEMAS)))
 
     def replace_day(self, name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
         """Make ``rows`` the whole content of ``day``; an empty table makes the day empty.
@@ -238,10 +300,19 @@ class FactTables:
             LeaseLost: a commit of a newer epoch is already there.
             StorageError: a row lies outside the day, or the table cannot be written.
         """
-        self.commit_day(self.prepare_day(name, day, rows), epoch=epoch)
+        self.replace_days(name, {day: rows}, epoch=epoch)
+
+    def replace_days(self, name: str, days: Mapping[date, pa.Table], *, epoch: int) -> None:
+        """Make the rows of each day its whole content, in one commit.
+
+        Raises:
+            LeaseLost: a commit of a newer epoch is already there.
+            StorageError: a row lies outside its day, or the table cannot be written.
+        """
+        self.commit_days([self.prepare_day(name, day, rows) for day, rows in days.items()], epoch=epoch)
 
     def prepare_day(self, name: str, day: date, rows: pa.Table) -> PreparedDay:
-        """Write the file of a day's new content, which no reader sees before :meth:`commit_day`.
+        """Write the file of a day's new content, which no reader sees before :meth:`commit_days`.
 
         Raises:
             StorageError: a row lies outside the day, or the file cannot be written.
@@ -254,35 +325,48 @@ class FactTables:
             file = write_file(self.place, name, _conform(rows, SCHEMAS[name]), {"date": day.isoformat()})
         return PreparedDay(name, day, file)
 
+    def prepare_tables(self, day: date, tables: Mapping[str, pa.Table]) -> dict[str, PreparedDay]:
+        """Write the files of a day's new content of several tables, side by side, like :meth:`prepare_day`.
+
+        Raises:
+            StorageError: a row lies outside the day, or a file cannot be written.
+        """
+        written = side_by_side(lambda name: self.prepare_day(name, day, tables[name]), list(tables))
+        return dict(zip(tables, written, strict=True))
+
     def discard_day(self, prepared: PreparedDay) -> None:
         """Delete the file of a day that is not committed."""
         if prepared.file is not None:
             with suppress(OSError):
                 self.place.delete(f"{prepared.table}/{prepared.file.path}")
 
-    def commit_day(self, prepared: PreparedDay, *, epoch: int) -> None:
-        """Make a prepared file the whole content of its day.
+    def commit_days(self, prepared: Sequence[PreparedDay], *, epoch: int) -> None:
+        """Make prepared files the whole content of their days, in one commit. They are different days of one table.
 
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
             StorageError: the table cannot be written.
         """
-        if prepared.file is not None:
-            self._commit_file(prepared.table, prepared.file, epoch, partition={"date": prepared.day.isoformat()})
+        if not prepared:
             return
-        predicate = f"date = '{prepared.day.isoformat()}'"
-        self._commit(prepared.table, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
+        (name,) = {each.table for each in prepared}
+        days = [each.day.isoformat() for each in prepared]
+        files = [each.file for each in prepared if each.file is not None]
+        if files:
+            self._commit_files(name, files, epoch, replaced=[("date", "in", days)])
+            return
+        predicate = f"date IN ({', '.join(repr(day) for day in days)})"
+        self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
 
-    def keep(self, name: str, file: AddAction, *, epoch: int) -> None:
-        """Add a file, which lies in its place already, to the history of a table.
+    def keep(self, name: str, files: Sequence[AddAction], *, epoch: int) -> None:
+        """Add files, which lie in their places already, to the history of a table, in one commit.
 
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
             StorageError: the history cannot be written.
         """
-        partition = file.partition_values
-        self._create(name, list(partition))
-        self._commit_file(name, file, epoch, mode="append", partition=partition)
+        self._create(name, list(files[0].partition_values))
+        self._commit_files(name, files, epoch, mode="append")
 
     def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:
         """Add rows to a table that is not partitioned by day.
@@ -290,7 +374,7 @@ class FactTables:
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
         """
-        self._commit_file(name, self._written(name, rows), epoch, mode="append")
+        self._commit_files(name, [self._written(name, rows)], epoch, mode="append")
 
     def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
         """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
@@ -298,36 +382,35 @@ class FactTables:
         Raises:
             LeaseLost: a commit of a newer epoch is already there.
         """
-        self._commit_file(name, self._written(name, rows), epoch)
+        self._commit_files(name, [self._written(name, rows)], epoch)
 
     def _written(self, name: str, rows: pa.Table) -> AddAction:
         with translate_delta_errors(name):
             return write_file(self.place, name, _conform(rows, SCHEMAS[name]), {})
 
-    def _commit_file(
+    def _commit_files(
         self,
         name: str,
-        file: AddAction,
+        files: Sequence[AddAction],
         epoch: int,
         *,
         mode: Literal["overwrite", "append"] = "overwrite",
-        partition: Mapping[str, str | None] | None = None,
+        replaced: FilterConjunctionType | None = None,
     ) -> None:
-        """Make a written file part of a table: in the place of all that its ``partition`` had, or beside it.
+        """Make written files part of a table: in the place of all that is ``replaced`` (None: everything), or beside
+        it.
 
-        The file is ours to write: the library's own writer takes twice as long, and so does its search for what an
-        overwrite replaces. It is never deleted here: a commit that failed may be in the table all the same. What no
+        The files are ours to write: the library's own writer takes twice as long, and so does its search for what an
+        overwrite replaces. They are never deleted here: a commit that failed may be in the table all the same. What no
         table refers to, upkeep removes.
         """
-        values = partition or {}
-        replaced = [(column, "=", str(value)) for column, value in values.items()] if mode == "overwrite" else []
         self._commit(
             name,
             epoch,
             lambda table, how: table.create_write_transaction(
-                [file], mode, table.schema(), list(values), replaced or None, commit_properties=how
+                list(files), mode, table.schema(), list(files[0].partition_values), replaced, commit_properties=how
             ),
-            file.path,
+            files[0].path,
         )
 
     def delete_before(self, name: str, day: date, *, epoch: int) -> None:
@@ -346,14 +429,14 @@ class FactTables:
         write: Callable[[DeltaTable, CommitProperties], object],
         path: str | None = None,
     ) -> None:
-        """Commit what ``write`` does, on a snapshot of no newer epoch; ``path`` is the file that it adds.
+        """Commit what ``write`` does, on a snapshot of no newer epoch; ``path`` is one of the files that it adds.
 
         The error of a commit does not say whether it is in the table: its answer may be what failed. So the table is
-        read again: a commit whose file is there went in, and is not made twice.
+        read again: a commit of which one file is there went in as a whole, and is not made twice.
         """
         how = commit_properties(epoch)
         before: int | None = None
-        with self._lock, translate_delta_errors(name):
+        with self._locks[name], translate_delta_errors(name):
             for attempt in commit_attempts():
                 with attempt:
                     table = self._existing(name)
@@ -361,16 +444,19 @@ class FactTables:
                     recorded = table.transaction_version(LEASE)
                     if recorded is not None and recorded > epoch:
                         raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
+                    self._looked_at.discard(name)
                     try:
                         write(table, how)
                     except (DeltaError, OSError):
                         del self._open[name]
                         if path is None or not _has_file(self._existing(name), path):
                             raise
+                    finally:
+                        self.count_commit()
                     self.place.settle(name, before)
 
     def _existing(self, name: str) -> DeltaTable:
-        """The open table brought to its latest version. The caller holds the lock."""
+        """The open table brought to its latest version. The caller holds its lock."""
         table = self._refresh(name)
         if table is None:
             raise StorageError(f"the table {name} does not exist in {self.place}")

@@ -97,7 +97,10 @@ def _vacuum(facts: FactTables, name: str, epoch: int) -> int:
             there = _present(facts.place, name, table.vacuum(dry_run=True, full=True))
             # A vacuum is two commits, also where every file that it names is gone already.
             if there:
-                table.vacuum(dry_run=False, full=True, commit_properties=commit_properties(epoch))
+                try:
+                    table.vacuum(dry_run=False, full=True, commit_properties=commit_properties(epoch))
+                finally:
+                    facts.count_commit()
     return len(there)
 
 

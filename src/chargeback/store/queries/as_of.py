@@ -25,7 +25,8 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import DayState
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import PastFiles, file_names_of_day, past_files, same_content
-from chargeback.store.facts.tables import FactTables, Snapshot
+from chargeback.store.facts.seen import ReadableTables
+from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.revised import REVISED, REVISED_BY, RevisedDataset
 
 
@@ -92,7 +93,9 @@ class PastDays:
     states: Mapping[date, DayState]
 
 
-def days_as_of(facts: FactTables, known: KnownRevisions, present: Mapping[str, Snapshot], as_of: datetime) -> PastDays:
+def days_as_of(
+    facts: ReadableTables, known: KnownRevisions, present: Mapping[str, Snapshot], as_of: datetime
+) -> PastDays:
     """Return the days as they were at an instant. ``present`` has the snapshots of the tables now, read after the
     revisions.
 

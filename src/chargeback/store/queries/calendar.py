@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from chargeback.model.days import DayRange, start_of_day
 from chargeback.store.queries.scan import microseconds
 
-BUCKETS: Final = ("hour", "day", "week", "month")
+BUCKETS: Final = ("hour", "day", "week", "month", "all")
 
 _STEP = timedelta(hours=6)
 _SECOND: Final = 1_000_000
@@ -37,7 +37,10 @@ class Bucket:
 
 
 def bucket(unit: str, zone: ZoneInfo, days: DayRange) -> Bucket:
-    """Buckets of ``unit`` (one of :data:`BUCKETS`) in ``zone``, for rows of the UTC ``days``."""
+    """Buckets of ``unit`` (one of :data:`BUCKETS`) in ``zone``, for rows of the UTC ``days``; ``all`` is a single one,
+    with the first day as its label."""
+    if unit == "all":
+        return Bucket(keys=f"DATE '{days.start}' AS bucket", order="bucket", label="bucket::VARCHAR")
     segments = _segments(zone, days)
     local = f"(epoch_us(timestamp) + {_offset_sql(segments, _SECOND)})"
     if unit == "hour":

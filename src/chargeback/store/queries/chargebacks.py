@@ -34,7 +34,7 @@ def dimension(reader: TenantReader, dimension_id: int) -> dict[str, Any] | None:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    files = [file.path for file in reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
+    files = [file for file in reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
     if not files:
         return None
     if reader.scope is not None and not _is_visible(reader, dimension_id):

@@ -129,7 +129,7 @@ class CostSums:
         # Filters, also those of a scope, are a matter of the sums.
         scan = self._reader.unscoped().scan(CHARGEBACKS, Selection(self._windows[period]))
         condition = scan.condition()
-        register = [file.path for file in self._reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
+        register = [file for file in self._reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
         keys = f"dimension_id, environment_id{', date' if by_day else ''}"
         texts = ", ".join(DIMENSION_COLUMNS)
         nothing = ", ".join(f"NULL::VARCHAR AS {name}" for name in DIMENSION_COLUMNS)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
 import duckdb
 import pyarrow as pa
 
-from chargeback.errors import QueryTimeout, StorageError, SumTooLarge
-from chargeback.store.facts.files import damage_named_in
+from chargeback.errors import DamagedFacts, QueryTimeout, StorageError, SumTooLarge
+from chargeback.store.facts.commits import translate_delta_errors
+from chargeback.store.facts.copies import Copies
+from chargeback.store.facts.files import DayFile, damage_named_in, table_of
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.machine import available_memory, available_processors
 
@@ -28,7 +30,8 @@ _INTERRUPTED = "INTERRUPT"
 
 
 class Cursor:
-    """A cursor of the engine. Values are bound by name: ``$name`` in the SQL.
+    """A cursor of the engine. Values are bound by name: ``$name`` in the SQL; data files as where they can be opened.
+    Copies of those that are in object storage stay until the cursor is closed.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when a file cannot be read or
     the answer needs more memory than the engine has.
@@ -37,34 +40,65 @@ class Cursor:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken) -> None:
         self._cursor = cursor
         self._token = token
+        self._lent = ExitStack()
+        self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
         #: What tables of this cursor were made of, by their names: those that would be the same are not made again.
         self.made_of: dict[str, object] = {}
 
     def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         """All rows of the answer."""
-        self._token.check()
-        with errors_of_queries():
-            return self._cursor.execute(sql, dict(parameters or {})).fetchall()
+        with self._asking():
+            return self._cursor.execute(sql, self._bound(parameters)).fetchall()
 
     def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
         """Run a statement for its effect."""
-        self._token.check()
-        with errors_of_queries():
-            self._cursor.execute(sql, dict(parameters or {}))
+        with self._asking():
+            self._cursor.execute(sql, self._bound(parameters))
 
     def batches(self, sql: str, parameters: Mapping[str, object], *, size: int) -> Iterator[pa.RecordBatch]:
         """The rows of the answer, ``size`` at a time, computed while they are read: memory stays constant."""
-        self._token.check()
-        with errors_of_queries():
+        with self._asking():
             # A relation streams; the result of execute() would be materialised first, beyond every memory limit.
-            reader = self._cursor.sql(sql, params=dict(parameters)).to_arrow_reader(size)
+            reader = self._cursor.sql(sql, params=self._bound(parameters)).to_arrow_reader(size)
             yield from reader
 
     def table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
         """All rows of the answer, as columns."""
+        with self._asking():
+            return self._cursor.sql(sql, params=self._bound(parameters)).to_arrow_table()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Run a query; copies of files that turn out to be damaged are removed."""
         self._token.check()
-        with errors_of_queries():
-            return self._cursor.sql(sql, params=dict(parameters)).to_arrow_table()
+        try:
+            with errors_of_queries():
+                yield
+        except DamagedFacts:
+            for copies, files in self._in_use:
+                copies.discard_damaged(files)
+            raise
+
+    def close(self) -> None:
+        """Give back the cursor, and the copies of files that it used."""
+        self._cursor.close()
+        self._lent.close()
+
+    def _bound(self, parameters: Mapping[str, object] | None) -> dict[str, object]:
+        """The values as DuckDB gets them."""
+        return {name: self._opened(value) for name, value in (parameters or {}).items()}
+
+    def _opened(self, value: object) -> object:
+        """Where data files can be opened; any other value as it is."""
+        if not (isinstance(value, list | tuple) and value and isinstance(value[0], DayFile)):
+            return value
+        copies = value[0].place.copies
+        if copies is None:
+            return [file.path for file in value]
+        with translate_delta_errors(table_of(value[0])):
+            paths = self._lent.enter_context(copies.lent(value, self._token.check))
+        self._in_use.append((copies, value))
+        return paths
 
     def register(self, name: str, table: pa.Table) -> None:
         """Make a small table known under ``name``, to this cursor alone."""
@@ -113,11 +147,12 @@ class QueryEngine:
         """Open a cursor for the length of the ``with``; ``token`` cancels what it runs."""
         token.check()
         cursor = self._connection.cursor()
+        opened = Cursor(cursor, token)
         try:
             with token.interruptible(cursor.interrupt):
-                yield Cursor(cursor, token)
+                yield opened
         finally:
-            cursor.close()
+            opened.close()
 
     def close(self) -> None:
         """Give back memory and temporary files. Queries still under way fail."""

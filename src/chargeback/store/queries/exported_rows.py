@@ -79,7 +79,7 @@ class ExportedRows:
             pieces = list(self.scan.pieces(_PIECE))  # only one of them is sorted at a time
         sql = f"SELECT {', '.join(select)} FROM {relation}"
         for piece in pieces:
-            yield from self.cursor.batches(sql, {**condition.parameters, "files": piece.paths}, size=_BATCH)
+            yield from self.cursor.batches(sql, {**condition.parameters, "files": piece.files}, size=_BATCH)
 
     def _summed(self, unit: str, source: str, condition: str, categories: Sequence[str]) -> str:
         """Return the sums as SQL; rows whose tags change with the days are summed apart, and have the first of their

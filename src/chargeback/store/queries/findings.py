@@ -152,7 +152,7 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
         return []
     _collect_costs(reader, CHARGEBACKS, days, "resource_id", "identity_id", f"cost_type = '{USAGE_COST}' AS by_usage")
     _read_usage(reader, USAGE_TABLE, days, ())
-    members = [file.path for file in reader.snapshot(MEMBERS_TABLE).within(days)]
+    members = reader.snapshot(MEMBERS_TABLE).within(days)
     held = (
         f"SELECT DISTINCT date, resource_id AS place, identity_id AS name FROM {SOURCE} WHERE relation = '{ACTIVE}'"
         if members
@@ -203,7 +203,7 @@ def _collect_costs(reader: TenantReader, dataset: Dataset, days: DayRange, place
 def _read_usage(reader: TenantReader, table: str, days: DayRange, measures: Collection[str]) -> None:
     """Make the table ``measured_usage``: by UTC day, resource and subject what was written and read, of the two
     ``measures`` for these, or the sum of everything that was measured (``used_in``)."""
-    files = [file.path for file in reader.snapshot(table).within(days)]
+    files = reader.snapshot(table).within(days)
     columns = "date, resource_id AS place, subject AS name"
     if not files:
         nothing = "NULL::DATE AS date, '' AS place, '' AS name, 0::DECIMAL(38, 6) AS used_in"

@@ -77,7 +77,7 @@ def _measured(query: CategoryQuery, assignments: Assignments, files: Sequence[Da
     rows = query.cursor.rows(
         f"""SELECT date, measure, subject, resource_id, sum(value) FROM {SOURCE}
             WHERE measure IN (SELECT unnest($metrics::VARCHAR[])) GROUP BY ALL""",
-        {"files": [file.path for file in files], "metrics": metrics},
+        {"files": files, "metrics": metrics},
     )
     measured: dict[date, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     values = _values(assignments, _environments(query), sorted({(row[2], row[3]) for row in rows}))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
@@ -23,6 +23,7 @@ from chargeback.errors import StorageError
 from chargeback.model.days import DayRange
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
+from chargeback.store.facts.places import DISK
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import Cursor
@@ -115,8 +116,20 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
         QueryTimeout: the work was cancelled.
     """
     for week, of_week in by_week(files).items():
-        for columns in dataset.partials:
-            _Partials(cursor, partials, dataset, columns).ensure(of_week, DayRange(week, week + ONE_WEEK))
+        with suppress(StorageError, OSError), _at_hand(of_week) as files_at_hand:
+            for columns in dataset.partials:
+                _Partials(cursor, partials, dataset, columns).ensure(files_at_hand, DayRange(week, week + ONE_WEEK))
+
+
+@contextmanager
+def _at_hand(files: Sequence[DayFile]) -> Iterator[Sequence[DayFile]]:
+    """Yield the files as they are on this machine: those of object storage are fetched side by side, and once."""
+    copies = files[0].place.copies
+    if copies is None:
+        yield files
+        return
+    with copies.lent(files) as paths:
+        yield [replace(file, path=path, place=DISK) for file, path in zip(files, paths, strict=True)]
 
 
 def lacks_partials(partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> bool:

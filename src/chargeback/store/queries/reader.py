@@ -17,7 +17,8 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
 from chargeback.store.facts.files import DayFile
-from chargeback.store.facts.tables import USAGE_TABLE, FactTables, Snapshot
+from chargeback.store.facts.seen import ReadableTables
+from chargeback.store.facts.tables import USAGE_TABLE, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, GroupKey, aggregate, group_keys
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.categorised import CategoryQuery, categorised
@@ -60,7 +61,7 @@ class TenantReader:
     def __init__(
         self,
         cursor: Cursor,
-        tables: FactTables,
+        tables: ReadableTables,
         tags: TagIndex,
         snapshots: Mapping[str, Snapshot] | None = None,
         clusters: ClusterLookup = dict,
@@ -431,7 +432,7 @@ def open_reader(
             documents = caches.documents_of(store.tenant_name, connection)
         with slot or nullcontext(), engine.cursor(token) as cursor:
             clusters, categories = partial(caches.clusters.load, store), caches.categories(store, documents, index)
-            yield TenantReader(cursor, store.facts, index, clusters=clusters, categories=categories)
+            yield TenantReader(cursor, store, index, clusters=clusters, categories=categories)
         return
     version = read_version(store, token, caches, as_of)
     with slot or nullcontext(), engine.cursor(token) as cursor:
@@ -444,7 +445,7 @@ def version_reader(
     """Return the reader of one version of a tenant's data, or of the rows of a ``scope``."""
     reader = TenantReader(
         cursor,
-        store.facts,
+        store,
         version.tags,
         version.snapshots,
         partial(caches.clusters.load, store),

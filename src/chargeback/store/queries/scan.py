@@ -56,11 +56,6 @@ class Scan:
             return cls(window, (), filter)
         return cls(window, snapshot.within(window.days()), filter)
 
-    @property
-    def paths(self) -> list[str]:
-        """Where the files lie."""
-        return [file.path for file in self.files]
-
     @cached_property
     def partial_days(self) -> frozenset[date]:
         """The UTC days of which only a part is inside the window: none, or those at its ends."""
@@ -94,7 +89,7 @@ class Scan:
 
     def condition(self) -> Condition:
         """Return the condition on a row of :data:`SOURCE`."""
-        return Condition(parameters={"files": self.paths}) & self.row_condition()
+        return Condition(parameters={"files": self.files}) & self.row_condition()
 
     def row_condition(self) -> Condition:
         """Return the condition on a row of the files: none on its time where every file lies inside the window."""

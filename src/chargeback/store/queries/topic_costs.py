@@ -128,7 +128,7 @@ def _traffic(
     reader: TenantReader, window: InstantRange, is_named: str
 ) -> Mapping[tuple[str, str], tuple[Decimal | None, Decimal | None]]:
     """Return the bytes in and out of the topics that are named (SQL), of the UTC days that the window touches."""
-    files = [file.path for file in reader.snapshot(TOPIC_USAGE_TABLE).within(window.days())]
+    files = reader.snapshot(TOPIC_USAGE_TABLE).within(window.days())
     if not files:
         return {}
     rows = reader.cursor.rows(

@@ -156,7 +156,7 @@ def _collect_costs(
 
 def _collect_usage(reader: TenantReader, measure: UnitMeasure, selection: Selection) -> None:
     """Make the table ``unit_usage``: what was measured by UTC day, subject and resource."""
-    files = [file.path for file in reader.snapshot(measure.table).within(selection.window.days())]
+    files = reader.snapshot(measure.table).within(selection.window.days())
     amount = "sum(value)" if measure.measures else "1::DECIMAL(38, 6)"
     wanted = "measure IN (SELECT unnest($measures::VARCHAR[]))" if measure.measures else "TRUE"
     rows = f"SELECT date, subject AS who, resource_id AS place, {amount} AS used FROM {SOURCE} WHERE {wanted}"

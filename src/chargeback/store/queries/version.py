@@ -56,9 +56,10 @@ def read_version(
         index = caches.tags.load(store.tenant_name, connection)
         categories = caches.documents_of(store.tenant_name, connection, as_of)
         known = KnownRevisions.read(connection) if as_of is not None else None
-    snapshots = {name: store.facts.snapshot(name) for name in _TABLES}
+        facts_revision = store.facts_revision(connection)
+    snapshots = store.snapshots(_TABLES, facts_revision)
     if known is None or as_of is None:
         return DataVersion(index, control, snapshots, categories=categories)
-    past = days_as_of(store.facts, known, snapshots, as_of)
+    past = days_as_of(store, known, snapshots, as_of)
     last = max((day for day, state in past.states.items() if state.was_calculated), default=None)
     return DataVersion(index, replace(control, last_calculated=last), past.snapshots, past.states, categories)

@@ -1,0 +1,46 @@
+"""How far the clock of a server is from this machine's, as far as one answer tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from chargeback.model.days import utc_now
+
+#: Clocks that are synchronised differ by much less.
+USUAL: Final = timedelta(seconds=2)
+#: Object storage refuses requests that were signed 15 minutes ago or later, and tokens have leeways of a minute: long
+#: before that, a clock that drifts has to be set.
+MOST: Final = timedelta(minutes=5)
+_NONE: Final = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """What a server said the time was, at some moment from ``before`` to ``after`` by this machine's clock; it may have
+    been later by up to ``rounding``."""
+
+    before: datetime
+    told: datetime
+    after: datetime
+    rounding: timedelta = _NONE
+
+    @property
+    def ahead(self) -> timedelta:
+        """How far the server's clock is ahead of this machine's (negative: behind), if its answer took as long as the
+        request."""
+        return self.told + self.rounding / 2 - self.before - (self.after - self.before) / 2
+
+    @property
+    def difference(self) -> timedelta:
+        """How much the clocks differ at least, however long the answer took; never negative."""
+        return max(self.told - self.after, self.before - self.told - self.rounding, _NONE)
+
+
+def read_clock(ask: Callable[[], datetime]) -> ClockReading:
+    """Return what ``ask`` is told."""
+    before = utc_now()
+    told = ask()
+    return ClockReading(before, told, utc_now())
