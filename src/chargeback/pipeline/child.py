@@ -1,220 +1,189 @@
-"""A run as a child process: it can be stopped at its timeout, and releases its memory.
+"""Runs as child processes, seen from their parent: they can be stopped at their timeout, and release their memory.
 
 The parent takes the lease, starts the child and receives its progress and its result over a pipe; over the same pipe it
-can ask the child to stop. The child does not depend on its parent otherwise: it enforces its own timeout, and is not
-blocked by a parent that does not read. A child whose parent is gone exits immediately: all its work is crash-safe, and
-other processes must be able to continue.
+can ask the child to stop. A child that found nothing to calculate is kept for a minute for the next run, of whatever
+tenant: starting a process costs more than such a run does. Every other child ends with its run.
 """
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from typing import Final
 
 from chargeback.config import Tenant
-from chargeback.errors import ChargebackError, LeaseLost
-from chargeback.logs import configure_logging
+from chargeback.model.days import Clock
+from chargeback.pipeline.child_process import GRACE_SECONDS, Begun, child_main, timed_out
 from chargeback.pipeline.executor import Assignment
-from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason, StopSignal
-from chargeback.store.control import runs
-from chargeback.store.control.database import ConnectRetry
-from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, resume
-from chargeback.store.tenant import open_store
-
-log = logging.getLogger(__name__)
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason
 
 _POLL_SECONDS = 0.2
-#: How long a run that was told to stop may take to reach a safe point.
-_GRACE_SECONDS = 7
-#: How long a finished child waits for a parent that does not read its result. The run is already recorded.
-_DELIVERY_SECONDS = 60
-#: How long a run may take to record its end before it is killed.
-_LAST_OUTPUT_SECONDS = 3
+#: How long an idle child may take to confirm that it begins a run; it does nothing else.
+_BEGIN_SECONDS = 5
+#: A child ends after this many runs, which bounds what a plugin may leave behind.
+_MAX_RUNS: Final = 50
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
 
+class Child:
+    """A process that executes one run at a time, and the pipe to it."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(target=child_main, args=(theirs,), name="chargeback run", daemon=False)
+        self.process.start()
+        theirs.close()
+        self.runs = 0
+
+    def assign(self, assignment: Assignment) -> None:
+        """Let a process that was just started begin a run.
+
+        Raises:
+            OSError: the process has ended.
+        """
+        self.runs += 1
+        self.pipe.send(assignment)
+
+    def begins(self, assignment: Assignment) -> bool:
+        """Let an idle process begin a run; return whether it did. It may have ended, or be about to."""
+        try:
+            self.assign(assignment)
+            return self.pipe.poll(_BEGIN_SECONDS) and isinstance(self.pipe.recv(), Begun)
+        except (EOFError, OSError):
+            return False
+
+    def end(self) -> int | None:
+        """Wait briefly for the end of the process, which the closed pipe asks for; kill it if it does not come. Return
+        the exit code."""
+        self.pipe.close()
+        self.process.join(GRACE_SECONDS)
+        self.kill()
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        """Kill the process if it has not ended."""
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
 class ChildProcesses:
-    """Executes each run in its own child process."""
+    """Executes each run in a child process of its own, or in an idle one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Child] = []
+        self._closed = False
 
     def start(self, assignment: Assignment) -> RunningChild:
-        """Start the process of a run.
+        """Start a run.
 
         Raises:
             OSError: the system cannot start a process.
         """
-        return RunningChild(assignment)
+        return RunningChild(self._child_for(assignment), assignment, self._keep)
+
+    def close(self) -> None:
+        """End the idle processes."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.end()
+
+    def _child_for(self, assignment: Assignment) -> Child:
+        while child := self._take():
+            if child.begins(assignment):
+                return child
+            child.kill()
+            child.end()
+        child = Child()
+        # A process that dies at once is noticed, and described, by whoever waits for its result.
+        with suppress(OSError):
+            child.assign(assignment)
+        return child
+
+    def _take(self) -> Child | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _keep(self, child: Child) -> bool:
+        """Keep a child for the next run; return whether it is kept."""
+        with self._lock:
+            ended = [each for each in self._idle if not each.process.is_alive()]
+            self._idle = [each for each in self._idle if each not in ended]
+            kept = not self._closed and child.runs < _MAX_RUNS
+            if kept:
+                self._idle.append(child)
+        for each in ended:
+            each.end()
+        return kept
 
 
 class RunningChild:
-    """A started child, seen from its parent."""
+    """A run in a child process."""
 
-    def __init__(self, assignment: Assignment) -> None:
-        self._tenant = assignment.tenant
-        self._clock = assignment.clock
-        self._pipe, theirs = _SPAWN.Pipe()
-        self._process: BaseProcess = _SPAWN.Process(
-            target=_main, args=(assignment, theirs), name=f"chargeback run {self._tenant.name}", daemon=False
-        )
-        self._process.start()
-        theirs.close()
+    def __init__(self, child: Child, assignment: Assignment, keep: Callable[[Child], bool]) -> None:
+        self._child = child
+        self._keep = keep
+        self._tenant: Tenant = assignment.tenant
+        self._clock: Clock = assignment.clock
+        self._lock = threading.Lock()
+        self._has_ended = False
         self._stop_reason: StopReason | None = None
         self._stop_deadline: float | None = None
 
     def stop(self, reason: StopReason = STOPPED) -> None:
-        """Ask the child to stop at the next safe point; kill it after a few seconds."""
-        if self._stop_reason is None:
-            self._stop_reason = reason
-            self._stop_deadline = time.monotonic() + _GRACE_SECONDS
-            with suppress(OSError):
-                self._pipe.send(reason)
+        """Ask the child to stop at the next safe point; kill it after a few seconds. Nothing happens after the end: the
+        child may be executing another run."""
+        with self._lock:
+            if self._stop_reason is None and not self._has_ended:
+                self._stop_reason = reason
+                self._stop_deadline = time.monotonic() + GRACE_SECONDS
+                with suppress(OSError):
+                    self._child.pipe.send(reason)
 
     def wait(self, listener: Callable[[Progress], None]) -> RunResult:
-        """Wait for the end of the child. Never raises for a failure of the child."""
+        """Wait for the end of the run. Never raises for a failure of the child."""
+        result = self._receive(listener)
+        with self._lock:
+            self._has_ended = True
+        if result is not None and _found_nothing(result) and self._stop_reason is None and self._keep(self._child):
+            return result
+        exit_code = self._child.end()
+        return result or self._result_without_message(exit_code)
+
+    def _receive(self, listener: Callable[[Progress], None]) -> RunResult | None:
+        """Pass on the progress until the result; None if the child ends without one."""
         seconds = self._tenant.settings.tenant_execution_timeout_seconds
         limit = time.monotonic() + seconds if seconds else None
-        result = None
-        while result is None:
+        pipe = self._child.pipe
+        while True:
             if limit is not None and time.monotonic() >= limit:
-                self.stop(_timed_out(self._tenant))
+                self.stop(timed_out(self._tenant))
             if self._stop_deadline is not None and time.monotonic() >= self._stop_deadline:
-                self._process.kill()
+                self._child.process.kill()
             try:
-                if self._pipe.poll(_POLL_SECONDS):
-                    message = self._pipe.recv()
-                    if isinstance(message, RunResult):
-                        result = message
-                    else:
-                        listener(message)
+                if not pipe.poll(_POLL_SECONDS):
+                    continue
+                message = pipe.recv()
             except (EOFError, OSError):
-                break
-        self._process.join(_GRACE_SECONDS)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._pipe.close()
-        return result or self._result_without_message()
+                return None
+            if isinstance(message, RunResult):
+                return message
+            if isinstance(message, Progress):
+                listener(message)
 
-    def _result_without_message(self) -> RunResult:
-        unexpected = f"the process of the run ended unexpectedly (exit code {self._process.exitcode})"
+    def _result_without_message(self, exit_code: int | None) -> RunResult:
+        unexpected = f"the process of the run ended unexpectedly (exit code {exit_code})"
         reason = self._stop_reason or StopReason(RunOutcome.FAILED, unexpected)
         return RunResult(self._tenant.name, reason.outcome, errors=(reason.error,), completed_at=self._clock())
 
 
-class Messenger:
-    """Sends progress and the result to the parent from a separate thread.
-
-    A parent that does not read, because it is paused, never blocks the run: only the newest unsent progress is kept.
-    """
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-        self._changed = threading.Condition()
-        self._progress: Progress | None = None
-        self._result: RunResult | None = None
-        self._thread = threading.Thread(target=self._send, name="messenger", daemon=True)
-        self._thread.start()
-
-    def show(self, progress: Progress) -> None:
-        """Send this soon, unless newer progress replaces it; return immediately."""
-        with self._changed:
-            self._progress = progress
-            self._changed.notify()
-
-    def finish(self, result: RunResult, seconds: float) -> None:
-        """Send the last progress and the result; wait at most this long for the parent to read them."""
-        with self._changed:
-            self._result = result
-            self._changed.notify()
-        self._thread.join(seconds)
-
-    def _send(self) -> None:
-        with suppress(OSError):
-            while True:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._progress or self._result)
-                    progress, self._progress, result = self._progress, None, self._result
-                if progress is not None:
-                    self._pipe.send(progress)
-                if result is not None:
-                    self._pipe.send(result)
-                    return
-
-
-def _main(assignment: Assignment, pipe: Connection) -> None:
-    """Run the child process."""
-    # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM is for this process only.
-    stop = StopSignal()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: stop.ask(STOPPED))
-    tenant = assignment.tenant
-    about = {"tenant": tenant.name, "run": assignment.epoch}
-    configure_logging(assignment.logging, assignment.secrets, about)
-    threading.Thread(target=_follow_parent, args=(pipe, stop), name="parent", daemon=True).start()
-    threading.Thread(target=_enforce_time_limit, args=(assignment, stop), name="time limit", daemon=True).start()
-    messenger = Messenger(pipe)
-    # A database server that restarts is available again before another process can take the lease.
-    store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
-    try:
-        lease = resume(store.control, LeaseOwner.this_process(), assignment.epoch)
-        result = run_tenant(
-            tenant, store, lease, assignment.request, stop=stop, listener=messenger.show, clock=assignment.clock
-        )
-    except LeaseLost as error:
-        log.warning("tenant %s: %s; the run stops writing", tenant.name, error)
-        result = _failed(assignment, error)
-    except ChargebackError as error:
-        log.error("tenant %s: %s", tenant.name, error)
-        result = _failed(assignment, error)
-    finally:
-        store.close()
-    messenger.finish(result, _DELIVERY_SECONDS)
-
-
-def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
-    name, now = assignment.tenant.name, assignment.clock()
-    return RunResult(name, RunOutcome.FAILED, errors=(str(error),), completed_at=now)
-
-
-def _timed_out(tenant: Tenant) -> StopReason:
-    seconds = tenant.settings.tenant_execution_timeout_seconds
-    return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
-
-
-def _enforce_time_limit(assignment: Assignment, stop: StopSignal) -> None:
-    """Stop the run at its timeout, and exit if it does not reach a safe point soon: the parent may be paused, and other
-    processes wait for the lease."""
-    tenant = assignment.tenant
-    if not (seconds := tenant.settings.tenant_execution_timeout_seconds):
-        return
-    never = threading.Event()
-    never.wait(seconds)
-    stop.ask(_timed_out(tenant))
-    never.wait(_GRACE_SECONDS)
-    threading.Timer(_LAST_OUTPUT_SECONDS, os._exit, (1,)).start()
-    with suppress(ChargebackError), open_store(tenant).control as control:
-        with control.write() as connection:
-            reason = _timed_out(tenant)
-            runs.close_open_run(
-                connection, assignment.epoch, outcome=reason.outcome, error=reason.error, clock=assignment.clock
-            )
-        Lease(control, LeaseOwner.this_process(), assignment.epoch).release()
-    os._exit(1)
-
-
-def _follow_parent(pipe: Connection, stop: StopSignal) -> None:
-    """Wait for the parent's request to stop, or for its end."""
-    while True:
-        try:
-            stop.ask(pipe.recv())
-        except (EOFError, OSError):
-            os._exit(1)
+def _found_nothing(result: RunResult) -> bool:
+    """Whether the run completed and had nothing to calculate, so that its process has used little memory."""
+    return result.outcome is RunOutcome.COMPLETED and not result.dates_calculated and not result.chargeback_rows_written

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
 #: How long :meth:`Engine.stop` waits for runs in progress, in seconds; runs are killed before that.
 _STOP_SECONDS = 8.0
+#: How many tenants :meth:`Engine.run_once` prepares at the same time; one whose database hangs occupies a thread.
+_MAX_THREADS = 64
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 
 
@@ -58,10 +60,11 @@ class Engine:
         self._stopping = threading.Event()
         self._places = RunSlots(configuration.features.max_parallel_tenants)
         self._suspensions = Suspensions(self._stores)
+        self._executor = executor or ChildProcesses()
         self._supervisor = Supervisor(
             configuration,
             self._stores,
-            executor or ChildProcesses(),
+            self._executor,
             self._suspensions,
             listener=listener or (lambda _: None),
             queued=lambda: self._places.waiting,
@@ -104,6 +107,7 @@ class Engine:
         for thread in triggered:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._schedule.join(max(0.0, deadline - time.monotonic()))
+        self._executor.close()
         for store in self._stores.values():
             store.close()
 
@@ -142,7 +146,7 @@ class Engine:
         Raises:
             SchemaError: a control database is ahead of this version, or its history is broken.
         """
-        with ThreadPoolExecutor(len(tenants) or 1) as pool:
+        with ThreadPoolExecutor(min(len(tenants), _MAX_THREADS) or 1) as pool:
             return list(pool.map(lambda name: self._run_to_end(name, request), tenants))
 
     def _run_to_end(self, name: str, request: RunRequest) -> RunResult:

@@ -8,12 +8,13 @@ complete response is kept for each measure of each resource; a smaller one is ac
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 from threading import Event
 from typing import Final
 
@@ -66,6 +67,28 @@ class DayUsage:
     error: SourceError | None = None
 
 
+class FetchedUsages:
+    """The usages of days, in order, of which some are fetched ahead. An iterator."""
+
+    def __init__(self, fetches: Iterator[Future[DayUsage]], *, ahead: int) -> None:
+        self._fetches = fetches
+        self._ahead = deque(islice(fetches, ahead))
+
+    def __iter__(self) -> FetchedUsages:
+        return self
+
+    def __next__(self) -> DayUsage:
+        if not self._ahead:
+            raise StopIteration
+        usage = self._ahead.popleft().result()
+        self._ahead.extend(islice(self._fetches, 1))
+        return usage
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the next usage, if there is one; return False if it takes longer than that."""
+        return not self._ahead or not wait([self._ahead[0]], seconds).not_done
+
+
 class UsageFetcher:
     """Prefetches usage, in the order in which the days will be requested. ``resolve`` finds the owners of stored
     usage."""
@@ -89,25 +112,15 @@ class UsageFetcher:
         self._unreachable: SourceUnavailable | None = None
 
     @contextmanager
-    def fetching(self, wanted: Sequence[UsageRequest]) -> Iterator[Iterator[DayUsage]]:
+    def fetching(self, wanted: Sequence[UsageRequest]) -> Iterator[FetchedUsages]:
         """Yield the usage of each of these days."""
         abandoned = Event()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="usage") as pool:
             try:
-                yield self._in_order(pool, wanted, abandoned)
+                fetches = (pool.submit(self._day_logged, each, abandoned) for each in wanted)
+                yield FetchedUsages(fetches, ahead=2 * self._workers)
             finally:
                 abandoned.set()
-
-    def _in_order(
-        self, pool: ThreadPoolExecutor, wanted: Sequence[UsageRequest], abandoned: Event
-    ) -> Iterator[DayUsage]:
-        ahead: list[Future[DayUsage]] = []
-        position = 0
-        for _ in wanted:
-            while position < len(wanted) and len(ahead) < 2 * self._workers:
-                ahead.append(pool.submit(self._day_logged, wanted[position], abandoned))
-                position += 1
-            yield ahead.pop(0).result()
 
     def _day_logged(self, wanted: UsageRequest, abandoned: Event) -> DayUsage:
         with log_context(date=wanted.day):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chargeback.config import Tenant
+from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.settings import LoggingSettings
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunRequest, RunResult, StopReason
@@ -15,7 +16,7 @@ from chargeback.pipeline.run_messages import STOPPED, Progress, RunRequest, RunR
 @dataclass(frozen=True)
 class Assignment:
     """What an executor needs to know: the tenant, the request, the epoch of the lease that was taken for it, and the
-    clock of the run. All of it is picklable."""
+    clock of the run, and where its days are calculated. All of it is picklable."""
 
     tenant: Tenant
     request: RunRequest
@@ -23,6 +24,7 @@ class Assignment:
     logging: LoggingSettings
     secrets: frozenset[str]
     clock: Clock = utc_now
+    compute: ComputeSettings = LOCAL
 
 
 class Execution(Protocol):
@@ -44,3 +46,6 @@ class RunExecutor(Protocol):
         Raises:
             OSError: the system cannot start a process.
         """
+
+    def close(self) -> None:
+        """Release what is kept for further runs."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-
-from sqlalchemy import Connection
+from typing import Any
 
 from chargeback.ecosystems.contract import GatheredDay, Gatherer
 from chargeback.errors import SourceError
@@ -19,6 +19,7 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
+from chargeback.pipeline.batches import Batch
 from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
 from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
@@ -27,7 +28,8 @@ from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import runs
 from chargeback.store.control.days import BILL, EVIDENCE_VERSION, DayState
-from chargeback.store.facts.tables import BILLING_TABLE
+from chargeback.store.facts.history import HistoryWriter
+from chargeback.store.facts.tables import BILLING_TABLE, PreparedDay
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +82,12 @@ def _gather_billing(run: RunContext, gatherer: Gatherer, complete: frozenset[str
         inventory = inventory_store.read_inventory(connection)
     writer = _BillingDayWriter(run, known, inventory, complete)
     days = [day for day in run.window if _must_gather(run, known.get(day))]
-    for number, gathered in enumerate(_gather_days(gatherer, days), start=1):
-        with log_context(date=gathered.day), run.catch_day_errors(gathered.day):
-            writer.store(gathered)
-        run.report(Stage.GATHERING, gathered.day, number, len(days))
-        run.check()
+    with writer.batch:
+        for number, gathered in enumerate(_gather_days(gatherer, days), start=1):
+            with log_context(date=gathered.day), run.catch_day_errors(gathered.day):
+                writer.store(gathered)
+            run.report(Stage.GATHERING, gathered.day, number, len(days))
+            run.check()
 
 
 def _must_gather(run: RunContext, state: DayState | None) -> bool:
@@ -112,8 +115,21 @@ def _gather_days(gatherer: Gatherer, days: list[date]) -> Iterator[GatheredDay]:
             start = position + 1
 
 
+@dataclass(frozen=True, slots=True)
+class _NewBill:
+    """A bill that is ready to be committed: its file, its state once it is, and the resources that were never
+    listed."""
+
+    state: DayState
+    prepared: PreparedDay
+    changes: Mapping[str, Any]
+    unmeasured: str | None
+    resources: Mapping[str, Resource]
+
+
 class _BillingDayWriter:
-    """Stores gathered days, one after the other. ``complete`` are the types that were just listed completely."""
+    """Stores gathered days, in the batches of ``batch``. ``complete`` are the types that were just listed
+    completely."""
 
     def __init__(
         self, run: RunContext, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
@@ -123,11 +139,15 @@ class _BillingDayWriter:
         self._environments = environments(inventory.resources)
         self._resources = {resource.resource_id for resource in inventory.resources}
         self._complete = complete & {resource.resource_type for resource in inventory.resources}
+        self._history = HistoryWriter(run.store.facts, epoch=run.lease.epoch)
         self._replaced: set[date] = set()
+        self.batch = Batch(self._commit)
 
     def store(self, gathered: GatheredDay) -> None:
         """Store the day if it is new or has changed, and update its state."""
         run, day = self._run, gathered.day
+        if day in self._replaced:  # it may be in the batch
+            self.batch.commit()
         state = self._known.get(day) or DayState(day)
         is_again = state.billing_gathered and run.tenant.ecosystem.capabilities.constructs_costs
         if gathered.error is not None:
@@ -170,40 +190,58 @@ class _BillingDayWriter:
     def _replace(self, state: DayState, gathered: GatheredDay, seen: str, now: datetime) -> None:
         run, day = self._run, gathered.day
         constructs = run.tenant.ecosystem.capabilities.constructs_costs
-        with run.lease.write() as connection:
-            day_states.save_day(connection, day, billing_gathered=False, chargeback_calculated=False)
-            self._add_billed_resources(gathered.lines, now, connection)
-        self._replaced.add(day)
         table = billing_table(
             gathered.lines,
             ecosystem=run.store.ecosystem,
             tenant_id=run.store.tenant_id,
             environments=self._environments,
         )
-        keep_bill(run, state, seen)
-        run.store.facts.replace_day(BILLING_TABLE, day, table, epoch=run.lease.epoch)
-        with run.lease.write() as connection:
-            day_states.save_day(
-                connection,
-                day,
-                billing_gathered=True,
-                gathered_fingerprint=seen,
-                gathered_at=now,
-                empty_answers=0,
-                failed_attempts=0,
-                billing_lines=len(gathered.lines),
-                error=None,
-                # The usage of a measured bill was measured with it, so it is fetched again too.
-                **({"evidence_version": 0} if constructs else {}),
-            )
-            day_states.mark_incomplete(connection, day, {BILL: unmeasured_part(gathered.lines)})
-        if state.calculated_fingerprint is not None:
-            log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
+        changes = {
+            "gathered_fingerprint": seen,
+            "gathered_at": now,
+            "billing_lines": len(gathered.lines),
+            # The usage of a measured bill was measured with it, so it is fetched again too.
+            **({"evidence_version": 0} if constructs else {}),
+        }
+        prepared = run.store.facts.prepare_day(BILLING_TABLE, day, table)
+        resources = self._unlisted_resources(gathered.lines, now)
+        keep_bill(run, self._history, state, seen)
+        self._replaced.add(day)
+        bill = _NewBill(state, prepared, changes, unmeasured_part(gathered.lines), resources)
+        self.batch.add(bill, table.num_rows)
 
-    def _add_billed_resources(self, lines: Sequence[BillingLine], now: datetime, connection: Connection) -> None:
-        """Add every billed resource that was never listed to the inventory, as deleted if its type was just listed
-        completely."""
-        new = {
+    def _commit(self, bills: Sequence[_NewBill]) -> None:
+        """Store the bills of a batch. Their days count as not gathered while they are written."""
+        run = self._run
+        days = [bill.prepared.day for bill in bills]
+        unlisted: dict[str, Resource] = {}
+        for bill in bills:
+            unlisted = {key: each for key, each in bill.resources.items() if key not in self._resources} | unlisted
+        with run.catch_day_errors(*days):
+            with run.lease.write() as connection:
+                for day in days:
+                    day_states.save_day(connection, day, billing_gathered=False, chargeback_calculated=False)
+                if unlisted:
+                    inventory_store.ensure_known(connection, run.now(), billed=unlisted.values())
+            self._resources |= unlisted.keys()
+            self._history.commit()
+            run.store.facts.commit_days([bill.prepared for bill in bills], epoch=run.lease.epoch)
+            with run.lease.write() as connection:
+                for day, bill in zip(days, bills, strict=True):
+                    day_states.save_day(
+                        connection,
+                        day,
+                        **{"billing_gathered": True, "empty_answers": 0, "failed_attempts": 0, "error": None},
+                        **bill.changes,
+                    )
+                    day_states.mark_incomplete(connection, day, {BILL: bill.unmeasured})
+            for day, bill in zip(days, bills, strict=True):
+                if bill.state.calculated_fingerprint is not None:
+                    log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
+
+    def _unlisted_resources(self, lines: Sequence[BillingLine], now: datetime) -> dict[str, Resource]:
+        """Return every billed resource that was never listed, as deleted if its type was just listed completely."""
+        return {
             line.resource_id: Resource(
                 line.resource_id,
                 line.resource_type,
@@ -214,9 +252,6 @@ class _BillingDayWriter:
             for line in lines
             if line.resource_id not in self._resources
         }
-        if new:
-            inventory_store.ensure_known(connection, now, billed=new.values())
-            self._resources |= new.keys()
 
     def _defer_empty(self, state: DayState, empty_answers: int) -> None:
         day = state.tracking_date
@@ -236,7 +271,5 @@ class _BillingDayWriter:
             with self._run.lease.write() as connection:
                 day_states.save_day(connection, day, gathered_at=self._run.now())
             return
-        self._run.record_error(problem, day)
         withdrawn = {"billing_gathered": False} if day in self._replaced else {}
-        with self._run.lease.write() as connection:
-            day_states.save_day(connection, day, error=problem, **withdrawn)
+        self._run.record_day_errors(problem, day, **withdrawn)

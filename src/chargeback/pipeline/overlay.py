@@ -8,11 +8,13 @@ before days whose metrics have expired.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlalchemy import Connection
 
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
 from chargeback.ecosystems.contract import Gatherer, MeasuredUsage
@@ -20,10 +22,12 @@ from chargeback.errors import AllocationError, LeaseLost, StorageError
 from chargeback.logs import log_context
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import EXISTED, TopicPlan
+from chargeback.pipeline.batches import Batch
 from chargeback.pipeline.discovery import TopicDiscovery
 from chargeback.pipeline.evidence import DayUsage, UsageFetcher, UsageRequest
+from chargeback.pipeline.new_rows import prepare_rows
 from chargeback.pipeline.partials import PartialsWriter
-from chargeback.pipeline.revise import DayReviser
+from chargeback.pipeline.revise import DayReviser, RevisedDay
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.days import billed_lines
@@ -109,9 +113,12 @@ def overlay(run: RunContext, gatherer: Gatherer) -> None:
     stage = _Overlay(run, gatherer, plan)
     wanted = [stage.wanted(state) for state in due]
     try:
-        with stage.fetcher.fetching(wanted) as measured:
-            for number, (state, usage) in enumerate(zip(due, measured, strict=True), start=1):
+        with stage.fetcher.fetching(wanted) as measured, stage.batch as batch:
+            for number, state in enumerate(due, start=1):
                 run.check()
+                if batch.seconds_left is not None and not measured.wait(batch.seconds_left):
+                    batch.commit()
+                usage = next(measured)
                 with log_context(date=state.tracking_date), run.catch_day_errors(state.tracking_date):
                     stage.attempt(state, usage)
                 run.enter(Stage.TOPIC_OVERLAY, state.tracking_date, number, len(due))
@@ -153,8 +160,20 @@ class TopicFetcher(UsageFetcher):
         return stored.filter(pc.not_equal(stored["measure"], EXISTED))
 
 
+@dataclass(frozen=True, slots=True)
+class _NewDay:
+    """An attributed day that is ready to be committed: whether its measurements are stored, and why its topic metrics
+    are missing, if they are."""
+
+    state: DayState
+    revised: RevisedDay
+    rows: int
+    is_gathered: bool
+    lacks: str | None
+
+
 class _Overlay:
-    """The overlay stage of one run."""
+    """The overlay stage of one run. Its days are committed in the batches of ``batch``."""
 
     def __init__(self, run: RunContext, gatherer: Gatherer, plan: TopicPlan) -> None:
         self._run = run
@@ -165,6 +184,7 @@ class _Overlay:
         self._attributor = TopicAttributor(plan)
         self._partials = PartialsWriter(run.store.facts, TOPIC_ATTRIBUTIONS)
         self._reviser = DayReviser(run, REVISED_TOPICS)
+        self.batch = Batch(self._commit)
         workers = run.tenant.settings.metrics_prefetch_workers
         self.fetcher = TopicFetcher(gatherer, self._clusters, run.store.facts, workers=workers)
 
@@ -208,12 +228,15 @@ class _Overlay:
                     state.tracking_date,
                 )
             self._with_metrics(state, usage, usage.table)
-        except LeaseLost:
-            raise
         except (AllocationError, StorageError) as error:
-            if not isinstance(error, AllocationError) and error.retryable:
-                raise
-            self._run.record_error(f"topics are not attributed: {error}", state.tracking_date)
+            self._record_error(error, state.tracking_date)
+
+    def _record_error(self, error: AllocationError | StorageError, *days: date) -> None:
+        """Record why days are not attributed; raise what concerns the run."""
+        if isinstance(error, LeaseLost) or error.retryable:
+            raise error
+        for day in days:
+            self._run.record_error(f"topics are not attributed: {error}", day)
 
     def _lines(self, state: DayState) -> pa.Table:
         return lines_of_clusters(billed_lines(self._run.store.facts, state), self._clusters, self._plan)
@@ -254,20 +277,41 @@ class _Overlay:
     def _write(
         self, state: DayState, rows: pa.Table, evidence: pa.Table | None, *, gathered: bool, lacks: str | None
     ) -> None:
-        """Write the rows of a day, and new ``evidence``; ``lacks`` says why its topic metrics are missing, if they
-        are."""
-        run, day = self._run, state.tracking_date
-        new = {TOPICS_TABLE: rows} if evidence is None else {TOPICS_TABLE: rows, TOPIC_USAGE_TABLE: evidence}
-        revised = self._reviser.replace(state, new, policies_hash=self._plan.hash, is_requested=run.request.recalculate)
-        if revised.is_new:
-            self._partials.day_written(day)
-        with run.lease.write() as connection:
-            topic_store.finish_topics(
-                connection,
-                day,
-                fingerprint=state.gathered_fingerprint,
-                rows=rows.num_rows,
-                revision=revised.number,
-                gathered=gathered,
-            )
-            day_states.mark_incomplete(connection, day, {TOPIC_METRICS: lacks})
+        """Write the rows of a day, and new ``evidence``, to be committed with the batch; ``lacks`` says why its topic
+        metrics are missing, if they are."""
+        revised = self._reviser.prepare(
+            state,
+            prepare_rows(self._run.store.facts, REVISED_TOPICS, state.tracking_date, rows),
+            {} if evidence is None else {TOPIC_USAGE_TABLE: evidence},
+            policies_hash=self._plan.hash,
+            is_requested=self._run.request.recalculate,
+        )
+        self.batch.add(_NewDay(state, revised, rows.num_rows, gathered, lacks), rows.num_rows)
+
+    def _commit(self, days: Sequence[_NewDay]) -> None:
+        """Commit the days of a batch; an error that will not pass is one of each of them."""
+        dates = [each.state.tracking_date for each in days]
+        try:
+            with self._run.catch_day_errors(*dates):
+                self._reviser.commit([each.revised for each in days])
+                with self._run.lease.write() as connection:
+                    for each in days:
+                        self._record(connection, each)
+                for each in days:
+                    if each.revised.is_new:
+                        self._partials.day_written(each.state.tracking_date)
+        except StorageError as error:
+            self._record_error(error, *dates)
+
+    def _record(self, connection: Connection, new: _NewDay) -> None:
+        day = new.state.tracking_date
+        self._reviser.confirm(connection, new.revised)
+        topic_store.finish_topics(
+            connection,
+            day,
+            fingerprint=new.state.gathered_fingerprint,
+            rows=new.rows,
+            revision=new.revised.revision.revision,
+            gathered=new.is_gathered,
+        )
+        day_states.mark_incomplete(connection, day, {TOPIC_METRICS: new.lacks})

@@ -57,6 +57,7 @@ def repair(run: RunContext) -> None:
     _check_disk_is_mounted(run)
     run.store.facts.create()
     claim(run.store.facts, run.store.owner)
+    run.store.facts.read_ahead()
     record_first_files(run)
     losses = _losses(run)
     for name, of_days in losses.items():

@@ -17,6 +17,7 @@ from chargeback.store.control import days as day_states
 from chargeback.store.control.audit import delete_expired, has_expired
 from chargeback.store.control.day_revisions import CONFIRMED, record_removal
 from chargeback.store.control.retention import delete_days, oldest_day
+from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS
 from chargeback.store.facts.upkeep import CleanupStats, clean_table, record_upkeep, rewrite_dimensions, upkeep_is_due
 from chargeback.store.queries.partials import partial_kinds
@@ -94,11 +95,13 @@ def _upkeep(run: RunContext) -> None:
         return
     run.enter(Stage.RETENTION, total=len(SCHEMAS))
     rewrite_dimensions(facts, epoch=epoch)
-    removed = CleanupStats()
-    for number, name in enumerate(SCHEMAS, start=1):
+
+    def clean(name: str) -> CleanupStats:
         run.check()
-        removed += clean_table(facts, name, epoch=epoch)
-        run.report(Stage.RETENTION, None, number, len(SCHEMAS))
+        return clean_table(facts, name, epoch=epoch)
+
+    removed = sum(side_by_side(clean, list(SCHEMAS)), CleanupStats())
+    run.report(Stage.RETENTION, None, len(SCHEMAS), len(SCHEMAS))
     facts.partials.clean(partial_kinds())
     complete_partials(run)
     record_upkeep(facts.place, run.now())

@@ -1,45 +1,55 @@
 """Replaces days, and keeps what it replaces: every content that a day has had is a revision.
 
-The order makes a crash harmless: the superseded files go to the history, the revision is recorded, the new files are
-committed, and then the day's state confirms the revision. Whoever reads in between finds the files of either revision.
+Days are replaced in batches. The order makes a crash harmless: the superseded files go to the history, the revisions
+are recorded, the new files are committed, and then the states of the days confirm the revisions. Whoever reads in
+between finds the files of either revision.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts
-from chargeback.model.money import difference, half_of_changes, total
+from chargeback.model.money import difference, half_of_changes
+from chargeback.pipeline.new_rows import NewRows, sum_of, sums_by
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import day_revisions as revisions
 from chargeback.store.control import days as day_states
 from chargeback.store.control.day_revisions import FileNames, Revision
 from chargeback.store.control.days import DayState
-from chargeback.store.facts.history import file_names_of_day, has_content, keep_files
+from chargeback.store.facts.history import HistoryWriter, file_names_of_day, has_content
+from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, PreparedDay, read_day
 from chargeback.store.queries.as_of import has_files, those_that_took_effect
 from chargeback.store.queries.revised import REVISED, RevisedDataset
 
 log = logging.getLogger(__name__)
 
-# Arrow's sums keep the type of the summed values and overflow silently.
-_WIDE: Final = pa.decimal256(76, 12)
-
 
 @dataclass(frozen=True, slots=True)
-class Revised:
-    """What became of a day: the number of its revision, to be confirmed, and whether its rows are new."""
+class RevisedDay:
+    """A day that is ready to be replaced.
 
-    number: int
+    Attributes:
+        state: the state of the day before.
+        prepared: the files to commit, by table.
+        revision: the revision that the day has afterwards.
+        is_new: whether it is a new revision; if not, the rows stay as they are.
+        files: the files that the day has afterwards.
+    """
+
+    state: DayState
+    prepared: Mapping[str, PreparedDay]
+    revision: Revision
     is_new: bool
+    files: FileNames
 
 
 class DayReviser:
@@ -48,20 +58,30 @@ class DayReviser:
     def __init__(self, run: RunContext, dataset: RevisedDataset) -> None:
         self._run = run
         self._dataset = dataset
+        self._history = HistoryWriter(run.store.facts, epoch=run.lease.epoch)
 
-    def replace(
-        self, state: DayState, tables: Mapping[str, pa.Table], *, policies_hash: str | None, is_requested: bool
-    ) -> Revised:
-        """Replace the rows and evidence of a day by ``tables``; what has the same bytes already, stays.
+    def prepare(
+        self,
+        state: DayState,
+        new: NewRows,
+        evidence: Mapping[str, pa.Table],
+        *,
+        policies_hash: str | None,
+        is_requested: bool,
+    ) -> RevisedDay:
+        """Prepare to replace the rows and ``evidence`` of a day; what has the same bytes already, stays. Readers notice
+        nothing before :meth:`commit`.
 
         Raises:
-            LeaseLost: another process has taken over.
             StorageError: something cannot be read or written.
         """
         day, facts = state.tracking_date, self._run.store.facts
         known = self._revisions(state)
         latest = known[-1] if known else None
-        prepared = {name: facts.prepare_day(name, day, rows) for name, rows in tables.items()}
+        prepared = {
+            self._dataset.table: new.prepared,
+            **facts.prepare_tables(day, evidence),
+        }
         # A day that somebody asked to recalculate is written again in any case: emitters pass it on again, too.
         same = {
             name
@@ -70,9 +90,9 @@ class DayReviser:
         }
         for name in same:
             facts.discard_day(prepared.pop(name))
+        files = self._files(day, prepared)
         if latest is not None and self._has_rows(latest, prepared):
-            self._replace_evidence(latest, day, prepared)
-            return Revised(latest.revision, is_new=False)
+            return RevisedDay(state, prepared, latest, is_new=False, files=files)
         self._keep(latest, day, prepared)
         revision = Revision(
             self._dataset.name,
@@ -83,17 +103,43 @@ class DayReviser:
             self._run.run_id,
             state.gathered_fingerprint,
             policies_hash,
-            tables[self._dataset.table].num_rows,
-            _sum(tables[self._dataset.table]),
-            self._moved(day, tables[self._dataset.table]) if latest else None,
-            self._files(day, prepared),
+            new.rows,
+            new.total,
+            self._moved(day, new.sums) if latest else None,
+            files,
         )
+        return RevisedDay(state, prepared, revision, is_new=True, files=files)
+
+    def commit(self, days: Sequence[RevisedDay], record: Callable[[Connection], None] = lambda _: None) -> None:
+        """Replace prepared days. ``record`` writes in the transaction before their rows are visible.
+
+        Raises:
+            LeaseLost: another process has taken over.
+            StorageError: something cannot be written.
+        """
+        self._history.commit()
         with self._run.lease.write() as connection:
-            revisions.record_revision(connection, revision)
-            if getattr(state, self._dataset.is_calculated):
-                day_states.save_day(connection, day, **{self._dataset.is_calculated: False})
-        self._commit(prepared)
-        return Revised(revision.revision, is_new=True)
+            record(connection)
+            for each in days:
+                if each.is_new:
+                    revisions.record_revision(connection, each.revision)
+                    if getattr(each.state, self._dataset.is_calculated):
+                        changes = {self._dataset.is_calculated: False}
+                        day_states.save_day(connection, each.state.tracking_date, **changes)
+
+        def replace(name: str) -> None:
+            prepared = [each.prepared[name] for each in days if name in each.prepared]
+            self._run.store.facts.commit_days(prepared, epoch=self._run.lease.epoch)
+
+        side_by_side(replace, [name for name in self._dataset.tables if name != self._dataset.table])
+        replace(self._dataset.table)  # the evidence first, then the rows
+
+    def confirm(self, connection: Connection, day: RevisedDay) -> None:
+        """Record the evidence of a committed day whose rows are the same: the new evidence explains them as well as the
+        old."""
+        latest = day.revision
+        if not day.is_new and (day.prepared or latest.files is None):
+            revisions.record_files(connection, latest, day.files, latest.total)
 
     def _revisions(self, state: DayState) -> Sequence[Revision]:
         """Return the revisions of a day that took effect."""
@@ -111,22 +157,10 @@ class DayReviser:
             return True
         return latest.files is not None and has_files(latest, self._dataset, prepared[table].file_names)
 
-    def _replace_evidence(self, latest: Revision, day: date, prepared: Mapping[str, PreparedDay]) -> None:
-        """The rows are the same: the new evidence explains them as well as the old."""
-        self._commit(prepared)
-        if prepared or latest.files is None:
-            with self._run.lease.write() as connection:
-                revisions.record_files(connection, latest, self._files(day, {}), latest.total)
-
-    def _commit(self, prepared: Mapping[str, PreparedDay]) -> None:
-        """Commit the evidence first, then the rows."""
-        for name in sorted(prepared, key=lambda name: name == self._dataset.table):
-            self._run.store.facts.commit_day(prepared[name], epoch=self._run.lease.epoch)
-
     def _keep(self, latest: Revision | None, day: date, prepared: Mapping[str, PreparedDay]) -> None:
         if latest is not None:
             for name in prepared:
-                keep_superseded(self._run, latest, name, day)
+                keep_superseded(self._run, self._history, latest, name, day)
 
     def _files(self, day: date, prepared: Mapping[str, PreparedDay]) -> FileNames:
         """Return the files that a day has once ``prepared`` is committed."""
@@ -158,67 +192,54 @@ class DayReviser:
             return revisions.MEMBERS_CHANGED
         return revisions.MANUAL if is_requested else revisions.REPAIR
 
-    def _moved(self, day: date, rows: pa.Table) -> Decimal | None:
+    def _moved(self, day: date, now: Mapping[tuple[str, ...], Decimal]) -> Decimal | None:
         """Return half of what changed for each payer; None if the rows before are lost."""
         try:
             before = read_day(self._run.store.facts, self._dataset.table, day)
         except DamagedFacts:
             return None
-        sums = _sums_by(rows, self._dataset.payer)
-        for payer, amount in _sums_by(before, self._dataset.payer).items():
+        sums = dict(now)
+        for payer, amount in sums_by(before, self._dataset.payer).items():
             sums[payer] = difference(sums.get(payer, Decimal(0)), amount)
         return half_of_changes(sums.values())
 
 
-def keep_superseded(run: RunContext, latest: Revision, name: str, day: date, *, is_same: bool = False) -> None:
-    """Keep the files of a day that is about to be replaced in a table, as far as they belong to its latest revision.
-    Damaged files cannot be kept, which is an error of the day unless they are replaced by the same.
+def keep_superseded(
+    run: RunContext, history: HistoryWriter, latest: Revision, name: str, day: date, *, is_same: bool = False
+) -> None:
+    """Keep the files of a day that is about to be replaced in a table, as far as they belong to its latest revision;
+    they are part of the ``history`` when it is committed. Damaged files cannot be kept, which is an error of the day
+    unless they are replaced by the same.
 
     Raises:
-        LeaseLost: another process has taken over.
-        StorageError: the history cannot be written.
+        StorageError: a file cannot be read or written.
     """
     if latest.files is None:
         return
-    names = latest.files.get(name, ())
-    for damage in keep_files(run.store.facts, name, day, latest.revision, names, epoch=run.lease.epoch):
+    for damage in history.add(name, day, latest.revision, latest.files.get(name, ())):
         if not is_same:
             run.record_error(f"what {name} had before cannot be kept: {damage}", day)
 
 
-def keep_bill(run: RunContext, state: DayState, seen: str) -> None:
+def keep_bill(run: RunContext, history: HistoryWriter, state: DayState, seen: str) -> None:
     """Keep the bill of a day, which is about to be replaced by one with the fingerprint ``seen``, if something was
-    calculated from it.
+    calculated from it. It is part of the ``history`` when that is committed.
 
     Raises:
-        LeaseLost: another process has taken over.
-        StorageError: the history cannot be written.
+        StorageError: a file cannot be read or written.
     """
     for dataset in REVISED.values():
-        if _confirmed(state, dataset):
-            with run.store.control.read() as connection:
-                known = revisions.revisions_of_day(connection, dataset.name, state.tracking_date)
-            for revision in known[-2:]:  # the last one may be unconfirmed
-                is_same = revision.billing_fingerprint == seen
-                keep_superseded(run, revision, BILLING_TABLE, state.tracking_date, is_same=is_same)
+        with run.store.control.read() as connection:
+            known = revisions.revisions_of_day(connection, dataset.name, state.tracking_date)
+        for revision in known[-2:]:  # the last one may be unconfirmed, even the first
+            is_same = revision.billing_fingerprint == seen
+            keep_superseded(run, history, revision, BILLING_TABLE, state.tracking_date, is_same=is_same)
 
 
 def _confirmed(state: DayState, dataset: RevisedDataset) -> int:
     """Return the number of the confirmed revision of a day, 0 if it has none."""
     number: int = getattr(state, revisions.CONFIRMED[dataset.name].name)
     return number
-
-
-def _sum(rows: pa.Table) -> Decimal:
-    return total([pc.sum(rows["amount"].cast(_WIDE), min_count=0).as_py()])
-
-
-def _sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decimal]:
-    texts = {name: rows[name].cast(pa.string()) for name in payer}
-    wide = pa.table({**texts, "amount": rows["amount"].cast(_WIDE)})
-    sums = wide.group_by(list(payer)).aggregate([("amount", "sum")])
-    keys = zip(*(sums[name].to_pylist() for name in payer), strict=True)
-    return dict(zip(keys, sums["amount_sum"].to_pylist(), strict=True))
 
 
 def record_first_files(run: RunContext) -> None:
@@ -245,6 +266,6 @@ def record_first_files(run: RunContext) -> None:
 def _stored_sum(run: RunContext, name: str, day: date) -> Decimal | None:
     """Return the sum of the stored amounts of a day; None if a file is damaged."""
     try:
-        return _sum(read_day(run.store.facts, name, day))
+        return sum_of(read_day(run.store.facts, name, day))
     except DamagedFacts:
         return None

@@ -9,6 +9,7 @@ from dataclasses import fields
 from sqlalchemy import Connection
 
 from chargeback.config import Tenant
+from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.configuration import state_dir
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
@@ -43,16 +44,18 @@ def run_tenant(
     stop: StopSignal,
     listener: Callable[[Progress], None],
     clock: Clock = utc_now,
+    compute: ComputeSettings = LOCAL,
 ) -> RunResult:
     """Execute the run, record it, and release the lease. Errors of the run are recorded, not raised; if its end cannot
     be recorded, the run fails.
 
-    The run uses ``clock``; its ``today`` is the day on which it starts, even if it ends on another.
+    The run uses ``clock``; its ``today`` is the day on which it starts, even if it ends on another. ``compute`` says
+    where its days are calculated.
 
     Raises:
         LeaseLost: another process has taken over; nothing more was written.
     """
-    run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock)
+    run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock, compute=compute)
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
@@ -108,19 +111,20 @@ def _run_stages(run: RunContext) -> RunOutcome:
             state_dir=str(state_dir()),
             now=run.now,
         )
-        repair(run)
-        with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
-            gather(run, gatherer)
+        with run.store.facts.alone():
+            repair(run)
+            with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
+                gather(run, gatherer)
+                run.check()
+                queue_topics(run)
+                calculate(run, gatherer)
+                run.check()
+                overlay(run, gatherer)
+            complete_partials(run)
             run.check()
-            queue_topics(run)
-            calculate(run, gatherer)
+            emit(run)
             run.check()
-            overlay(run, gatherer)
-        complete_partials(run)
-        run.check()
-        emit(run)
-        run.check()
-        retain(run)
+            retain(run)
     except Stopped:
         run.record.errors.append(run.stop.reason.error)
         return run.stop.reason.outcome

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from chargeback.config import Tenant
+from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import Clock, DayRange, utc_now
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunRequest, RunStats, Stage, StopSignal
@@ -94,7 +95,7 @@ class RunContext:
     """Everything that the stages of one run share.
 
     ``today`` is the UTC day on which the run started, even after midnight; ``now`` returns the current time; ``run_id``
-    is the run's number once its start is recorded.
+    is the run's number once its start is recorded; ``compute`` says where days are calculated.
     """
 
     tenant: Tenant
@@ -106,6 +107,7 @@ class RunContext:
     listener: Callable[[Progress], None]
     now: Clock = utc_now
     run_id: int | None = None
+    compute: ComputeSettings = LOCAL
     record: RunRecord = field(default_factory=RunRecord)
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)
@@ -162,18 +164,23 @@ class RunContext:
         days.append(day)
 
     @contextmanager
-    def catch_day_errors(self, day: date) -> Iterator[None]:
-        """Turn an unexpected error in the work on one day into that day's error; the other days continue."""
+    def catch_day_errors(self, *days: date) -> Iterator[None]:
+        """Turn an unexpected error in the work on some days into an error of each; the other days continue."""
         try:
             yield
         except ChargebackError:
             raise
         except Exception as error:
-            log.exception("tenant %s: processing %s failed", self.tenant.name, day)
-            problem = f"internal error: {type(error).__name__}"
+            log.exception("tenant %s: processing %s failed", self.tenant.name, ", ".join(map(str, days)))
+            self.record_day_errors(f"internal error: {type(error).__name__}", *days)
+
+    def record_day_errors(self, problem: str, *days: date, **changes: Any) -> None:
+        """Record the error that keeps some days from being processed, also in their states, with other ``changes``."""
+        for day in days:
             self.record_error(problem, day)
-            with self.lease.write() as connection:
-                day_states.save_day(connection, day, error=problem)
+        with self.lease.write() as connection:
+            for day in days:
+                day_states.save_day(connection, day, error=problem, **changes)
 
     @property
     def window(self) -> DayRange:

@@ -87,7 +87,9 @@ class Supervisor:
         configuration = self._configuration
         tenant = configuration.tenants[name]
         secrets = configuration.secrets()
-        assignment = Assignment(tenant, request, lease.epoch, configuration.logging, secrets, self._clock)
+        assignment = Assignment(
+            *(tenant, request, lease.epoch, configuration.logging, secrets, self._clock, configuration.features.compute)
+        )
         try:
             execution = self._executor.start(assignment)
         except OSError as error:

@@ -45,11 +45,12 @@ class DayRecomputer:
         self._ecosystem = ecosystem
         self._inventory = inventory
         self._membership = Membership(inventory, ecosystem.capabilities.payer_tiers)
-        self._calculator = DayCalculator(catalogue)
+        self.catalogue = catalogue
+        self.calculator = DayCalculator(catalogue)
 
     def close(self) -> None:
         """Release the engine's memory."""
-        self._calculator.close()
+        self.calculator.close()
 
     def resolve(self, day: date, usage: pa.Table) -> pa.Table:
         """Return stored usage with identities as its subjects, as far as the inventory has the owners."""
@@ -85,4 +86,4 @@ class DayRecomputer:
         Raises:
             AllocationError: the amounts of the day do not fit 38 digits.
         """
-        return self._calculator.calculate(evidence)
+        return self.calculator.calculate(evidence)

@@ -20,6 +20,7 @@ from chargeback.store.control.day_revisions import Revision
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import files_of_day, past_files
+from chargeback.store.facts.seen import ReadableTables
 from chargeback.store.facts.tables import BILLING_TABLE, read_files
 from chargeback.store.queries.as_of import KnownRevisions, forgotten
 from chargeback.store.queries.revised import RevisedDataset
@@ -109,7 +110,7 @@ class StoredDay:
             HistoryGone: the rows of that instant are no longer kept.
             StorageError: the tenant's storage cannot be read.
         """
-        self._facts = store.facts
+        self._facts: ReadableTables = store
         self._read: dict[tuple[str, ...], pa.Table] = {}
         self._dataset = dataset
         self._day = day
