@@ -1,0 +1,125 @@
+"""The tools of an assistant, all of which only read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from chargeback.assistants.api_client import ApiClient, ToolError
+from chargeback.assistants.arguments import (
+    Arguments,
+    CompareArguments,
+    CostsArguments,
+    DescribeArguments,
+    ExplainArguments,
+    FindingsArguments,
+    SearchArguments,
+    StatementArguments,
+)
+from chargeback.assistants.charges import explain_charge
+from chargeback.assistants.costs import compare_periods, query_costs
+from chargeback.assistants.findings import list_findings
+from chargeback.assistants.overview import describe, search_entities
+from chargeback.assistants.statements import get_statement
+
+INSTRUCTIONS: Final = """\
+Costs of Apache Kafka, split among those who caused them. Call describe first: it names the tenants, and what costs can
+be grouped by. Amounts are exact decimal strings: quote or round them, but do not add them up where an answer has a
+total. data_through is the last calculated day; later days are missing, not free. reconciled says whether the tenant was
+charged what was billed: equal, differs, pending (some days are not calculated), none (no bill), or null if you see only
+a part of the bill. Give users the link: a person can see the same there."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: what an assistant is told of it, the model of its arguments, and what answers."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: Callable[[ApiClient, Any], Awaitable[dict[str, Any]]]
+
+    async def call(self, api: ApiClient, sent: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to the arguments that were sent.
+
+        Raises:
+            ToolError: they are not valid, or there is no answer to them.
+        """
+        try:
+            arguments = self.arguments.model_validate(sent)
+        except ValidationError as error:
+            raise ToolError("; ".join(map(_mistake, error.errors(include_url=False)))) from None
+        return await self.answer(api, arguments)
+
+
+def _mistake(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+TOOLS: Final = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "describe",
+            "What there is",
+            "List the tenants, or describe one: how far its data reaches, its currency, cost categories, tags and "
+            "products. Call it first.",
+            DescribeArguments,
+            describe,
+        ),
+        Tool(
+            "search_entities",
+            "Find by name",
+            "Find identities (service accounts, users), resources, topics and tag values by a part of their id or "
+            "name, with what they cost in the last 30 calculated days.",
+            SearchArguments,
+            search_entities,
+        ),
+        Tool(
+            "query_costs",
+            "Costs of a period",
+            "Sum the costs of a period by up to three columns, the largest first; or by one column over time. `other` "
+            "is everything that is not in `rows`, so that `rows` and `other` add up to `total`.",
+            CostsArguments,
+            query_costs,
+        ),
+        Tool(
+            "compare_periods",
+            "What changed",
+            "Compare a period with an earlier one: the largest changes first, each split into effects (such as "
+            "quantity, price and share) that add up to it, and in a sentence.",
+            CompareArguments,
+            compare_periods,
+        ),
+        Tool(
+            "explain_charge",
+            "Why this amount",
+            "Explain why an identity is charged an amount on a day: the billing line, how it was split, by what usage, "
+            "and whether a new calculation gives the same.",
+            ExplainArguments,
+            explain_charge,
+        ),
+        Tool(
+            "list_findings",
+            "What is not used",
+            "List what costs something and is not used: idle topics, resources and identities, the most expensive "
+            "first.",
+            FindingsArguments,
+            list_findings,
+        ),
+        Tool(
+            "get_statement",
+            "Statement of a month",
+            "Return what finance books for one cost category value, tag value or identity in a month; without `value`, "
+            "the list of all statements of the month.",
+            StatementArguments,
+            get_statement,
+        ),
+    )
+}

@@ -1,0 +1,86 @@
+"""An assistant sees what its token sees, over both transports."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.assistants.conftest import Organisation
+from tests.contract.records import Client, total
+from tests.contract.seen import Scoped, Seen, scopes_of
+from tests.support.assistants import Call
+
+ACME = "/api/v1/tenants/acme"
+
+
+def calls(row: dict[str, Any]) -> list[Call]:
+    """Every tool, about a visible row and with everything that it can tell."""
+    day = row["timestamp"][:10]
+    everything = {"tenant": "acme", "limit": 50}
+    return [
+        ("describe", {}),
+        ("search_entities", {**everything, "query": "a"}),
+        ("query_costs", {**everything, "group_by": ["identity_id", "resource_id", "product_type"]}),
+        ("query_costs", {**everything, "group_by": ["environment_id"], "time_bucket": "day"}),
+        ("query_costs", {**everything, "group_by": ["topic_name", "cluster_resource_id"], "dataset": "topics"}),
+        ("compare_periods", {**everything, "period": "5d", "group_by": ["resource_id"]}),
+        ("explain_charge", {"tenant": "acme", "date": day, "identity_id": row["identity_id"]}),
+        ("list_findings", everything),
+        ("get_statement", {"tenant": "acme", "period": day[:7], "by": "identity_id"}),
+        ("get_statement", {"tenant": "acme", "period": day[:7], "by": "identity_id", "value": row["identity_id"]}),
+    ]
+
+
+@pytest.fixture(scope="session")
+def scopes(rest: Client) -> dict[str, Scoped]:
+    """An identity, an environment and a value of a cost category that splits rows."""
+    return scopes_of(rest.all_items(f"{ACME}/chargebacks"), rest.all_items(f"{ACME}/topic-attributions"))
+
+
+@pytest.mark.parametrize(
+    ("transport", "name"),
+    [("http", "identity"), ("http", "environment"), ("http", "category"), ("stdio", "category")],
+)
+def test_no_tool_tells_of_the_outside(
+    organisation: Organisation, rest: Client, scopes: dict[str, Scoped], transport: str, name: str
+) -> None:
+    """No id and no name of anything in no visible row; totals are the sums of the visible rows, and whether the whole
+    bill is reconciled is not told."""
+    seen = Seen(rest, "acme", scopes[name])
+    assert seen.outside
+    assistant = organisation.assistant(transport, organisation.token(f"{transport}-{name}", dict(scopes[name].scope)))
+    asked = calls(seen.chargebacks[-1])
+    answers = assistant.ask(asked)
+    for (tool, arguments), answer in zip(asked, answers, strict=True):
+        assert not answer.failed, (tool, arguments, answer.text)
+        assert seen.told(answer.text) == [], (tool, arguments)
+        assert answer.content["reconciled"] is None
+    days = {name: answers[2].content[name] for name in ("start_date", "end_date")}
+    filters = scopes[name].chargebacks
+    visible = rest.answer(f"{ACME}/chargebacks/aggregate", time_bucket="all", **days, **filters)
+    for answer in answers[2:4]:
+        assert answer.content["total"]["amount"] == visible["total_amount"]
+    if name != "category":  # of rows that a category splits, lists have the visible parts only for who has the scope
+        rows = rest.all_items(f"{ACME}/chargebacks", **days, **filters)
+        assert Decimal(visible["total_amount"]) == total(rows)
+
+
+def test_the_same_calls_without_a_scope_tell_of_it(
+    organisation: Organisation, rest: Client, scopes: dict[str, Scoped], whole: str
+) -> None:
+    """The test above would notice."""
+    seen = Seen(rest, "acme", scopes["identity"])
+    answers = organisation.assistant("http", whole).ask(calls(seen.chargebacks[-1]))
+    assert all(answer.content["reconciled"] == "equal" for answer in answers)
+    assert sum(bool(seen.told(answer.text)) for answer in answers) >= 6
+
+
+@pytest.mark.parametrize("transport", ["http", pytest.param("stdio", marks=pytest.mark.drill)])
+def test_other_tenants_are_not_there(organisation: Organisation, whole: str, transport: str) -> None:
+    """A token is of one tenant; another one is as one that does not exist, however it is written."""
+    assistant = organisation.assistant(transport, whole)
+    for name in ("globex", "acme/../globex", "acme%2Fcosts"):
+        (answer,) = assistant.ask([("query_costs", {"tenant": name})])
+        assert answer.failed
