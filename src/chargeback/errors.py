@@ -23,6 +23,7 @@
     │   ├── LeaseLost           this run's lease was taken over: it must not write any more
     │   └── DimensionCollision  two dimensions share one id
     ├── AllocationError         a day cannot be calculated from its evidence
+    ├── WorkersUnavailable      the workers that calculate days cannot be used            retryable
     ├── EmitterError            an emitter could not write; it is tried again in the next run
     ├── ListenError             the server cannot listen on its address
     ├── TenantSuspended         too many gatherings failed in a row: fix the cause before it runs again
@@ -32,6 +33,7 @@
     ├── EditConflict            someone else changed what was to be changed: read it again
     ├── UnknownCategory         the tenant has no cost category of that key
     ├── PdfUnavailable          what makes PDF files is not installed
+    ├── McpUnavailable          what answers assistants is not installed
     ├── TemplateFailed          a template of the configuration cannot write what it is asked for
     ├── HistoryGone             the rows of an earlier instant are no longer kept
     ├── QueryTimeout            a query took longer than its limit and was interrupted
@@ -202,6 +204,10 @@ class PdfUnavailable(ChargebackError):
     """What makes PDF files is not installed; the message says what to install."""
 
 
+class McpUnavailable(ChargebackError):
+    """The extra `mcp`, which answers assistants, is not installed."""
+
+
 class TemplateFailed(ChargebackError):
     """A template that the configuration names cannot write what it is asked for; the message names it and says why."""
 
@@ -244,6 +250,12 @@ class DimensionCollision(StorageError):
 
 class AllocationError(ChargebackError):
     """A day cannot be calculated from its evidence."""
+
+
+class WorkersUnavailable(ChargebackError):
+    """The workers of a Dask cluster cannot be used; the message says why. The next run tries again."""
+
+    retryable = True
 
 
 class EmitterError(ChargebackError):

@@ -64,8 +64,8 @@ class _Masking(logging.Formatter):
         super().__init__()
         self._inner = inner
         known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-        spelt = known | {json.dumps(secret)[1:-1] for secret in known} | {repr(secret)[1:-1] for secret in known}
-        self._secrets = sorted(spelt, key=len, reverse=True)
+        forms = known | {json.dumps(secret)[1:-1] for secret in known} | {repr(secret)[1:-1] for secret in known}
+        self._secrets = sorted(forms, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
         text = self._inner.format(record)

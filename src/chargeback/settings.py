@@ -1,4 +1,4 @@
-"""The base of all settings models, and types for paths, exact numbers and addresses."""
+"""The base of all settings models, and types for paths, numbers and addresses."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping
@@ -58,6 +58,16 @@ def _located_text(value: object, info: ValidationInfo) -> object:
 #: A path in a plugin's settings; a relative one becomes absolute, starting at the folder of the configuration file. A
 #: text that cannot be a path is an error.
 LocalPath = Annotated[Path, BeforeValidator(_located_text)]
+
+
+def _not_a_boolean(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("should be a whole number")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+#: An integer; ``true`` is not one, although Python accepts it.
+Whole = Annotated[int, BeforeValidator(_not_a_boolean)]
 
 
 def _decimal_text(value: object) -> object:

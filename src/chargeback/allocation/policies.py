@@ -136,14 +136,14 @@ def policies_hash(policies: Mapping[str, Policy]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def parse_policies(spelt: Mapping[str, Any], path: str) -> dict[str, Policy]:
+def parse_policies(section: Mapping[str, Any], path: str) -> dict[str, Policy]:
     """Parse policies from their YAML form (see the module); report every mistake at its path.
 
     Raises:
         ConfigurationError: a policy is not valid.
     """
     problems: list[ConfigProblem] = []
-    policies = {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in spelt.items()}
+    policies = {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in section.items()}
     if problems:
         raise ConfigurationError(problems)
     return policies

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.roles import Roles
-from chargeback.api.identity import TOKEN_NAME, Identify
+from chargeback.api.identity import TOKEN_NAME, Identify, Identity
 from chargeback.api.jwt_identity import JwtIdentity
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import Unauthenticated
@@ -66,6 +66,15 @@ def authenticate_by(access: AccessSettings) -> Authenticate:
             return Authenticator(access.mode, JwtIdentity(access.jwt), access.finished_roles())
         case _:
             raise AssertionError(f"access.{access.mode} is missing")  # the settings make sure that it is there
+
+
+def authenticate_tokens() -> Authenticate:
+    """Return what knows the tokens of machines, and nobody else."""
+
+    async def _nobody(_request: Request, _bearer: str | None) -> Identity:
+        raise Unauthenticated(_REFUSED)
+
+    return Authenticator("token", _nobody, Roles(()))
 
 
 class Authenticator:

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from chargeback.api.parameters import CSV_TYPE
+from chargeback.api.responses import attachment
 from chargeback.service.csv_text import csv_text
 
 
@@ -26,5 +27,5 @@ def csv_response(
     return Response(
         csv_text(columns, items, numbers=numbers),
         media_type=CSV_TYPE,
-        headers={"Content-Disposition": f"attachment; filename={name}", **(headers or {})},
+        headers=attachment(name) | dict(headers or {}),
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from chargeback.api.documentation import csv_answer
 from chargeback.api.parameters import CSV_TYPE
-from chargeback.api.responses import ByteStream
+from chargeback.api.responses import ByteStream, attachment
 from chargeback.service.executor import PieceStream, RequestContext
 from chargeback.store.queries.export import ExportFormat
 
@@ -51,5 +51,5 @@ async def file_response(
     """Return a file that is sent while it is made; ``name`` is its name without the suffix. ``headers`` may be filled
     until the first piece is there."""
     headers = {} if headers is None else headers
-    headers["Content-Disposition"] = f"attachment; filename={name}.{form}"
+    headers.update(attachment(f"{name}.{form}"))
     return await ByteStream.begin(context, pieces, media_type=MEDIA_TYPES[form], headers=headers)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from chargeback.api.conditional import CACHE_CONTROL, TenantRequest
 from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
-from chargeback.api.responses import ByteStream
+from chargeback.api.responses import ByteStream, attachment
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.service.executor import OpenReader
 from chargeback.store.control.revisions import read_revisions
@@ -71,11 +71,7 @@ class FactsRequest(TenantRequest):
             headers.update(category_versions(reader))
             yield from reader.export(params.dataset, params.selection(tenant.lookback_days, last))
 
-        headers = {
-            "Content-Disposition": f"attachment; filename={name}",
-            "Cache-Control": CACHE_CONTROL,
-            "Vary": "Accept",
-        }
+        headers = attachment(name) | {"Cache-Control": CACHE_CONTROL, "Vary": "Accept"}
         # The stream has read its first pieces, and therefore the versions, when the response begins.
         pieces = self.context.stream(tenant, _read, params.as_of)
         return await ByteStream.begin(self.context, pieces, media_type=CSV_TYPE, headers=headers)

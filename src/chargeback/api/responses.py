@@ -32,6 +32,11 @@ def rendered_response(
     return Response(body, media_type="application/json", headers=headers)
 
 
+def attachment(name: str) -> dict[str, str]:
+    """Return the header that makes browsers save a response as a file called ``name``."""
+    return {"Content-Disposition": f"attachment; filename={name}"}
+
+
 def page_response(items: list[Any], total: int, *, page: int, page_size: int) -> Response:
     """Return one page of a list in its envelope."""
     return json_response(

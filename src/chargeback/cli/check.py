@@ -14,6 +14,7 @@ from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.config.access import AccessSettings
+    from chargeback.config.compute import ComputeSettings
     from chargeback.ecosystems.contract import Finding
 
 
@@ -36,8 +37,12 @@ def check(
     for sentence in advice_about(configuration):
         typer.echo(f"warning: {sentence}", err=True)
     works = [_keys_can_be_read(configuration.access, online=online)]
-    works += [_storage_may_be_used(tenant, online=online) for tenant in tenants]
+    if online and configuration.features.compute.type == "dask":
+        works.append(_workers_may_be_used(configuration.features.compute))
+    usable = [tenant for tenant in tenants if _storage_may_be_used(tenant, online=online)]
+    works.append(len(usable) == len(tenants))
     if online:
+        works += [_clocks_agree(tenant) for tenant in usable]
         works += [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
     if not all(works):
         raise typer.Exit(FAILED)
@@ -67,18 +72,59 @@ def _keys_can_be_read(access: AccessSettings, *, online: bool) -> bool:
     return True
 
 
+def _workers_may_be_used(compute: ComputeSettings) -> bool:
+    """Check that the Dask cluster can be reached, and that its workers have the versions of this process."""
+    from chargeback.errors import WorkersUnavailable
+    from chargeback.pipeline.fleet import connect, where_of
+
+    try:
+        with connect(compute) as client:
+            workers = len(client.nthreads())
+    except WorkersUnavailable as error:
+        typer.echo(f"error: {error}", err=True)
+        return False
+    count = "1 worker" if workers == 1 else f"{workers} workers"
+    typer.echo(f"compute: {where_of(compute)} has {count}, with the versions of this process")
+    return True
+
+
 def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
-    """Check that existing storage belongs to the tenant; a database server is contacted only with ``online``."""
+    """Check that existing storage belongs to the tenant; servers are contacted only with ``online``; then object
+    storage is tried out."""
     from chargeback.errors import SchemaError, StorageError
     from chargeback.store.tenant import check_storage
 
     try:
-        check_storage(tenant, ask_server=online)
+        check_storage(tenant, ask_server=online, try_out=online)
     except StorageError as error:
         if online or isinstance(error, SchemaError):
             typer.echo(f"error: {error}", err=True)
             return False
     return True
+
+
+def _clocks_agree(tenant: Tenant) -> bool:
+    """Compare this machine's clock with those of the tenant's storage."""
+    from chargeback.errors import StorageError
+    from chargeback.store.clocks import MOST, USUAL
+    from chargeback.store.tenant import read_clocks
+
+    try:
+        readings = read_clocks(tenant)
+    except StorageError as error:
+        typer.echo(f"error: {error}", err=True)
+        return False
+    for name, reading in readings.items():
+        if reading.difference > USUAL:
+            level = "error" if reading.difference > MOST else "warning"
+            seconds = reading.ahead.total_seconds()
+            where = "ahead of" if seconds > 0 else "behind"
+            typer.echo(
+                f"{level}: tenant {tenant.name}: the clock of {name} is {abs(seconds):.0f} s {where} this machine's: "
+                "synchronise both, for example by NTP",
+                err=True,
+            )
+    return all(reading.difference <= MOST for reading in readings.values())
 
 
 def _findings(tenant: Tenant) -> Iterator[Finding]:

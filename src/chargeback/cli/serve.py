@@ -46,12 +46,18 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
 
     Raises:
         ListenError: the port cannot be used.
+        McpUnavailable: assistants should be answered, and what does this is not installed.
         SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen
     from chargeback.pipeline.engine import Engine
     from chargeback.store.tenant import require_usable_storage
 
+    answers_assistants = configuration.mcp.enabled and mode is not Mode.WORKER
+    if answers_assistants:
+        from chargeback.assistants.sdk import require_sdk
+
+        require_sdk()
     port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
     socket = listen(configuration.api.host, port) if port else None
     engine = None if mode is Mode.API else Engine(configuration, None)
@@ -67,7 +73,12 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         else:
             from chargeback.api.app_factory import create_app_from
 
-            HttpServer(create_app_from(configuration, mode.value, engine), stopper).run_on(socket)
+            app = create_app_from(configuration, mode.value, engine)
+            if answers_assistants:
+                from chargeback.assistants.http_endpoint import add_mcp
+
+                add_mcp(app, configuration.mcp)
+            HttpServer(app, stopper).run_on(socket)
     finally:
         stopper.finish()
         if socket is not None:

@@ -22,7 +22,7 @@ from typing import Any
 from chargeback.config.access import AccessSettings
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.config.journal import JournalProfile, read_journal_profile
-from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, TenantSettings
+from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, McpSettings, TenantSettings
 from chargeback.config.storage import StorageLocation
 from chargeback.disk import explain_denial, private_folder
 from chargeback.ecosystems.contract import Ecosystem, FocusEcosystem
@@ -109,6 +109,7 @@ class Configuration:
     access: AccessSettings
     plugins_path: Path | None
     tenants: Mapping[str, Tenant]
+    mcp: McpSettings = field(default_factory=McpSettings)
 
     def secrets(self) -> frozenset[str]:
         """All configured secrets, which logs must mask."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,12 +24,13 @@ from chargeback.config.journal import TemplateFileError
 from chargeback.config.problems import hide_values, problems_of, suggestion, unknown_key
 from chargeback.config.settings import (
     ApiSettings,
+    CacheSettings,
     FeatureSettings,
     FileSettings,
     LoggingSettings,
+    McpSettings,
     StorageSettings,
     TenantSettings,
-    Whole,
 )
 from chargeback.config.storage import StorageLocation, StorageSettingError, locate
 from chargeback.disk import explain_denial
@@ -38,7 +40,7 @@ from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import ConfigProblem, ConfigurationError, PluginError, in_one_line
 from chargeback.paths import locate as locate_path
 from chargeback.plugins import calling
-from chargeback.settings import FOLDER, is_loopback
+from chargeback.settings import FOLDER, Whole, is_loopback
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -122,6 +124,7 @@ class _Reader:
             access=self._access(api, values.get("tenants")),
             plugins_path=plugins_path,
             tenants=self._tenants(values, plugins_path),
+            mcp=self._section("mcp", McpSettings),
         )
 
     def _section(self, name: str, model: type[_Model]) -> _Model:
@@ -265,12 +268,19 @@ class _Reader:
 
     def _location(self, key_path: KeyPath, written: Any) -> StorageLocation | None:
         try:
-            return locate(StorageSettings.model_validate(written), self.path.parent)
+            return locate(StorageSettings.model_validate(written), self.path.parent, self._cache())
         except ValidationError:
             return None  # reported by the tenant's own model
         except StorageSettingError as error:
             self._add_problem((*key_path, error.key), str(error))
             return None
+
+    def _cache(self) -> CacheSettings:
+        """Return where copies of objects are kept; mistakes in it are reported with the other features."""
+        features = self.document.at(("features",))
+        with suppress(ValidationError):
+            return FeatureSettings.model_validate(features or {}, context={FOLDER: self.path.parent}).cache
+        return CacheSettings()
 
     def _ecosystem(self, key_path: KeyPath, name: Any, discovered: Discovered) -> Ecosystem | None:
         if not isinstance(name, str) or not name:
@@ -311,7 +321,7 @@ class _Reader:
                 elif locations[name].shares_facts_with(locations[other]):
                     self._add_problem(
                         (*key_path, "facts_path"),
-                        f"tenants {other} and {name} share a facts_path; each needs its own folder",
+                        f"tenants {other} and {name} share a facts_path; each needs its own folder or prefix",
                     )
 
     def _validated(self, model: type[_Model], values: Any, key_path: KeyPath) -> _Model | None:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from chargeback.config.access import AccessSettings
+from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
 from chargeback.ecosystems.focus import FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
-from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, Settings
+from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, Settings, Url, Whole
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
@@ -21,15 +22,6 @@ LOG_CONTEXT = ("tenant", "run", "date")
 #: ``logging.format`` for one JSON object per line.
 JSON_FORMAT = "json"
 
-
-def _not_a_boolean(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("should be a whole number")  # noqa: TRY004 - pydantic wants ValueError
-    return value
-
-
-#: An integer; ``true`` is not one, although Python accepts it.
-Whole = Annotated[int, BeforeValidator(_not_a_boolean)]
 
 Port = Annotated[Whole, Field(ge=1, le=65535)]
 
@@ -61,15 +53,6 @@ class LoggingSettings(Settings):
     per_module_levels: dict[str, Level] = Field(default_factory=dict)
 
 
-class FeatureSettings(Settings):
-    """What the worker does without being asked, and how much of it at the same time. Seconds; tenants."""
-
-    enable_periodic_refresh: bool = True
-    refresh_interval: Annotated[Whole, Field(ge=1, le=MAX_WAIT_SECONDS)] = 1800
-    max_parallel_tenants: Annotated[Whole, Field(ge=1, le=64)] = 4
-    worker_port: Port | None = None
-
-
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", re.IGNORECASE)
 _SMALLEST_SIZE = 64 * 2**20
 
@@ -86,8 +69,26 @@ def _bytes_of(value: object) -> int:
     return size
 
 
-#: A size in memory, in bytes.
-MemorySize = Annotated[int, BeforeValidator(_bytes_of), Field(ge=_SMALLEST_SIZE, le=2**50)]
+#: A size in memory or on a disk, in bytes.
+ByteSize = Annotated[int, BeforeValidator(_bytes_of), Field(ge=_SMALLEST_SIZE, le=2**50)]
+
+
+class CacheSettings(Settings):
+    """Where this machine keeps copies of files that are in object storage, and how many bytes of them."""
+
+    path: LocalPath | None = None
+    max_bytes: ByteSize = 10 * 1000**3
+
+
+class FeatureSettings(Settings):
+    """What the worker does without being asked, how much of it at the same time, and where. Seconds; tenants."""
+
+    enable_periodic_refresh: bool = True
+    refresh_interval: Annotated[Whole, Field(ge=1, le=MAX_WAIT_SECONDS)] = 1800
+    max_parallel_tenants: Annotated[Whole, Field(ge=1, le=64)] = 4
+    worker_port: Port | None = None
+    cache: CacheSettings = CacheSettings()
+    compute: ComputeSettings = LOCAL
 
 
 def _host_name(value: str) -> str:
@@ -114,8 +115,41 @@ class ApiSettings(Settings):
     cors_origins: list[str] = Field(default_factory=list)
     request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30
     page: bool = True
-    query_memory: MemorySize | None = None
+    query_memory: ByteSize | None = None
     query_threads: Annotated[Whole, Field(ge=1, le=256)] | None = None
+
+
+class ObjectStoreSettings(Settings):
+    """How a tenant's object storage is reached. What is missing is taken from the environment, or from the role of the
+    machine."""
+
+    endpoint: Url | None = None
+    region: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    access_key_id: Annotated[str, Field(min_length=1)] | None = None
+    secret_access_key: SecretStr | None = None
+    retry_seconds: Annotated[Whole, Field(ge=1, le=600)] = 90
+    allow_http: bool = False
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise ValueError("access_key_id and secret_access_key belong together: give both, or none")
+        if self.endpoint is not None and self.endpoint.startswith("http:") and not self.allow_http:
+            raise ValueError("the endpoint is not encrypted: use https, or set allow_http: true in a trusted network")
+        return self
+
+
+def _address(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+        raise ValueError("should be an address such as https://chargeback.example.com/ui")
+    return value
+
+
+class McpSettings(Settings):
+    """Whether assistants are answered at `/mcp`, and where people reach the page, for the links in answers."""
+
+    enabled: bool = False
+    page_url: Annotated[str, AfterValidator(_address)] | None = None
 
 
 class StorageSettings(Settings):
@@ -127,6 +161,7 @@ class StorageSettings(Settings):
     connection_string: SecretStr
     facts_path: Annotated[str, Field(min_length=1)] | None = None
     database_schema: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")] | None = None
+    object_store: ObjectStoreSettings = ObjectStoreSettings()
 
 
 def _currency(value: str) -> str:
@@ -202,5 +237,6 @@ class FileSettings(Settings):
     features: FeatureSettings = FeatureSettings()
     api: ApiSettings = ApiSettings()
     access: AccessSettings = AccessSettings()
+    mcp: McpSettings = McpSettings()
     plugins_path: Annotated[str, Field(min_length=1)] | None = None
     tenants: dict[str, TenantSettings]

@@ -1,4 +1,4 @@
-"""Serves a generated organisation on 127.0.0.1, in a thread or as a process of its own.
+"""Serves a generated organisation, on 127.0.0.1 unless told otherwise, in a thread or as a process of its own.
 
 ``python -m chargeback.demo.server --size usual`` prints one JSON line (:class:`~chargeback.demo.config.ServerInfo`)
 and serves until it is told to stop.
@@ -44,15 +44,17 @@ class DemoServer:
     True
     """
 
-    def __init__(self, organisation: Organisation, *, port: int = 0, options: ServerOptions | None = None) -> None:
-        """Bind the port (0: any free one); serving begins with the ``with`` statement.
+    def __init__(
+        self, organisation: Organisation, *, host: str = HOST, port: int = 0, options: ServerOptions | None = None
+    ) -> None:
+        """Bind the port (0: any free one) of the address ``host``; serving begins with the ``with`` statement.
 
         Raises:
             OSError: when the port is taken.
         """
         options = options or ServerOptions()
-        self._socket = _bound(port)
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}"
+        self._socket = _bound(host, port)
+        self.url = f"http://{host}:{self._socket.getsockname()[1]}"
         self.prometheus_url = self.url + PROMETHEUS
         seed = organisation.spec.seed
         self.key = token(16, "cloud key", seed).upper()
@@ -159,12 +161,12 @@ class _Protocol(HttpToolsProtocol):
         scope[TRANSPORT] = self.transport
 
 
-def _bound(port: int) -> socket.socket:
+def _bound(host: str, port: int) -> socket.socket:
     # With the protocol given, asyncio disables Nagle's algorithm: otherwise every response takes 40 ms.
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((HOST, port))
+        found.bind((host, port))
     except OSError:
         found.close()
         raise
@@ -180,6 +182,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--today", type=date.fromisoformat, default=datetime.now(UTC).date())
     parser.add_argument("--late", type=date.fromisoformat, help="the day whose metrics come some minutes late")
     parser.add_argument("--burst", type=date.fromisoformat, help="from when on a consumer reads far more, for six days")
+    parser.add_argument("--host", default=HOST, help="the IPv4 address to listen on, which clients use, too")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parsed = parser.parse_args(arguments)
@@ -188,7 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     options = ServerOptions(latency=parsed.latency, late_day=parsed.late)
-    with DemoServer(Organisation.generate(spec), port=parsed.port, options=options) as server:
+    with DemoServer(Organisation.generate(spec), host=parsed.host, port=parsed.port, options=options) as server:
         sys.stdout.write(server.info.to_json() + "\n")
         sys.stdout.flush()
         stop.wait()

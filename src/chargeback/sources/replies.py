@@ -86,11 +86,11 @@ class Reply:
         """Return the seconds that the server asks to wait: ``Retry-After`` (seconds or an HTTP date) or
         ``X-RateLimit-Reset``, which is relative. Return None if there is no valid value."""
         asked = [_seconds(self.headers.get("x-ratelimit-reset")), _seconds(self.headers.get("ratelimit-reset"))]
-        spelt = self.headers.get("retry-after")
-        after = _seconds(spelt)
-        if after is None and spelt:
+        header = self.headers.get("retry-after")
+        after = _seconds(header)
+        if after is None and header:
             try:
-                at = parsedate_to_datetime(spelt)
+                at = parsedate_to_datetime(header)
             except ValueError:
                 at = None
             if at is not None:
@@ -144,8 +144,8 @@ def _one(error: Any) -> str:
     if not isinstance(error, dict):
         return str(error)
     parts = [error.get(key) for key in ("title", "detail", "message")]
-    spelt = list(dict.fromkeys(part for part in parts if isinstance(part, str) and part))
-    return ": ".join(spelt) or str(error.get("code") or "")
+    texts = list(dict.fromkeys(part for part in parts if isinstance(part, str) and part))
+    return ": ".join(texts) or str(error.get("code") or "")
 
 
 def _seconds(text: str | None) -> float | None:

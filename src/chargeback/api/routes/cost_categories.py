@@ -17,7 +17,7 @@ from chargeback.api.documentation import ALWAYS, csv_answer, documented
 from chargeback.api.parameters import CATEGORY_KEY, CSV_TYPE, SentBody, body, query, read_body, require_no_parameters
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
-from chargeback.api.responses import json_response, page_response
+from chargeback.api.responses import attachment, json_response, page_response
 from chargeback.api.schemas.category_answers import DryRunAnswer, EditQuery
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.cost_categories import (
@@ -233,8 +233,7 @@ async def get_rules_as_csv(
 
     def _read(connection: Connection) -> tuple[Response, str]:
         found = _there(category_key, _present(connection, category_key))
-        name = f"{category_key}.csv"
-        headers = {"Content-Disposition": f"attachment; filename={name}"}
+        headers = attachment(f"{category_key}.csv")
         return Response(category_csv(_parsed(found)), media_type=CSV_TYPE, headers=headers), etag_of(found)
 
     return await control.of_version(_read)

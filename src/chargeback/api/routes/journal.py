@@ -11,7 +11,7 @@ from chargeback.api.documentation import documented
 from chargeback.api.facts import CATEGORIES_HEADER, FactsDep
 from chargeback.api.parameters import CSV_TYPE, query
 from chargeback.api.problems import NotFound
-from chargeback.api.responses import json_response
+from chargeback.api.responses import attachment, json_response
 from chargeback.api.schemas.statements import JournalAnswer, JournalQuery
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
 from chargeback.service.statements.compile import compile_statements
@@ -91,9 +91,6 @@ def _template(profile: JournalProfile, name: str) -> JournalTemplate:
 
 
 def _file(journal: Journal, content: bytes, form: str) -> Response:
-    headers = {
-        "Content-Disposition": f"attachment; filename={journal.number}.{form}",
-        "X-Content-Type-Options": "nosniff",
-    }
+    headers = attachment(f"{journal.number}.{form}") | {"X-Content-Type-Options": "nosniff"}
     media_type = CSV_TYPE if form == "csv" else MEDIA_TYPES[form]
     return Response(content, media_type=media_type, headers=headers)

@@ -45,7 +45,7 @@ async def list_revisions(
         items = []
         for dataset in REVISED.values():
             present = reader.snapshot(dataset.table)
-            past = past_files(store.facts, dataset.table, present)
+            past = past_files(store, dataset.table, present)
             for revision in known.effective(dataset.name, present).get(day, ()):
                 names = None if revision.files is None else revision.files.get(dataset.table)
                 is_kept = names is None or past.find(day, names) is not None

@@ -15,7 +15,7 @@ from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import CATEGORIES_HEADER, FactsDep, FactsRequest
 from chargeback.api.parameters import CSV_TYPE, body, query
 from chargeback.api.problems import Conflict, Forbidden, NotFound
-from chargeback.api.responses import json_response
+from chargeback.api.responses import attachment, json_response
 from chargeback.api.schemas.statements import (
     NewReply,
     ReplyQuery,
@@ -285,7 +285,7 @@ async def _found(
 
 
 def _csv(name: str, text: str) -> Response:
-    return Response(text, media_type=CSV_TYPE, headers={"Content-Disposition": f"attachment; filename={name}.csv"})
+    return Response(text, media_type=CSV_TYPE, headers=attachment(f"{name}.csv"))
 
 
 def _named(name: str) -> dict[str, str]:

@@ -129,8 +129,10 @@ class GroupedQuery(DatasetQuery):
 class AggregateParameters(CurrencyParameter, GroupedQuery):
     """Parameters of every aggregate."""
 
-    time_bucket: Literal["hour", "day", "week", "month"] = Field(
-        default="day", description="Unit of time, in the calendar of `timezone`; weeks start on Monday."
+    time_bucket: Literal["hour", "day", "week", "month", "all"] = Field(
+        default="day",
+        description="Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is "
+        "one unit, named by the first UTC day that has rows.",
     )
 
     def grouping(self, conversion: Conversion | None) -> Grouping:

@@ -1,7 +1,7 @@
 """Why an identity has an amount of a billing line."""
 
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -165,6 +165,13 @@ class VisiblePart(ResponseModel):
     others: Decimal = Field(description="The rest of the row.")
 
 
+#: Says of an explanation how much of its row the caller sees.
+VISIBLE: Final = Field(
+    description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
+    "`row` and `revisions` have the visible part, and the calculation has the whole amount."
+)
+
+
 class Siblings(ResponseModel):
     """All stored rows of the line."""
 
@@ -216,10 +223,7 @@ class ExplainAnswer(ResponseModel):
     evidence: ExplainedEvidence | None = Field(description="Null if it is missing, or the portion costs nothing.")
     evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
     arithmetic: Arithmetic | None = Field(description="Null if the identity does not share the portion.")
-    visible: VisiblePart | None = Field(
-        description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
-        "`row` and `revisions` have the visible part, and the calculation has the whole amount."
-    )
+    visible: VisiblePart | None = VISIBLE
     siblings: Siblings
     revision: int | None = Field(description="The revision of the day that was in force.")
     revisions: list[RevisionAmount]

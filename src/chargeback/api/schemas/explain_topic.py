@@ -8,6 +8,7 @@ from pydantic import Field
 from chargeback.api.parameters import Day, Text
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.explain import (
+    VISIBLE,
     Arithmetic,
     ContendersQuery,
     ExplainedLine,
@@ -82,10 +83,7 @@ class TopicExplainAnswer(ResponseModel):
     evidence: TopicEvidence | None = Field(description="Null if it is missing, or the line is attributed to nothing.")
     evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
     arithmetic: Arithmetic | None = Field(description="Null if the topic does not share the line.")
-    visible: VisiblePart | None = Field(
-        description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
-        "`row` and `revisions` have the visible part, and the calculation has the whole amount."
-    )
+    visible: VisiblePart | None = VISIBLE
     siblings: Siblings
     revision: int | None = Field(description="The revision of the day's topic rows that was in force.")
     revisions: list[RevisionAmount]

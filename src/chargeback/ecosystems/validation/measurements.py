@@ -88,8 +88,8 @@ def _check_once(table: pa.Table) -> None:
     counted = table.group_by(_KEY).aggregate([([], "count_all")])
     if counted.num_rows != table.num_rows:
         twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()[0]
-        spelt = ", ".join(f"{name} {twice[name][:60]!r}" for name in _KEY)
-        raise InvalidValue(f"{twice['count_all']} rows have {spelt}; add them up")
+        key = ", ".join(f"{name} {twice[name][:60]!r}" for name in _KEY)
+        raise InvalidValue(f"{twice['count_all']} rows have {key}; add them up")
 
 
 def _added_up(table: pa.Table) -> pa.Table:

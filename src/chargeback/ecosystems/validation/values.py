@@ -29,8 +29,8 @@ def quote(value: object) -> str:
     if value is None:
         return "None"
     if isinstance(value, str | int | float | Decimal | date):
-        spelt = clean_text(repr(value))
-        return f"{kind} {spelt[:_MAX_QUOTE_LENGTH]}"
+        text = clean_text(repr(value))
+        return f"{kind} {text[:_MAX_QUOTE_LENGTH]}"
     return kind
 
 

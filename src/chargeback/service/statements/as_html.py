@@ -75,8 +75,8 @@ def words(code: str) -> str:
     ('Kafka CKUs', 'Cost center')
     """
     parts = [part for place, part in enumerate(code.split("_")) if part and (part != "NUM" or not place)]
-    spelt = [_word(part) for part in parts]
-    return " ".join([spelt[0][:1].upper() + spelt[0][1:], *spelt[1:]]) if spelt else code
+    words = [_word(part) for part in parts]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]]) if words else code
 
 
 def plain(amount: Decimal) -> str:
