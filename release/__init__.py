@@ -1,0 +1,1 @@
+"""The packages of a release: built, tried in new environments, and listed with all their parts."""

@@ -1,0 +1,28 @@
+"""The parts of the browser page in the list of what is shipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from release.bundled import bundled
+
+WEB = Path(__file__).parents[2] / "web"
+
+
+def test_every_bundled_package_is_a_part() -> None:
+    """What the page is made of is listed with version, licence and digest; tools of development are not."""
+    parts = {part["name"]: part for part in bundled(WEB / "package-lock.json")}
+    manifest = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
+    assert manifest["dependencies"].keys() <= parts.keys()
+    assert not {"playwright-core", "typescript", "vitest"} & parts.keys()
+    react = parts["react"]
+    assert react["purl"] == f"pkg:npm/react@{manifest['dependencies']['react']}"
+    assert react["licenses"] == [{"license": {"id": "MIT"}}]
+    assert [len(each["content"]) for each in react["hashes"]] == [128]
+
+
+def test_names_with_a_scope_are_written_as_package_urls_want_them() -> None:
+    """The sign @ of a scope is escaped."""
+    purls = [part["purl"] for part in bundled(WEB / "package-lock.json")]
+    assert "pkg:npm/%40tanstack/react-query@" in "".join(purls)
