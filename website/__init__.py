@@ -1,0 +1,1 @@
+"""The documentation as a site: built from ``docs/`` by ``make docs``."""
