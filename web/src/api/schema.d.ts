@@ -284,6 +284,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Series
+         * @description Return costs over time as flat rows with JSON numbers, for display only.
+         *
+         *     Dashboards such as Grafana draw them as they are. The numbers have all digits, but most programs read them as binary
+         *     floating point, which rounds them: to calculate, use the decimal strings of `…/costs` or `…/chargebacks/aggregate`.
+         *     Units of time without costs have a row, too. Page parameters are ignored.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_series_api_v1_tenants__tenant_name__series_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/flow": {
         parameters: {
             query?: never;
@@ -6497,6 +6523,73 @@ export interface components {
             completed_at: string;
         };
         /**
+         * SeriesAnswer
+         * @description Costs over time. The rows of a unit of time add up to its total, with all digits.
+         */
+        SeriesAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Timezone
+             * @example UTC
+             */
+            timezone: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
+            /**
+             * Total
+             * @example 1234.56
+             */
+            total: number;
+            /**
+             * Rows
+             * @description By time, then as `top` orders the values.
+             */
+            rows: components["schemas"]["SeriesRow"][];
+        };
+        /**
+         * SeriesRow
+         * @description The amount of one value in one unit of time.
+         */
+        SeriesRow: {
+            /**
+             * Time
+             * Format: date-time
+             * @description When the unit of time begins, with the offset of `timezone`.
+             * @example 2026-01-31T00:00:00+00:00
+             */
+            time: string;
+            /**
+             * Value
+             * @description Null for rows without a value, and for the others together.
+             */
+            value: string | null;
+            /**
+             * Name
+             * @description What to write beside it: the display name, or the value; `(other)` for the others together, `(none)` for rows without a value, `total` without `group_by`.
+             * @example orders-service
+             */
+            name: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: number;
+        };
+        /**
          * ShadowedRule
          * @description A rule that matches only what rules before it decide.
          */
@@ -10172,6 +10265,180 @@ export interface operations {
             };
         };
     };
+    show_series_api_v1_tenants__tenant_name__series_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
+                currency?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description A row for each value of this column and unit of time: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>` or `category:<key>`. Default: a row for each unit of time. */
+                group_by?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
+                /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
+                time_bucket?: "day" | "week" | "month";
+                /** @description How many values, the largest first; the others are one. */
+                top?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_flow_api_v1_tenants__tenant_name__flow_get: {
         parameters: {
             query?: {
@@ -11582,8 +11849,8 @@ export interface operations {
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
-                time_bucket?: "hour" | "day" | "week" | "month";
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -12879,8 +13146,8 @@ export interface operations {
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
-                time_bucket?: "hour" | "day" | "week" | "month";
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -13060,8 +13327,8 @@ export interface operations {
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
-                time_bucket?: "hour" | "day" | "week" | "month";
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description Only topics of this cluster. */
                 cluster_resource_id?: string[];
                 /** @description Only topics of this name. */
@@ -16812,8 +17079,8 @@ export interface operations {
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. */
-                time_bucket?: "hour" | "day" | "week" | "month";
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description Only topics of this cluster. */
                 cluster_resource_id?: string[];
                 /** @description Only topics of this name. */

@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { tell } from "../api/client";
 import { useAccess } from "../api/me";
-import { asProblem } from "../api/problems";
 import { tenantPath, useFindings, useTenant } from "../api/questions";
 import type { Finding } from "../api/shapes";
 import { remember } from "../app/memory";
@@ -15,6 +14,7 @@ import { Choice } from "../ui/choice";
 import { CsvLink } from "../ui/csv";
 import { Drawer } from "../ui/drawer";
 import { texts } from "../ui/form";
+import { Refusal } from "../ui/refusal";
 import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
@@ -234,9 +234,7 @@ function SnoozeDialog({ finding, onClose }: { finding: Finding; onClose: () => v
         <button type="submit" className="button primary" disabled={snooze.isPending}>
           Snooze
         </button>
-        <p role="status" className={snooze.isError ? "bad small" : "sr"}>
-          {snooze.isError && asProblem(snooze.error).detail}
-        </p>
+        <Refusal of={snooze} />
       </form>
     </Drawer>
   );

@@ -7,6 +7,8 @@ import { close, leave, settled, visit } from "./world.ts";
 const PERIOD = "period=5d";
 const MOST_STOPS = 600;
 const FIRST = "BUTTON Skip to the content";
+/** Of a long table, a quick browser draws the next rows before the focus is there; so one day of it is walked through. */
+const PERIODS: Readonly<Record<string, string>> = { rows: "period=1d" };
 const PAGES = [
   "costs",
   "bill",
@@ -63,7 +65,7 @@ async function tabTo(page: Page, holds: (name: string) => boolean): Promise<void
 
 for (const name of PAGES)
   test(`Tab walks through ${name} from its beginning to its end, and every stop can be seen`, async () => {
-    const found = await visit(`acme/${name}?${PERIOD}`);
+    const found = await visit(`acme/${name}?${PERIODS[name] ?? PERIOD}`);
     const seen: Stop[] = [];
     for (let n = 0; n < MOST_STOPS; n++) {
       await found.page.keyboard.press("Tab");

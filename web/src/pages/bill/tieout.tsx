@@ -3,9 +3,8 @@ import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count } from "../../format/days";
 import { read, sum } from "../../money/money";
-import { Exact } from "../../ui/card";
-import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
+import { AgainstTheBill } from "../../ui/tieout";
 import type { Dates } from "../../url/period";
 import { during } from "../../url/view";
 import { isCalculated } from "../costs/days";
@@ -22,42 +21,24 @@ export function TieOut({ tenant, dates, total }: { tenant: Tenant; dates: Dates;
         const billed = sum(calculated.map((each) => read(each.billed)));
         const difference = billed - read(total);
         return (
-          <section className="tieout" aria-label="Against the provider’s bill">
-            <p className={`state ${difference === 0n ? "good" : "bad"}`}>
-              <Icon name={difference === 0n ? "check" : "warning"} />
-              {difference === 0n
-                ? "Equal to the provider’s bill, to the last digit"
-                : "Not equal to the provider’s bill"}
-            </p>
-            <dl className="facts-list">
-              <Row
-                name={`Billed for ${count(calculated.length, "calculated day")}`}
-                amount={billed}
-                currency={currency}
-              />
-              <Row name="Charged in this bill" amount={read(total)} currency={currency} />
-              <Row name="Difference" amount={difference} currency={currency} />
-            </dl>
+          <AgainstTheBill
+            isEqual={difference === 0n}
+            amounts={[
+              [`Billed for ${count(calculated.length, "calculated day")}`, billed],
+              ["Charged in this bill", total],
+              ["Difference", difference],
+            ]}
+            currency={currency}
+          >
             {pending > 0 && (
               <p className="warn small">
                 {count(pending, "day")} {pending === 1 ? "is" : "are"} billed and not calculated yet: the bill will
                 grow.
               </p>
             )}
-          </section>
+          </AgainstTheBill>
         );
       }}
     </Answered>
-  );
-}
-
-function Row({ name, amount, currency }: { name: string; amount: bigint; currency: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <Exact amount={amount} currency={currency} />
-      </dd>
-    </div>
   );
 }

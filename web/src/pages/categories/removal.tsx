@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { removeCategory } from "../../api/categories";
 import type { Versioned } from "../../api/client";
-import { asProblem } from "../../api/problems";
 import type { Category } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import { dimension } from "../../format/names";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
+import { Refusal } from "../../ui/refusal";
 import { CATEGORIES } from "../../url/link";
 
 /** Remove a category, in the version that is shown: where there is another one by now, the service refuses. */
@@ -44,9 +44,7 @@ export function Removal({ found, onClose }: { found: Versioned<Category>; onClos
         <button type="submit" className="button primary" disabled={remove.isPending}>
           Remove {title}
         </button>
-        <p role="status" className={remove.isError ? "bad small" : "sr"}>
-          {remove.isError && asProblem(remove.error).detail}
-        </p>
+        <Refusal of={remove} />
       </form>
     </Drawer>
   );

@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { tell } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { asProblem } from "../../api/problems";
 import { statementQuery, tenantPath } from "../../api/questions";
 import type { Statement } from "../../api/shapes";
 import { remember } from "../../app/memory";
@@ -11,6 +10,7 @@ import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
+import { Refusal } from "../../ui/refusal";
 
 type Said = "acknowledge" | "dispute";
 
@@ -96,9 +96,7 @@ function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; o
         <button type="submit" className="button primary" disabled={reply.isPending}>
           {WORDS[said]}
         </button>
-        <p role="status" className={reply.isError ? "bad small" : "sr"}>
-          {reply.isError && asProblem(reply.error).detail}
-        </p>
+        <Refusal of={reply} />
       </form>
     </Drawer>
   );
