@@ -1,0 +1,1 @@
+"""Object stores besides that of the tests: `make stores`."""
