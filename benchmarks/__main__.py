@@ -20,6 +20,7 @@ from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.categories import resolving, sums_by_category
 from benchmarks.dashboard import dashboard
+from benchmarks.fleet import fleet
 from benchmarks.floors import Floors
 from benchmarks.measure import Figure, yardstick
 from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
@@ -35,8 +36,6 @@ from benchmarks.trust import trust
 
 _DATA: Final = Path(".bench-data")
 _PLAIN_WIDTH: Final = 160
-#: How long the tenant of ``--huge`` may be generated.
-_HUGE_SECONDS: Final = 420.0
 #: The parts that read generated tenants.
 _OF_TENANTS: Final = (
     "questions",
@@ -51,6 +50,10 @@ _OF_TENANTS: Final = (
     "page",
     "limit",
 )
+#: What is measured only when it is asked for: a thousand tenants take half an hour.
+_FLEET: Final = "fleet"
+#: What is asked of the tenant of ``--huge``.
+_OF_HUGE: Final = ("sums", "questions")
 _PARTS: Final = ("calculate", "topics", *_OF_TENANTS, "backfill")
 
 
@@ -60,7 +63,7 @@ def main() -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_PLAIN_WIDTH)
-    wanted = set(given.only) or set(_PARTS)
+    wanted = set(given.only or (_OF_HUGE if given.huge else _PARTS))
     if "page" in wanted and (why := browser.missing()) is not None:
         console.print(why)
         wanted.discard("page")
@@ -78,7 +81,7 @@ def main() -> int:
     report.summary(figures, console)
     _compare(figures, console)
     console.print(f"{time.perf_counter() - start:.0f} seconds in all; 15-minute load {os.getloadavg()[2]:.1f}")
-    output = given.output or (None if given.quick or given.only else report.RESULTS)
+    output = given.output or (None if given.quick or given.only or given.huge else report.RESULTS)
     if output is not None:
         output.write_text(json.dumps(report.document(figures, quick=given.quick), indent=1) + "\n", encoding="utf-8")
         console.print(f"written to {output}")
@@ -91,15 +94,19 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less of everything; nothing is written")
-    parser.add_argument("--only", nargs="+", choices=_PARTS, default=[], help="some parts alone; nothing is written")
+    parser.add_argument(
+        "--only", nargs="+", choices=(*_PARTS, _FLEET), default=[], help="some parts alone; nothing is written"
+    )
     parser.add_argument("--data", type=Path, default=_DATA, help=f"where generated tenants are kept ({_DATA})")
     parser.add_argument("--output", type=Path, help="write the figures there")
     parser.add_argument(
-        "--huge", action="store_true", help="with --only sums: ask a tenant of 100 million rows (12 minutes, 10 GiB)"
+        "--huge", action="store_true", help=f"a tenant of 100 million rows, for {', '.join(_OF_HUGE)} (10 GiB)"
     )
+    parser.add_argument("--tenants", type=int, default=1000, help="with --only fleet: how many tenants (1000)")
+    parser.add_argument("--postgres", help="with --only fleet: an empty database for their control data (else SQLite)")
     given = parser.parse_args()
-    if given.huge and given.only != ["sums"]:
-        parser.error("--huge needs --only sums")
+    if given.huge and not set(given.only) <= set(_OF_HUGE):
+        parser.error(f"--huge measures {', '.join(_OF_HUGE)} only")
     return given
 
 
@@ -107,10 +114,14 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
     data = given.data.absolute()
     data.mkdir(parents=True, exist_ok=True)
     if given.huge:
-        tenant = generated(HUGE, data, seconds=_HUGE_SECONDS)
+        tenant = generated(HUGE, data)
         yield _size(tenant)
-        yield from sums(tenant, scratch)
+        yield from _read([tenant], wanted, scratch, quick=True)
+        with serving([tenant], scratch / "served") as service:
+            yield from _served(service, [tenant], wanted, data, scratch, quick=True)
         return
+    if _FLEET in wanted:
+        yield from fleet(scratch, tenants=given.tenants, postgres=given.postgres)
     if "calculate" in wanted:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:

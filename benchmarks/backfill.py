@@ -41,7 +41,9 @@ def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
         config = folder / "chargeback.yaml"
         text = demo_configuration(info, folder, topic_attribution=topics)
         config.write_text("logging: {level: ERROR}\n" + text, encoding="utf-8")
-        wall, cpu = _run([sys.executable, "-m", "chargeback", "run", "--config", str(config)], folder / "run.log")
+        wall, cpu = wall_and_cpu(
+            [sys.executable, "-m", "chargeback", "run", "--config", str(config)], folder / "run.log"
+        )
     finally:
         provider.terminate()
         provider.wait()
@@ -79,13 +81,14 @@ def calculate_again(facts: FactTables, copy: FactTables) -> float:
         for name, rows in stored.items():
             copy.replace_day(name, day, rows, epoch=1)
         calculated = calculator.calculate(Evidence(day, *stored.values()))
-        register.register(calculated.dimensions)
+        register.add(calculated.dimensions)
+        register.write()
         copy.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=1)
     calculator.close()
     return time.process_time() - reading
 
 
-def _run(command: list[str], log: Path) -> tuple[float, float]:
+def wall_and_cpu(command: list[str], log: Path) -> tuple[float, float]:
     """Return wall and CPU seconds of a process and of its children.
 
     Raises:

@@ -26,7 +26,7 @@ from deltalake import DeltaTable
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import save_day
 from chargeback.store.control.retention import delete_days
-from chargeback.store.facts.history import file_names_of_day, keep_files
+from chargeback.store.facts.history import HistoryWriter, file_names_of_day
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -123,7 +123,9 @@ def _live(
     oldest = today - timedelta(days=retention_days)
     for day in [today, *(today - timedelta(days=offset) for offset in restated)]:
         for name, rows in ROWS.items():
-            keep_files(facts, name, day, number, file_names_of_day(facts.snapshot(name), day), epoch=1)
+            history = HistoryWriter(facts, epoch=1)
+            history.add(name, day, number, file_names_of_day(facts.snapshot(name), day))
+            history.commit()
             facts.replace_day(name, day, _rows(name, day, rows, chance), epoch=1)
         with control.write() as connection:
             save_day(connection, day, billing_gathered=True, chargeback_calculated=True)

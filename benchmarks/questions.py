@@ -96,7 +96,7 @@ def _aggregate(asking: Asking, column: str, unit: str, zone: str, span: str) -> 
 
 def topics(asking: Asking) -> Iterator[Figure]:
     """Measure sums of topic rows by topic and day."""
-    for span, days in _SPANS.items():
+    for span, days in _SPANS.items() if asking.shape.topics else ():
         first, last = asking.dates(days)
         yield asking.figure(
             "topic aggregate",

@@ -4,7 +4,6 @@ changes."""
 from __future__ import annotations
 
 import json
-import math
 import multiprocessing
 import shutil
 import time
@@ -39,7 +38,7 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import save_day
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
-from chargeback.store.facts.history import file_names_of_day, keep_files
+from chargeback.store.facts.history import HistoryWriter, file_names_of_day
 from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -81,10 +80,8 @@ class Generated:
         return sorted(str(path) for path in (self.facts / CHARGEBACKS_TABLE).glob("date=*/*.parquet"))
 
 
-def generated(shape: Shape, below: Path, *, seconds: float = math.inf) -> Generated:
+def generated(shape: Shape, below: Path) -> Generated:
     """Return the tenant of that shape below a folder; if it does not exist, a separate process generates it.
-
-    After ``seconds`` no further days are generated: then the returned shape has fewer of them.
 
     Raises:
         RuntimeError: it could not be generated, or there is too little space.
@@ -94,7 +91,7 @@ def generated(shape: Shape, below: Path, *, seconds: float = math.inf) -> Genera
         shutil.rmtree(folder, ignore_errors=True)
         if shutil.disk_usage(below).free < _FREE_BYTES:
             raise RuntimeError(f"{below} has less than {_FREE_BYTES / 2**30:.0f} GiB of free space")
-        making = multiprocessing.get_context("spawn").Process(target=generate, args=(shape, folder, seconds))
+        making = multiprocessing.get_context("spawn").Process(target=generate, args=(shape, folder))
         making.start()
         making.join()
         if making.exitcode:
@@ -103,12 +100,11 @@ def generated(shape: Shape, below: Path, *, seconds: float = math.inf) -> Genera
     store.control.upgrade()
     store.close()
     done = json.loads((folder / _DONE).read_text())
-    shape = replace(shape, days=done.get("days", shape.days))
     return Generated(shape, folder / _FACTS, folder / _DATABASE, done["rows"], done["seconds"])
 
 
-def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
-    """Calculate every day, as long as there is time, and write it to the real tables; then write inventory and tags."""
+def generate(shape: Shape, folder: Path) -> None:
+    """Calculate every day and write it to the real tables; then write inventory and tags."""
     start = time.perf_counter()
     folder.mkdir(parents=True)
     store = _open(shape, folder)
@@ -116,7 +112,7 @@ def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
     store.facts.create()
     lease = acquire(store.control, LeaseOwner.this_process())
     with lease.heartbeat():
-        count, days = _calculate(store, shape, lease, start + seconds)
+        count = _calculate(store, shape, lease)
         with lease.write() as connection:
             inventory_store.merge_listing(connection, _listing(shape), utc_now(), empty_listings_to_delete=-1)
             inventory_store.ensure_known(connection, utc_now())
@@ -124,7 +120,7 @@ def generate(shape: Shape, folder: Path, seconds: float = math.inf) -> None:
     _make_partials(store.facts)
     lease.release()
     store.close()
-    done = {"rows": count, "days": days, "seconds": time.perf_counter() - start}
+    done = {"rows": count, "seconds": time.perf_counter() - start}
     (folder / _DONE).write_text(json.dumps(done))
 
 
@@ -168,7 +164,8 @@ class _DayWriter:
         """Write a day as a revision that is calculated at an instant."""
         day = evidence.day
         calculated = self._calculator.calculate(evidence)
-        self._dimensions.register(calculated.dimensions)
+        self._dimensions.add(calculated.dimensions)
+        self._dimensions.write()
         measured = topic_evidence(day, self._shape.clusters, self._shape.topics)
         lines = lines_of_clusters(evidence.billing, self._clusters, topic_plan())
         topics = self._attributor.attribute(day, lines, measured)
@@ -204,7 +201,9 @@ class _DayWriter:
         facts, epoch = self._store.facts, self._lease.epoch
         if number > 1:
             present = file_names_of_day(facts.snapshot(name), day)
-            keep_files(facts, name, day, number - 1, present, epoch=epoch)
+            history = HistoryWriter(facts, epoch=epoch)
+            history.add(name, day, number - 1, present)
+            history.commit()
         facts.replace_day(name, day, rows, epoch=epoch)
 
     def _record(self, revision: Revision, tables: Mapping[str, pa.Table]) -> None:
@@ -216,23 +215,19 @@ class _DayWriter:
             record_revision(connection, whole)
 
 
-def _calculate(store: TenantStore, shape: Shape, lease: Lease, until: float) -> tuple[int, int]:
-    """Write the days, of which :data:`RESTATED_SHARE` get a second revision a week after the last one; return the
-    numbers of chargeback rows and of days."""
+def _calculate(store: TenantStore, shape: Shape, lease: Lease) -> int:
+    """Write the days, of which :data:`RESTATED_SHARE` get a second revision a week after the last one; return how many
+    chargeback rows they have."""
     maker, writer = EvidenceMaker(shape), _DayWriter(store, shape, lease)
-    written = []
     for day in shape.dates():
         writer.write(maker.day(day), 1, start_of_day(day + 2 * ONE_DAY))
-        written.append(day)
-        if time.perf_counter() > until:
-            break
     every = round(1 / RESTATED_SHARE)
-    for day in written[every // 2 :: every]:
+    for day in shape.dates()[every // 2 :: every]:
         evidence = maker.day(day)
         writer.write(replace(evidence, billing=dearer(evidence.billing)), 2, restated_at(shape))
     maker.close()
     writer.close()
-    return writer.rows, len(written)
+    return writer.rows
 
 
 def restated_at(shape: Shape) -> datetime:
