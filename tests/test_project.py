@@ -20,6 +20,12 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;~! ]", requirement, maxsplit=1)[0] for requirement in requirements}
 
 
+def required(file: str) -> list[str]:
+    """The requirements of a file in requirements/."""
+    lines = (ROOT / "requirements" / file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def listed(heading: str) -> dict[str, str]:
     """The packages of a table in CONTRIBUTING.md with their licences."""
     section = (
@@ -28,11 +34,17 @@ def listed(heading: str) -> dict[str, str]:
     return dict(re.findall(r"^\| `([^`]+)` \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE))
 
 
+#: What the locks of tools are made of.
+NEEDED = {f"{tool}.lock": required(f"{tool}.in") for tool in ("docs", "packages")}
+
+
 @pytest.mark.parametrize(
     ("heading", "requirements"),
     [
         ("At run time", PROJECT["project"]["dependencies"]),
         ("For development", PROJECT["dependency-groups"]["dev"]),
+        ("Of the documentation's site, when it is built", required("docs.in")),
+        ("Of the packages, when they are built", required("packages.in")),
     ],
 )
 def test_every_dependency_has_a_reason(heading: str, requirements: list[str]) -> None:
@@ -40,13 +52,13 @@ def test_every_dependency_has_a_reason(heading: str, requirements: list[str]) ->
     assert listed(heading).keys() == names(requirements)
 
 
-@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock"])
+@pytest.mark.parametrize("lock", ["runtime.lock", "dev.lock", "docs.lock", "packages.lock"])
 def test_dependencies_are_locked_with_hashes(lock: str) -> None:
     """Every package that the project names is pinned, and every pinned package has hashes."""
     text = (ROOT / "requirements" / lock).read_text(encoding="utf-8")
     pinned = re.findall(r"^([a-z0-9-]+)==[^\n]*\\\n    --hash=sha256:", text, re.MULTILINE)
     assert len(pinned) == len(re.findall(r"^[a-z0-9-]+==", text, re.MULTILINE))
-    wanted = names(PROJECT["project"]["dependencies"])
+    wanted = names(NEEDED.get(lock, PROJECT["project"]["dependencies"]))
     if lock == "dev.lock":
         wanted |= names(PROJECT["dependency-groups"]["dev"])
     assert wanted - set(pinned) == set()

@@ -30,7 +30,7 @@ def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
     file = tmp_path / "chargeback.yaml"
     file.write_text(CONFIGURATION)
     app = create_app_from(load_configuration(file), "api", None)
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         readiness = client.get("/api/v1/readiness", headers={"Origin": "https://finops.example"})
         assert readiness.json()["status"] == "initializing"
         assert readiness.json()["mode"] == "api"
@@ -75,7 +75,7 @@ def test_an_address_beyond_the_loopback_asks_for_names(tmp_path: Path, caplog: p
         assert (
             sum("set api.allowed_hosts to the host names" in record.getMessage() for record in caplog.records) == warned
         )
-        with served(app) as address, httpx.Client(base_url=address) as client:
+        with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/api/v1/tenants").status_code == 200
             named = client.get("/api/v1/tenants", headers={"Host": "costs.example.com"})
             assert named.status_code == (421 if warned else 200)

@@ -15,4 +15,4 @@ def test_parameters_are_those_of_the_model() -> None:
     assert {"page", "timezone", "group_by", "time_bucket"} < set(names)
     assert "null" not in str(described)
     (unit,) = [parameter["schema"] for parameter in described if parameter["name"] == "time_bucket"]
-    assert unit == {"default": "day", "enum": ["hour", "day", "week", "month"], "type": "string"}
+    assert unit == {"default": "day", "enum": ["hour", "day", "week", "month", "all"], "type": "string"}

@@ -44,7 +44,7 @@ def echo() -> Iterator[httpx.Client]:
 
     app.add_api_route("/{rest:path}", _paths)
     app.add_middleware(PathPrefix, prefix=PREFIX)
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
@@ -96,8 +96,8 @@ def test_everything_is_served_with_and_without(prefixed: httpx.Client, path: str
 def test_ids_keep_their_slashes(prefixed: httpx.Client, store: TenantStore) -> None:
     """An id with an encoded slash is one part of the path."""
     known(store, resources=["topics/a b", "topics"])
-    for spelt in ("topics%2Fa%20b", "topics/a%20b"):
-        answer = prefixed.get(f"{PREFIX}{ACME}/entities/resource/{spelt}/tags")
+    for path in ("topics%2Fa%20b", "topics/a%20b"):
+        answer = prefixed.get(f"{PREFIX}{ACME}/entities/resource/{path}/tags")
         assert (answer.status_code, answer.json()) == (200, [])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -48,12 +47,14 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
     star.close()
 
 
-def test_a_tenant_that_takes_too_long_has_fewer_days(tmp_path: Path) -> None:
-    """Those that were generated in time, at least one; whoever uses it again is told how many there are."""
-    generate(_TINY, tmp_path / _TINY.folder, seconds=0)
+def test_a_tenant_is_generated_once(tmp_path: Path) -> None:
+    """Whoever wants it again gets the one that is there."""
+    generate(_TINY, tmp_path / _TINY.folder)
+    made = (tmp_path / _TINY.folder / "generated.json").stat().st_mtime_ns
     tenant = generated(_TINY, tmp_path)
-    assert tenant.shape == replace(_TINY, days=1)
-    assert len(tenant.files()) == 1
+    assert (tmp_path / _TINY.folder / "generated.json").stat().st_mtime_ns == made
+    assert (tenant.shape, len(tenant.files())) == (_TINY, 2)
+    assert tenant.rows == sum(pq.ParquetFile(name).metadata.num_rows for name in tenant.files())
 
 
 def test_the_same_days_everywhere() -> None:

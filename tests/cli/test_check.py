@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from chargeback.demo.faults import Fault
-from tests.cli.conftest import Demo, Run
+from tests.cli.conftest import COMMAND, Demo, Run, environment
 from tests.config.conftest import CLOUD, tenant
+from tests.support.careless import careless_store
+from tests.support.databases import scratch_database
 from tests.support.issuer import Issuer
+from tests.support.objects import object_server
 
 SIX_MISTAKES = """
 api: {port: 99999}
@@ -117,6 +123,15 @@ def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
     assert demo.server.secret not in wrong.stdout + wrong.stderr
 
 
+def test_online_asks_the_workers(chargeback: Run, demo: Demo) -> None:
+    """Days that workers calculate need workers: how many there are is listed."""
+    demo.file.write_text("features: {compute: {type: dask, workers: 1}}\n" + demo.file.read_text())
+    assert "Dask" not in chargeback("check", "--config", str(demo.file)).stdout
+    said = chargeback("check", "--config", str(demo.file), "--online")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "compute: the Dask cluster of this machine has 1 worker, with the versions of this process" in said.stdout
+
+
 def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> None:
     """What works but deserves a look, such as a Flink region without statements, leaves the exit code at 0."""
     demo.server.faults.add("/flink", Fault(status=200, body='{"data": [], "metadata": {}}', times=None))
@@ -140,3 +155,47 @@ def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
         assert "for tenant_id globex (confluent_cloud)" in said.stderr
         assert "configure another storage for this tenant" in said.stderr
         assert "Traceback" not in said.stderr
+
+
+def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
+    """Without --online nobody is asked; with it, a store that would lose commits is refused."""
+    with scratch_database("postgresql", tmp_path) as address, careless_store() as store:
+        written = yaml.safe_load(demo.file.read_text())
+        location = store.location()
+        storage = {"connection_string": address, "facts_path": str(location), "object_store": store.written}
+        written["tenants"]["acme"]["storage"] = storage
+        demo.file.write_text(yaml.safe_dump(written))
+        assert chargeback("check", "--config", str(demo.file)).returncode == 0
+        said = chargeback("check", "--config", str(demo.file), "--online")
+    assert said.returncode == 1
+    assert f"{location} ignores conditional writes (If-None-Match)" in said.stderr
+    assert store.secret_access_key not in said.stdout + said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("clock", "code", "told"),
+    [
+        ("+40s", 0, "warning: tenant acme: the clock of {} is [34][0-9] s behind this machine's: synchronise both"),
+        ("-10m", 1, "error: tenant acme: the clock of {} is [56][0-9]+ s ahead of this machine's: synchronise both"),
+        ("+20m", 1, r"error: .*{}.* time is too large\. Set the clock of this machine\. \(tenant acme\)"),
+    ],
+    ids=["wrong", "dangerous", "refused"],
+)
+def test_a_clock_that_differs(demo: Demo, tmp_path: Path, clock: str, code: int, told: str) -> None:
+    """A difference from the database and the object storage is a warning, and an error long before requests are
+    refused; where they are, it says why."""
+    with scratch_database("postgresql", tmp_path) as address:
+        written = yaml.safe_load(demo.file.read_text())
+        location = object_server().location()
+        storage = {"connection_string": address, "facts_path": str(location), "object_store": object_server().written}
+        written["tenants"]["acme"]["storage"] = storage
+        demo.file.write_text(yaml.safe_dump(written))
+        words = ["faketime", "-f", clock, *COMMAND, "check", "--config", str(demo.file), "--online"]
+        said = subprocess.run(
+            words, env=environment(), capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
+        )
+    assert said.returncode == code, said.stderr
+    lines = said.stderr.splitlines()
+    for name in (str(location),) if clock == "+20m" else ("the control database", str(location)):
+        assert any(re.match(told.format(re.escape(name)), line) for line in lines), said.stderr

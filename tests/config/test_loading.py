@@ -155,9 +155,9 @@ def test_reprs_and_dumps_show_no_secret(load: Load) -> None:
     """Printing or dumping a configuration, or any part of it, hides every secret."""
     configuration = load(tenant(storage='{connection_string: "postgresql://me:pass-word@db/x", facts_path: f}'))
     acme = configuration.tenants["acme"]
-    spelt = f"{configuration!r} {acme} {acme.plugin_settings!r} {acme.settings.model_dump()} {acme.storage}"
-    assert "top-secret-1" not in spelt
-    assert "pass-word" not in spelt
+    texts = f"{configuration!r} {acme} {acme.plugin_settings!r} {acme.settings.model_dump()} {acme.storage}"
+    assert "top-secret-1" not in texts
+    assert "pass-word" not in texts
     assert {"top-secret-1", "pass-word"} <= configuration.secrets()
 
 

@@ -129,9 +129,9 @@ def integers() -> dict[str, tuple[FieldInfo, object]]:
 def test_every_integer_has_bounds(path: str) -> None:
     """No number is so large that a calculation with it fails later."""
     info, annotation = integers()[path]
-    spelt = f"{info.metadata} {annotation}"
-    assert re.search(r"\b(ge|gt)=", spelt), spelt
-    assert re.search(r"\b(le|lt)=", spelt), spelt
+    text = f"{info.metadata} {annotation}"
+    assert re.search(r"\b(ge|gt)=", text), text
+    assert re.search(r"\b(le|lt)=", text), text
 
 
 def test_there_are_integers() -> None:

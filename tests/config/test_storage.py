@@ -149,6 +149,7 @@ def test_other_folders_are_read_as_they_are_named(tmp_path: Path, name: str) -> 
     """Blanks, letters of any language and other signs make no difference, to the writer or to a reader."""
     key_path = at(tmp_path / name, "sqlite:///acme.db")
     assert key_path.database_file == tmp_path / name / "acme.db"
+    assert isinstance(key_path.facts_path, Path)
     facts = new_facts(key_path.facts_path)
     write_lines(facts, [line(date(2026, 1, 1), "100.00")])
     files = [file.path for file in facts.snapshot(BILLING_TABLE).files]

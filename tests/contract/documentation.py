@@ -13,7 +13,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -129,11 +129,13 @@ _PREFACE = {
 
 
 class Asker:
-    """Asks examples of a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would."""
+    """Asks examples of a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would on the day
+    ``today``."""
 
-    def __init__(self, client: httpx.Client, tenant: str) -> None:
+    def __init__(self, client: httpx.Client, tenant: str, today: date = TODAY) -> None:
         self._client = client
         self._tenant = tenant
+        self._today = today
 
     def ask(self, example: Example) -> httpx.Response:
         """The answer to an example."""
@@ -148,8 +150,8 @@ class Asker:
 
     def _filled(self, text: str) -> str:
         text = text.replace(PEOPLE, f"/api/v1/tenants/{self._tenant}")
-        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", _days_ago, text)
-        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%Y-%m\)", _month, text)
+        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", self._days_ago, text)
+        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%Y-%m\)", self._month, text)
         if "$VIEW" in text:
             views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
@@ -170,13 +172,11 @@ class Asker:
             text = text.replace("$DIMENSION", str(rows["items"][0]["dimension_id"]))
         return text
 
+    def _days_ago(self, match: re.Match[str]) -> str:
+        return str(self._today - timedelta(days=int(match[1])))
 
-def _days_ago(match: re.Match[str]) -> str:
-    return str(TODAY - timedelta(days=int(match[1])))
-
-
-def _month(match: re.Match[str]) -> str:
-    return _days_ago(match)[: len("2026-01")]
+    def _month(self, match: re.Match[str]) -> str:
+        return self._days_ago(match)[: len("2026-01")]
 
 
 def shortened(value: Any, most: int = 2) -> Any:

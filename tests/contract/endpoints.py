@@ -125,6 +125,7 @@ ENDPOINTS = (
     ),
     _get(f"{TENANT}/runs", "limit", specified=False),
     _get(f"{TENANT}/audit", "what", "who", specified=False),
+    _get(f"{TENANT}/series", *_COSTS, "group_by", "top", "time_bucket", "currency", specified=False),
     _get(f"{TENANT}/flow", *_COSTS, "by", "top", "compare", "currency", specified=False),
     _get(f"{TENANT}/graph", *_COSTS, "focus", "leaves", "depth", "top", specified=False),
     _get(f"{TENANT}/graph/diff", *_COSTS, "focus", "leaves", "depth", "top", "compare", specified=False),

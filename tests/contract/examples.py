@@ -119,6 +119,11 @@ EXAMPLES = (
     ),
     Example(f"DELETE {TENANT}/findings/{{finding_id}}/snooze", f"{PEOPLE}/findings/$FINDING/snooze", None),
     Example(
+        f"GET {TENANT}/series",
+        f"{PEOPLE}/series?period=7d&group_by=product_category&time_bucket=week&top=1",
+        page_shapes.SERIES,
+    ),
+    Example(
         f"GET {TENANT}/flow",
         f"{PEOPLE}/flow?period=7d&by=environment_id&by=tag:team&top=2&compare=none",
         page_shapes.FLOW,

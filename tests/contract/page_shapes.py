@@ -7,6 +7,7 @@ from tests.contract.shapes import (
     Shape,
     day,
     decimal,
+    drawn,
     either,
     flag,
     instant,
@@ -241,6 +242,14 @@ UNIT_COSTS: dict[str, Shape] = {
     "missing_days": [day],
     "names": map_of(map_of(text)),
     "ignored_filters": [text],
+}
+SERIES: dict[str, Shape] = {
+    "start_date": day,
+    "end_date": day,
+    "timezone": text,
+    "currency": text,
+    "total": drawn,
+    "rows": [{"time": text, "value": or_null(text), "name": text, "amount": drawn}],
 }
 FLOW: dict[str, Shape] = {
     "start_date": day,

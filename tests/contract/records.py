@@ -90,7 +90,7 @@ class Everything:
         """Topic rows."""
         return self._list("topic-attributions")
 
-    @property
+    @cached_property
     def days(self) -> list[str]:
         """The UTC days that have chargebacks, ascending."""
         return sorted({row["timestamp"][:10] for row in self.chargebacks})

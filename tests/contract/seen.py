@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.contract.records import Client, Record
+from tests.contract.records import Client, Record, typical
 
 #: Ids of no single identity or resource.
 _EVERYWHERE = frozenset({"UNALLOCATED"})
@@ -21,6 +21,24 @@ class Scoped:
     chargebacks: Mapping[str, str]
     billing: Mapping[str, str] | None = None
     topics: Mapping[str, str] | None = None
+
+
+def scopes_of(chargebacks: Sequence[Record], topics: Sequence[Record]) -> dict[str, Scoped]:
+    """A scope of an identity, one of an environment, and one of a value of a category that splits rows."""
+    identity = typical([row for row in chargebacks if row["identity_id"] != "UNALLOCATED"], "identity_id")
+    environment = typical(topics, "env_id")
+    category = {"category:cost_center": "payments"}
+    return {
+        "identity": Scoped("identity", {"identity_id": [identity]}, {"identity_id": identity}),
+        "environment": Scoped(
+            "environment",
+            {"environment_id": [environment]},
+            {"environment_id": environment},
+            {"environment_id": environment},
+            {"env_id": environment},
+        ),
+        "category": Scoped("category", {"category:cost_center": ["payments"]}, category, category, category),
+    }
 
 
 class Seen:

@@ -34,6 +34,11 @@ def decimal(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d*)\.\d\d(\d*[1-9])?", value) is not None
 
 
+def drawn(value: Any) -> bool:
+    """A JSON number, which is for display only."""
+    return type(value) in {int, float}
+
+
 def day(value: Any) -> bool:
     """A calendar date."""
     return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None and bool(parsed_day(value))

@@ -223,3 +223,19 @@ def test_at_most_ten_thousand_buckets(own_folder: Path) -> None:
         narrower = client.get("/api/v1/tenants/acme/chargebacks/aggregate", params=asked | {"end_date": str(days[1])})
         assert "x-buckets-truncated" not in narrower.headers
         assert len(narrower.json()["buckets"]) == 8_000
+
+
+def test_the_whole_period_as_one_unit(client: Client, everything: Everything) -> None:
+    """There is one bucket for each group, with the sum of its days."""
+    asked = {"period": "9d", "group_by": ["product_category", "cost_type"]}
+    whole = client.answer(f"{everything.base}/chargebacks/aggregate", **asked, time_bucket="all")
+    days = client.answer(f"{everything.base}/chargebacks/aggregate", **asked, time_bucket="day")
+    sums: dict[tuple[Any, ...], list[Record]] = {}
+    for each in days["buckets"]:
+        sums.setdefault(tuple(each["dimensions"].values()), []).append(each)
+    assert {tuple(each["dimensions"].values()): each["total_amount"] for each in whole["buckets"]} == {
+        key: shown(total(each, "total_amount")) for key, each in sums.items()
+    }
+    assert {each["time_bucket"] for each in whole["buckets"]} == {days["buckets"][0]["time_bucket"]}
+    assert len(whole["buckets"]) == len(sums)
+    assert whole["total_amount"] == days["total_amount"]

@@ -74,7 +74,7 @@ def test_files_name_the_rates(client: Client, everything: Everything) -> None:
         assert response.headers["X-Currency-Rates"] == "USD to EUR: 2026-01=0.85137"
 
 
-@pytest.mark.parametrize("name", ["costs", "topics", "flow", "unit-costs", "chargebacks/aggregate"])
+@pytest.mark.parametrize("name", ["costs", "series", "topics", "flow", "unit-costs", "chargebacks/aggregate"])
 def test_what_cannot_be_converted(client: Client, everything: Everything, name: str) -> None:
     """A currency that the tenant does not have, and a month without a rate, which is named."""
     for currency, message in (

@@ -16,7 +16,7 @@ from tests.support.clock import TODAY
 from tests.support.explained import check_explanation
 
 #: How many rows of each way of splitting are explained.
-SAMPLED = 6
+SAMPLED = 3
 
 
 def explained(client: Client, everything: Everything, row: Record, **more: object) -> Record:

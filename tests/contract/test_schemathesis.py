@@ -30,6 +30,13 @@ SCOPED_BY = {"sqlite": "identity", "postgresql": "category"}
 
 
 @pytest.mark.parametrize(
+    # How the document and the answers agree does not depend on the kind of database.
+    "deployment",
+    ["sqlite", pytest.param("postgresql", marks=pytest.mark.drill)],
+    indirect=True,
+    scope="session",
+)
+@pytest.mark.parametrize(
     ("phases", "enough"),
     [
         ("examples,fuzzing", 100),

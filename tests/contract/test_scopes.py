@@ -14,9 +14,9 @@ from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from tests.contract.deployment import Deployment
 from tests.contract.endpoints import BY_NAME, ENDPOINTS, TENANT, Endpoint
-from tests.contract.records import Client, Everything, key_of, statement_key_of, topic_key_of, total, typical
+from tests.contract.records import Client, Everything, key_of, statement_key_of, topic_key_of, total
 from tests.contract.rights import WHOLE
-from tests.contract.seen import Scoped, Seen
+from tests.contract.seen import Scoped, Seen, scopes_of
 from tests.contract.test_export import records
 from tests.support.callers import Callers, asked_by, caller
 
@@ -34,20 +34,7 @@ READ = [
 @pytest.fixture(scope="session")
 def scopes(everything: Everything) -> dict[str, Scoped]:
     """An identity, an environment, and a value of a category that splits rows."""
-    identity = typical([row for row in everything.chargebacks if row["identity_id"] != "UNALLOCATED"], "identity_id")
-    environment = typical(everything.topics, "env_id")
-    category = {"category:cost_center": "payments"}
-    return {
-        "identity": Scoped("identity", {"identity_id": [identity]}, {"identity_id": identity}),
-        "environment": Scoped(
-            "environment",
-            {"environment_id": [environment]},
-            {"environment_id": environment},
-            {"environment_id": environment},
-            {"env_id": environment},
-        ),
-        "category": Scoped("category", {"category:cost_center": ["payments"]}, category, category, category),
-    }
+    return scopes_of(everything.chargebacks, everything.topics)
 
 
 @pytest.fixture(scope="session")
@@ -224,7 +211,7 @@ def test_an_empty_scope_sees_nothing(callers: Client) -> None:
 
 def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> None:
     """An ETag of somebody who sees more is none of this caller's, and a kept answer is for the same scope."""
-    for path in ("chargebacks/aggregate", "costs", "resources", "search?q=a", "flow"):
+    for path in ("chargebacks/aggregate", "costs", "series", "resources", "search?q=a", "flow"):
         whole = callers.get(f"{ACME}/{path}", headers=asked_by("whole"))
         mine = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": whole.headers["etag"]})
         assert (mine.status_code, mine.headers["etag"] != whole.headers["etag"]) == (200, True), path

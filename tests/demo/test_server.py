@@ -36,6 +36,13 @@ def test_a_taken_port_is_an_error(organisation: Organisation) -> None:
         DemoServer(organisation, port=int(server.url.rpartition(":")[2]))
 
 
+def test_it_listens_where_it_is_told(organisation: Organisation) -> None:
+    """Its own address is in every address that it names."""
+    with DemoServer(organisation, host="127.0.0.2") as server:
+        assert server.url.startswith("http://127.0.0.2:")
+        assert httpx.get(f"{server.info.prometheus_url}/-/ready").status_code == 200
+
+
 def test_regions_are_known_by_both_names(server: DemoServer) -> None:
     """A region may be named with or without its cloud; an unknown one is an error."""
     assert server.flink_url("us-east-1") == server.flink_url("aws.us-east-1")

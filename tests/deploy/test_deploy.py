@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -24,6 +25,12 @@ def compose() -> dict[str, Any]:
     return services
 
 
+def kubernetes() -> dict[str, Any]:
+    """The parts of deploy/kubernetes, by the names of their files."""
+    files = (DEPLOY / "kubernetes").glob("*.yaml")
+    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
 def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     """It loads once the variables are set that it names, and its ports are those of the other files."""
     for name in re.findall(r"\$\{(\w+)\}", CONFIG.read_text(encoding="utf-8")):
@@ -32,7 +39,7 @@ def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = f"api-1:{configuration.api.port}", f"worker:{configuration.features.worker_port}"
     scraped = (DEPLOY / "prometheus.yaml").read_text(encoding="utf-8")
     assert all(target in scraped for target in targets)
-    assert configuration.tenants["main"].storage.facts_path.is_relative_to("/var/lib/chargeback")
+    assert Path(str(configuration.tenants["main"].storage.facts_path)).is_relative_to("/var/lib/chargeback")
     assert configuration.tenants["main"].storage.database == "postgresql postgres:5432/chargeback"
 
 
@@ -69,6 +76,48 @@ def test_the_containers_have_few_rights(name: str) -> None:
     assert int(service["stop_grace_period"].removesuffix("s")) > 10
     assert "/tmp:size=1g,mode=1777" in service["tmpfs"]
     assert "facts:/var/lib/chargeback" in service["volumes"]
+
+
+@pytest.mark.parametrize("part", kubernetes()["kustomization"]["resources"])
+def test_kubernetes_takes_its_files(part: str) -> None:
+    """Each part has the fields that the schema of the oldest and of the newest supported version has, and no others."""
+    for version in ("1.33", "1.37"):
+        kubernetes_validate.validate(kubernetes()[Path(part).stem], version, strict=True)
+
+
+def test_the_parts_of_the_pod_fit_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every volume, variable and label that a part names is there in another, and the configuration is valid."""
+    parts = kubernetes()
+    template = parts["deployment"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
+    assert volumes.keys() == {mount["name"] for mount in container["volumeMounts"]}
+    assert volumes["configuration"]["configMap"]["name"] == parts["configuration"]["metadata"]["name"]
+    assert volumes["data"]["persistentVolumeClaim"]["claimName"] == parts["data"]["metadata"]["name"]
+    labels = template["metadata"]["labels"]
+    assert parts["deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert parts["service"]["spec"]["selector"] == labels
+    assert parts["network-policy"]["spec"]["podSelector"]["matchLabels"] == labels
+    for name in re.findall(r"\$\{(\w+)\}", parts["configuration"]["data"]["chargeback.yaml"]):
+        monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
+    config = tmp_path / "chargeback.yaml"
+    config.write_text(parts["configuration"]["data"]["chargeback.yaml"], encoding="utf-8")
+    configuration = load_configuration(config)
+    assert configuration.api.port == container["ports"][0]["containerPort"]
+    assert Path(str(configuration.tenants["main"].storage.facts_path)).is_relative_to("/var/lib/chargeback")
+
+
+def test_the_pod_has_few_rights() -> None:
+    """No root, no capabilities, a read-only root file system, no account of the cluster."""
+    pod = kubernetes()["deployment"]["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def test_the_unit_is_valid() -> None:

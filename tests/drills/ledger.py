@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,9 @@ FAULTS: Final = (
     "SIGKILL at a random moment of a backfill",
     "SIGSTOP of a run until another has taken over",
     "two workers and two APIs at once, each day calculated once",
+    "two hosts: the worker killed by SIGKILL, started again",
+    "two hosts: the worker's host loses its power, another takes over",
+    "two hosts: the network to PostgreSQL and S3 cut for seconds",
     "disk full in the middle of a run",
     "disk turned read-only in the middle of a run",
     "PostgreSQL stopped in the middle of a run, started again",
@@ -39,6 +42,14 @@ FAULTS: Final = (
     "facts file missing",
     "facts file cut short",
     "facts file with a flipped bit",
+    "two writers commit to one table in object storage",
+    "object store killed for 4 s while two write",
+    "object store killed for 20 s while two write",
+    "object store loses every fifth answer to a commit",
+    "object store answers every fifth commit with 409, 500 or 503",
+    "a Dask worker killed while days are calculated",
+    "the Dask scheduler killed while days are calculated",
+    "a run killed while Dask workers calculate its days",
     "provider answers 401",
     "provider answers 403",
     "provider answers 404",
@@ -69,7 +80,8 @@ FAULTS: Final = (
     "PostgreSQL away when the service starts",
 )
 
-_HEAD: Final = ("| fault | tries | survived | lost rows |", "|---|---|---|---|")
+_HEAD: Final = ("| fault | tries | survived | lost rows | last tried |", "|---|---|---|---|---|")
+_ROW: Final = re.compile(r"^\| (.+?) \| .* \|$", re.MULTILINE)
 _PLACE: Final = re.compile(r"(?<=<!-- drills -->\n).*(?=<!-- end of drills -->)", re.DOTALL)
 
 
@@ -145,20 +157,28 @@ class Ledger:
             for name, count in counts.items():
                 setattr(drill, name, getattr(drill, name) + count)
 
-    def table(self) -> list[str]:
-        """The lines of a Markdown table, in the order of :data:`FAULTS`."""
-        known = [(fault, self.drills[fault]) for fault in FAULTS if fault in self.drills]
-        return [*_HEAD, *(f"| {fault} | {d.tries} | {d.survived} | {d.lost_rows} |" for fault, d in known)]
+    def rows(self, day: date) -> dict[str, str]:
+        """The line of a Markdown table for each fault that was drilled on a day."""
+        return {
+            fault: f"| {fault} | {d.tries} | {d.survived} | {d.lost_rows} | {day} |" for fault, d in self.drills.items()
+        }
+
+    def table(self, before: str = "") -> list[str]:
+        """The lines of a Markdown table, in the order of :data:`FAULTS`; for faults that were not drilled, those of the
+        table ``before``."""
+        rows = {found[1]: found[0] for found in _ROW.finditer(before)} | self.rows(utc_today())
+        return [*_HEAD, *(rows[fault] for fault in FAULTS if fault in rows)]
 
     def write(self, page: Path) -> None:
         """Put the table, and where it was made, in the place that the page keeps for it."""
         made = (
-            f"Made by `make drill` on {datetime.now(UTC):%Y-%m-%d}, Chargeback {version('chargeback')}, "
+            f"Made by `make drill`, Chargeback {version('chargeback')}, "
             f"{platform.system()} {platform.machine()}, Python {platform.python_version()}."
         )
         text = page.read_text(encoding="utf-8")
-        assert _PLACE.search(text), f"{page} has no place for the table"
-        page.write_text(_PLACE.sub("\n".join(("", made, "", *self.table(), "", "")), text), encoding="utf-8")
+        place = _PLACE.search(text)
+        assert place, f"{page} has no place for the table"
+        page.write_text(_PLACE.sub("\n".join(("", made, "", *self.table(place[0]), "", "")), text), encoding="utf-8")
 
 
 def tries(quick: int, drill: int, *, seconds: int = 900) -> pytest.MarkDecorator:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from chargeback.model.days import utc_today
 from tests.drills.ledger import FAULTS, Drill, Ledger, StoredResult
 
+DAY = date(2026, 1, 31)
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
-_ROW = re.compile(r"^\| (.+?) \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (.+?) \| (\d+) \| (\d+) \| (\d+) \| \d{4}-\d\d-\d\d \|$", re.MULTILINE)
 
 
 def outcome(*amounts: int) -> StoredResult:
@@ -41,7 +44,17 @@ def test_ledgers_of_several_sessions_are_one() -> None:
     """Counts are added, fault by fault."""
     ledger = Ledger({"clock put back": Drill(1, 1, 0)})
     ledger.add({"clock put back": {"tries": 2, "survived": 1, "lost_rows": 3}, "facts file missing": {"tries": 1}})
-    assert ledger.table()[2:] == ["| facts file missing | 1 | 0 | 0 |", "| clock put back | 3 | 2 | 3 |"]
+    assert ledger.rows(DAY) == {
+        "clock put back": "| clock put back | 3 | 2 | 3 | 2026-01-31 |",
+        "facts file missing": "| facts file missing | 1 | 0 | 0 | 2026-01-31 |",
+    }
+
+
+def test_what_was_not_drilled_again_stays_in_the_table() -> None:
+    """With the day of its own, in the order of the faults."""
+    before = "| clock put back | 3 | 3 | 0 | 2026-01-31 |\n| facts file missing | 9 | 9 | 0 | 2026-01-31 |"
+    table = Ledger({"facts file missing": Drill(1, 1, 0)}).table(before)[2:]
+    assert table == [f"| facts file missing | 1 | 1 | 0 | {utc_today()} |", before.partition("\n")[0]]
 
 
 def test_the_page_shows_every_fault_survived() -> None:
@@ -57,5 +70,5 @@ def test_a_page_is_written_in_its_place(tmp_path: Path) -> None:
     page.write_text("before\n<!-- drills -->\nold\n<!-- end of drills -->\nafter\n")
     Ledger({"clock put back": Drill(1, 1, 0)}).write(page)
     text = page.read_text()
-    assert text.startswith("before\n<!-- drills -->\n\nMade by `make drill` on ")
-    assert text.endswith("| clock put back | 1 | 1 | 0 |\n\n<!-- end of drills -->\nafter\n")
+    assert text.startswith("before\n<!-- drills -->\n\nMade by `make drill`, ")
+    assert text.endswith(f"| clock put back | 1 | 1 | 0 | {utc_today()} |\n\n<!-- end of drills -->\nafter\n")

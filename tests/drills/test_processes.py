@@ -138,7 +138,8 @@ def _calculated_exactly_once(drill: Drill, folder: Path, *, tenants: int, days: 
             ends = [process.wait(20) for process in processes]
         assert ends == [0, 0, 0, 0]
         for store in stores:
-            assert store.facts.snapshot(CHARGEBACKS_TABLE).version == due
+            written = [path for path in store.facts.place.data_files(CHARGEBACKS_TABLE) if "date=" in path]
+            assert len(written) == due
             drill.compare_shares(alone, store)
 
 

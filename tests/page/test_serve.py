@@ -42,7 +42,7 @@ def client(folder: Path) -> Iterator[httpx.Client]:
 def _client_of(folder: Path) -> Iterator[httpx.Client]:
     app = FastAPI()
     app.router.routes.extend(page_routes(PageFiles(folder)))
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 

@@ -17,6 +17,8 @@ from tests.support.serving import served, services_for
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 NODE = Path(sys.executable).with_name("node")
+# A browser has no help from a graphics card here, and shares two processors with the other tests.
+pytestmark = pytest.mark.timeout(600)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -24,7 +26,7 @@ def node(*words: str, **environment: str) -> None:
     """Run Node in the page's folder; what it says is shown when it fails."""
     assert (WEB / "node_modules" / ".all").exists(), "`make test` installs what the page's tests need"
     done = subprocess.run(
-        [NODE, *words], cwd=WEB, env=os.environ | environment, capture_output=True, text=True, timeout=280, check=False
+        [NODE, *words], cwd=WEB, env=os.environ | environment, capture_output=True, text=True, timeout=580, check=False
     )
     assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-4000:]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -171,16 +171,16 @@ def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laborator
 def test_whom_rows_charge_is_known_before_the_rows_are(laboratory: Laboratory) -> None:
     """A reader never sees a row of somebody who has no place in the inventory, whenever the writer is killed."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-unlisted"): 1}}
-    facts, commit, seen = laboratory.store.facts, laboratory.store.facts.commit_day, []
+    facts, commit, seen = laboratory.store.facts, laboratory.store.facts.commit_days, []
 
-    def killed(prepared: PreparedDay, *, epoch: int) -> None:
+    def killed(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
         commit(prepared, epoch=epoch)
-        if prepared.table == CHARGEBACKS_TABLE:
+        if CHARGEBACKS_TABLE in {each.table for each in prepared}:
             with laboratory.store.control.read() as connection:
                 seen.append({each.identity_id for each in read_inventory(connection).identities})
             raise StorageError("the machine is gone")
 
-    facts.commit_day = killed  # type: ignore[method-assign]
+    facts.commit_days = killed  # type: ignore[method-assign]
     laboratory.run()
     assert laboratory.charged() == {"sa-unlisted": "100"}
     assert "sa-unlisted" in seen[0]
@@ -207,13 +207,13 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
     with Laboratory(tmp_path, days=2) as laboratory:
         before = DAY - timedelta(days=1)
         laboratory.sources.lines = {DAY: [line("100"), line("7")], before: [line("100", day=before)]}
-        facts, write = laboratory.store.facts, laboratory.store.facts.replace_day
+        facts, prepare = laboratory.store.facts, laboratory.store.facts.prepare_day
 
-        def lose_a_line(name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
+        def lose_a_line(name: str, day: date, rows: pa.Table) -> PreparedDay:
             is_lossy = (name, day) == (BILLING_TABLE, DAY)
-            write(name, day, rows.slice(1) if is_lossy else rows, epoch=epoch)
+            return prepare(name, day, rows.slice(1) if is_lossy else rows)
 
-        facts.replace_day = lose_a_line  # type: ignore[method-assign]
+        facts.prepare_day = lose_a_line  # type: ignore[method-assign]
         result = laboratory.run()
         assert f"{DAY}: 2 billing lines were stored, but 1 found" in result.errors
         assert laboratory.state().error == "2 billing lines were stored, but 1 found"

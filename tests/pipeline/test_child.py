@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import time
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from typing import Any
+
+import pytest
 
 from chargeback.config import load_configuration
 from chargeback.config.settings import LoggingSettings
 from chargeback.demo.faults import Fault
-from chargeback.pipeline.child import ChildProcesses, Messenger, RunningChild
+from chargeback.pipeline import child
+from chargeback.pipeline.child import ChildProcesses, RunningChild
+from chargeback.pipeline.child_process import Messenger
 from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import LeaseOwner, acquire
@@ -49,14 +57,37 @@ def test_a_parent_that_is_gone_is_no_error() -> None:
     messenger.finish(RunResult("acme", RunOutcome.COMPLETED), 30)
 
 
-def started(deployment: Deployment, *, epochs_ago: int = 0) -> RunningChild:
+def processes_of_runs() -> list[BaseProcess]:
+    """The processes of runs that have not ended. Other tests may have other processes."""
+    return [each for each in multiprocessing.active_children() if each.name == "chargeback run"]
+
+
+@pytest.fixture
+def children() -> Iterator[ChildProcesses]:
+    """An executor, whose processes have ended afterwards."""
+    executor = ChildProcesses()
+    yield executor
+    executor.close()
+    assert processes_of_runs() == []
+
+
+def started(deployment: Deployment, executor: ChildProcesses | None = None, *, epochs_ago: int = 0) -> RunningChild:
     """A run of the tenant under its lease, or under one of earlier."""
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     secrets = load_configuration(deployment.config_file).secrets()
     assignment = Assignment(
         deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), secrets, deployment.clock
     )
-    return ChildProcesses().start(assignment)
+    return (executor or ChildProcesses()).start(assignment)
+
+
+def process_of_a_run(deployment: Deployment, executor: ChildProcesses) -> BaseProcess:
+    """Run the tenant to its end; return the process that did."""
+    running = started(deployment, executor)
+    (process,) = processes_of_runs()
+    result = running.wait(lambda _: None)
+    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
+    return process
 
 
 def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
@@ -73,13 +104,12 @@ def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
     """The parent is told how the process ended, and does not wait for more."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
     running = started(deployment)
-    (process,) = multiprocessing.active_children()
-    assert process.name == "chargeback run acme"
+    (process,) = processes_of_runs()
     process.kill()
     result = running.wait(lambda _: None)
     assert result.outcome is RunOutcome.FAILED
     assert result.errors == ("the process of the run ended unexpectedly (exit code -9)",)
-    assert multiprocessing.active_children() == []
+    assert processes_of_runs() == []
 
 
 def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
@@ -103,3 +133,53 @@ def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deploymen
     assert "lease" in result.errors[0]
     assert recorded_runs(deployment.store) == []
     assert not deployment.store.facts.exist()
+
+
+def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment, children: ChildProcesses) -> None:
+    """A run that calculated something ends its process; one that did not leaves it for the next run, which is recorded
+    and logged as its own. Whoever asks the finished run to stop changes nothing."""
+    calculating = process_of_a_run(deployment, children)
+    assert calculating.exitcode == 0
+    first = started(deployment, children)
+    (idle,) = processes_of_runs()
+    assert first.wait(lambda _: None).dates_calculated == 0
+    first.stop()
+    assert process_of_a_run(deployment, children) is idle is not calculating
+    assert recorded_runs(deployment.store) == [Recorded("completed", ())] * 3
+    acquire(deployment.store.control, LeaseOwner.this_process())
+
+
+def test_an_idle_child_that_is_gone_is_replaced(deployment: Deployment, children: ChildProcesses) -> None:
+    """It may have been told to end, or have ended by itself: the next run does not notice."""
+    process_of_a_run(deployment, children)
+    idle = process_of_a_run(deployment, children)
+    idle.terminate()
+    idle.join(30)
+    assert idle.exitcode == 0
+    assert process_of_a_run(deployment, children) is not idle
+
+
+def test_an_idle_child_that_does_not_respond_is_replaced(
+    deployment: Deployment, children: ChildProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is paused is killed, and another one executes the run."""
+    monkeypatch.setattr(child, "_BEGIN_SECONDS", 0.1)
+    process_of_a_run(deployment, children)
+    idle = process_of_a_run(deployment, children)
+    assert idle.pid is not None
+    os.kill(idle.pid, signal.SIGSTOP)
+    running = started(deployment, children)
+    assert running.wait(lambda _: None).outcome is RunOutcome.COMPLETED
+    assert idle.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.drill
+def test_a_child_executes_a_limited_number_of_runs(
+    deployment: Deployment, children: ChildProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a plugin leaves behind does not add up."""
+    monkeypatch.setattr(child, "_MAX_RUNS", 2)
+    process_of_a_run(deployment, children)
+    processes = [process_of_a_run(deployment, children) for _ in range(3)]
+    assert processes[0] is processes[1] is not processes[2]
+    assert processes[1].exitcode == 0

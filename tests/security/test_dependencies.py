@@ -19,8 +19,9 @@ def licence_of(package: str) -> str:
     """What a package says about its licence."""
     metadata = distribution(package).metadata
     classifiers = [each for each in metadata.get_all("Classifier") or [] if each.startswith("License ::")]
-    first_line = (metadata["License"] or "").splitlines()[:1]
-    return " ".join([metadata["License-Expression"] or "", *first_line, *classifiers])
+    expressions = metadata.get_all("License-Expression") or []
+    first_lines = [text.splitlines()[0] for text in metadata.get_all("License") or [] if text]
+    return " ".join([*expressions, *first_lines, *classifiers])
 
 
 def locked() -> list[str]:

@@ -134,10 +134,10 @@ def test_an_encoded_slash_stays_in_its_id(passed: Proxy) -> None:
     tags = f"{PREFIX}/api/v1/tenants/acme/entities/resource"
     assert passed.get(f"{tags}/lkc-both/tags", "alice")[0] == 200
     assert passed.get(f"{tags}/lkc%2Dboth/tags", "alice")[0] == 200
-    for spelt in ("a%2Fb", "a%2Fb%3Fc", "a/b", "a%20%2F.%2Fb"):
-        status, text = passed.get(f"{tags}/{spelt}/tags", "alice")
+    for name in ("a%2Fb", "a%2Fb%3Fc", "a/b", "a%20%2F.%2Fb"):
+        status, text = passed.get(f"{tags}/{name}/tags", "alice")
         assert status == 404
-        assert f"The inventory has no resource {unquote(spelt)}" in json.loads(text)["detail"]
+        assert f"The inventory has no resource {unquote(name)}" in json.loads(text)["detail"]
     assert passed.get(f"{PREFIX}/api/v1/tenants/acme%2Fchargebacks", "alice")[0] == 403
 
 

@@ -42,10 +42,10 @@ def secrets_of(demo: Demo) -> dict[str, bytes]:
     plain = {"cloud secret": info.secret, "metrics password": PASSWORD}
     plain |= {f"flink secret of {access.region_id}": access.secret for access in info.flink}
     pairs = [(info.key, info.secret), ("reader", PASSWORD), *((access.key, access.secret) for access in info.flink)]
-    spelt = {name: secret.encode() for name, secret in plain.items()}
-    spelt |= {f"{name}, quoted": quote(secret, safe="").encode() for name, secret in plain.items()}
-    spelt |= {f"header {key}": base64.b64encode(f"{key}:{secret}".encode()) for key, secret in pairs}
-    return spelt
+    forms = {name: secret.encode() for name, secret in plain.items()}
+    forms |= {f"{name}, quoted": quote(secret, safe="").encode() for name, secret in plain.items()}
+    forms |= {f"header {key}": base64.b64encode(f"{key}:{secret}".encode()) for key, secret in pairs}
+    return forms
 
 
 @pytest.fixture

@@ -21,11 +21,13 @@ from chargeback.store.control.cost_categories import CategoryWrite, category_his
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.views import ViewWrite, create_view, list_views
 from chargeback.store.facts.partial_files import PARTIALS
-from chargeback.store.facts.tables import FactTables
+from chargeback.store.facts.places import Folder
+from chargeback.store.facts.tables import BILLING_TABLE, FactTables
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW
 from tests.support.databases import scratch_database
 from tests.support.facts import ECOSYSTEM, TENANT_ID, line, tenant_store, write_lines
+from tests.support.objects import PLACES, new_place
 
 
 @pytest.fixture
@@ -35,15 +37,15 @@ def address(tmp_path: Path) -> Iterator[str]:
         yield connection_string
 
 
-@pytest.fixture
-def store(address: str, tmp_path: Path) -> Iterator[TenantStore]:
-    """The storage of a tenant with one day."""
+@pytest.fixture(params=PLACES)
+def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[TenantStore]:
+    """The storage of a tenant with one day, with its facts in each kind of place."""
     opened = TenantStore.open(
         tenant_name="acme",
         tenant_id=TENANT_ID,
         ecosystem=ECOSYSTEM,
         connection_string=address,
-        facts=tmp_path / "facts",
+        facts=new_place(request.param, tmp_path),
     )
     opened.prepare()
     opened.facts.create()
@@ -85,7 +87,7 @@ def test_a_backup_that_nobody_disturbs(store: TenantStore, address: str, tmp_pat
 
 def test_partial_aggregates_are_left_out(store: TenantStore, address: str, tmp_path: Path) -> None:
     """They are a cache, and made again where they are missing."""
-    (store.facts.root / PARTIALS).mkdir()
+    (store.facts.root / PARTIALS).mkdir(parents=True)
     made = back_up(store, address, tmp_path / "backups")
     assert (made / "facts").is_dir()
     assert not (made / "facts" / PARTIALS).exists()
@@ -108,11 +110,43 @@ def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore
     """A writer under an earlier lease, which stood still and woke up, is noticed as well."""
 
     def write_late() -> None:
-        write_lines(FactTables(store.facts.root), [line(date(2026, 1, 2), "2.00")])
+        write_lines(FactTables(store.facts.place), [line(date(2026, 1, 2), "2.00")])
 
     (error,) = back_up_while(store, address, tmp_path / "backups", write_late)
     assert "the copy is inconsistent" in str(error)
     assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """Whoever reads the restored tables sees what is in them, and what the next run commits; the revision that the
+    database has is that of the backup."""
+    lease = store.acquire(LeaseOwner.this_process())
+    write_lines(store.facts, [line(date(2026, 1, 2), "2.00")])
+    lease.release()
+    made = back_up(store, address, tmp_path / "backups")
+    lease = store.acquire(LeaseOwner.this_process())
+    write_lines(store.facts, [line(date(2026, 1, 3), "3.00")])
+    lease.release()
+    kind = "folder" if isinstance(store.facts.place, Folder) else "s3"
+    with scratch_database("postgresql", tmp_path) as other:
+        place = new_place(kind, tmp_path / "restored")
+        stores = [
+            TenantStore.open(
+                tenant_name="acme", tenant_id=TENANT_ID, ecosystem=ECOSYSTEM, connection_string=other, facts=place
+            )
+            for _ in range(2)
+        ]
+        restored, reader = stores
+        restore(made, restored, other)
+        assert [reader.snapshot(BILLING_TABLE).days, restored.snapshot(BILLING_TABLE).days] == [
+            [date(2026, 1, 1), date(2026, 1, 2)]
+        ] * 2
+        lease = restored.acquire(LeaseOwner.this_process())
+        write_lines(restored.facts, [line(date(2026, 1, 4), "4.00")])
+        lease.release()
+        assert reader.snapshot(BILLING_TABLE).days[-1] == date(2026, 1, 4)
+        for each in stores:
+            each.close()
 
 
 def test_what_people_made_comes_back(tmp_path: Path) -> None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from chargeback.model.usage import MEMBERS
+from chargeback.store.control.days import save_day
 from chargeback.store.control.lease import LeaseOwner
-from chargeback.store.facts.tables import MEMBERS_TABLE, SCHEMAS
-from tests.support.facts import tenant_store
+from chargeback.store.control.runs import close_open_run, start_run
+from chargeback.store.facts.places import Place
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, FactTables
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.version import read_version
+from chargeback.store.tenant import TenantStore
+from tests.support.databases import migrated_database
+from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, tenant_store, write_shares
+from tests.support.objects import PLACES, new_place
 
 DAY = date(2026, 1, 1)
 
@@ -39,3 +52,60 @@ def test_a_lease_of_tables_that_cannot_be_read(tmp_path: Path) -> None:
             for entry in (store.facts.root / name / "_delta_log").glob("*.json"):
                 entry.write_text("{")
         assert store.acquire(LeaseOwner.this_process()).epoch == 1
+
+
+@pytest.fixture(params=PLACES)
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Place]]:
+    """The database and the place of a tenant that several processes use, with its tables."""
+    with migrated_database("postgresql", tmp_path) as address:
+        place = new_place(request.param, tmp_path)
+        FactTables(place).create()
+        yield address, place
+
+
+def opened(address: str, place: Place) -> TenantStore:
+    """Open the storage of a tenant as another process does."""
+    return TenantStore.open(
+        tenant_name="acme", tenant_id=TENANT_ID, ecosystem=ECOSYSTEM, connection_string=address, facts=place
+    )
+
+
+def run_elsewhere(address: str, place: Place) -> None:
+    """Do what a run does, in a process of its own: commit, record the day, and end."""
+    with closing(opened(address, place)) as store:
+        lease = store.acquire(LeaseOwner.this_process())
+        write_shares(store.facts, [Share(DAY, "sa-1", "1")])
+        with lease.write() as connection:
+            save_day(connection, DAY, chargeback_calculated=True)
+        store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=lease.epoch)
+        lease.release()
+
+
+def test_what_a_run_committed_is_seen_when_it_ends(shared: tuple[str, Place]) -> None:
+    """Another process, which has looked a moment ago, sees it at once, in one version with the state of the day."""
+    with closing(opened(*shared)) as reader:
+        caches = LookupCaches()
+        before = read_version(reader, CancellationToken(), caches)
+        assert (before.control.last_calculated, before.snapshots[CHARGEBACKS_TABLE].rows) == (None, 0)
+        assert reader.snapshot(MEMBERS_TABLE).rows == 0
+        run = get_context("spawn").Process(target=run_elsewhere, args=shared)
+        run.start()
+        while (version := read_version(reader, CancellationToken(), caches)).control.last_calculated is None:
+            assert run.exitcode in {None, 0}
+        assert version.snapshots[CHARGEBACKS_TABLE].rows == 1  # no later than the state, also while the run goes on
+        run.join()
+        after = read_version(reader, CancellationToken(), caches)
+        assert after.snapshots[MEMBERS_TABLE].rows == reader.snapshot(MEMBERS_TABLE).rows == 1
+
+
+def test_a_run_that_was_killed_after_its_commit(shared: tuple[str, Place]) -> None:
+    """Its parent closes it: what it had committed is seen then."""
+    with closing(opened(*shared)) as reader, closing(opened(*shared)) as run, closing(opened(*shared)) as parent:
+        assert reader.snapshot(CHARGEBACKS_TABLE).rows == 0
+        lease = run.acquire(LeaseOwner.this_process())
+        with lease.write() as connection:
+            start_run(connection, lease.epoch)
+        write_shares(run.facts, [Share(DAY, "sa-1", "1")])
+        with parent.control.write() as connection:
+            close_open_run(connection, lease.epoch, outcome="failed", error="killed")
+        assert reader.snapshot(CHARGEBACKS_TABLE).rows == 1

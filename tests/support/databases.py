@@ -25,6 +25,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 
 from chargeback.config.storage import in_schema
 from chargeback.store.control.database import ControlDatabase
+from tests.support.hosts import THIS_HOST, Host
 from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
@@ -130,9 +131,9 @@ def postgres_server() -> str:
 
 
 @contextmanager
-def own_postgres_server(password: str | None = None) -> Iterator[PostgresServer]:
+def own_postgres_server(password: str | None = None, host: Host = THIS_HOST) -> Iterator[PostgresServer]:
     """Start a separate server; with ``password``, connections require it."""
-    server = PostgresServer(password)
+    server = PostgresServer(password, host)
     try:
         server.start()
         yield server
@@ -141,31 +142,47 @@ def own_postgres_server(password: str | None = None) -> Iterator[PostgresServer]
 
 
 class PostgresServer:
-    """A separate server on a free port. PostgreSQL refuses to run as root; then the package's own user is used."""
+    """A separate server on a free port. PostgreSQL refuses to run as root; then the package's own user is used.
 
-    def __init__(self, password: str | None = None) -> None:
+    Attributes:
+        address: how it is reached in its network.
+        port: where it listens.
+    """
+
+    def __init__(self, password: str | None = None, host: Host = THIS_HOST) -> None:
         programs = _programs()
         if programs is None:
             pytest.fail(_MISSING, pytrace=False)
+        self._is_paused = False
         self._folder = Path(tempfile.mkdtemp(prefix="chargeback-postgres-"))
         as_user = []
         if os.getuid() == 0:
             as_user = ["runuser", "-u", "postgres", "--"]
             shutil.chown(self._folder, "postgres", "postgres")
-        port = free_port()
+        elif host.within:
+            # Who is somebody here is root there.
+            as_user = ["unshare", "--user", "--map-user=1", "--map-group=1"]
+        self.port = free_port()
         data = self._folder / "data"
-        self.address = URL.create("postgresql", "postgres", password, "127.0.0.1", port, "postgres").render_as_string(
-            hide_password=False
-        )
-        self._options = (
-            f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={self._folder} -c fsync=off"
-        )
+        self.address = URL.create(
+            "postgresql", "postgres", password, host.address, self.port, "postgres"
+        ).render_as_string(hide_password=False)
+        settings = {
+            "listen_addresses": host.address,
+            "port": self.port,
+            "unix_socket_directories": self._folder,
+            "fsync": "off",
+        }
+        self._options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        as_user = [*host.within, *as_user]
         self._control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(self._folder / "log")]
         entry = ["-A", "trust"]
         if password is not None:
             (self._folder / "password").write_text(password + "\n", encoding="utf-8")
             entry = ["-A", "scram-sha-256", f"--pwfile={self._folder / 'password'}"]
         self._run(*as_user, str(programs / "initdb"), "-D", str(data), "-U", "postgres", *entry, "-E", "UTF8", "-N")
+        with (data / "pg_hba.conf").open("a", encoding="utf-8") as access:
+            access.write(f"host all all samenet {entry[1]}\n")
 
     def start(self) -> None:
         """Start it, for the first time or again; return when it responds."""
@@ -177,11 +194,13 @@ class PostgresServer:
 
     def pause(self) -> None:
         """Suspend it: it accepts connections and requests, but does not respond."""
+        self._is_paused = True
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Resume it."""
         self._signal(signal.SIGCONT)
+        self._is_paused = False
 
     def _signal(self, number: signal.Signals) -> None:
         postmaster = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
@@ -193,8 +212,9 @@ class PostgresServer:
 
     def remove(self) -> None:
         """Stop it if it runs, and delete its data."""
-        with suppress(OSError):
-            self.resume()
+        if self._is_paused:
+            with suppress(OSError):
+                self.resume()
         subprocess.run([*self._control, "-m", "immediate", "stop"], check=False, capture_output=True, cwd=self._folder)
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from chargeback.config import Tenant, load_configuration
 from chargeback.demo.config import demo_configuration
@@ -21,10 +22,11 @@ from chargeback.model.days import Clock
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import TODAY, DayClock
+from tests.support.objects import ObjectServer
 
 DAYS = 12
 _METRICS = "/prometheus"
@@ -69,6 +71,17 @@ class Deployment:
         self.store.close()
         self._open()
 
+    def store_in(self, connection_string: str, server: ObjectServer | None = None) -> None:
+        """Use a PostgreSQL from now on, and a new place in an object store for the facts, or else a new folder."""
+        written = yaml.safe_load(self.config_file.read_text())
+        storage: dict[str, object] = {"connection_string": connection_string, "facts_path": "new.facts"}
+        if server is not None:
+            storage |= {"facts_path": str(server.location()), "object_store": server.written}
+            written["features"] = {**(written.get("features") or {}), "cache": {"path": "copies"}}
+        written["tenants"]["acme"]["storage"] = storage
+        self.config_file.write_text(yaml.safe_dump(written))
+        self.reopen()
+
     @classmethod
     def within(cls, server: DemoServer, folder: Path) -> Self:
         """Create a deployment in a folder."""
@@ -110,7 +123,7 @@ class Deployment:
         listener: Callable[[Progress], None] | None = None,
     ) -> RunResult:
         """Run once, in this process."""
-        lease = acquire(self.store.control, LeaseOwner.this_process())
+        lease = self.store.acquire(LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
             self.store,

@@ -48,6 +48,9 @@ class HeldRuns:
             run.end()
         return run
 
+    def close(self) -> None:
+        """Keep nothing."""
+
     @property
     def tenants(self) -> list[str]:
         """The tenants whose runs were started, in order."""

@@ -20,7 +20,8 @@ from chargeback.model.inventory import Identity, Resource
 from chargeback.model.money import from_units, to_units
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, read_day
+from chargeback.store.facts.history import files_of_day
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, read_files
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.focus import FocusSource, focus_batches, focus_csv, focus_schema
@@ -143,8 +144,9 @@ def read_focus(source: FocusSource, layout: FocusLayout, days: DayRange, calcula
     batches = list(focus_batches(source, layout, days))
     table = pa.Table.from_batches(batches, focus_schema(source.columns(layout)))
     text = b"".join(focus_csv(source, layout, days)).decode()
-    facts = source.reader._tables
-    bill = [row for day in sorted(calculated) for row in read_day(facts, BILLING_TABLE, day).to_pylist()]
+    lines = source.reader.snapshot(BILLING_TABLE)
+    of_days = (read_files(BILLING_TABLE, day, files_of_day(lines, day)) for day in sorted(calculated))
+    bill = [row for table in of_days for row in table.to_pylist()]
     return FocusData(table, text, focus_metadata(source, layout, days), bill, layout)
 
 

@@ -13,7 +13,7 @@ from chargeback.config import load_configuration
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
-from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import FixedClock
@@ -47,7 +47,7 @@ def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) ->
     configured = load_configuration(file).tenants[tenant]
     with closing(open_store(configured)) as store:
         store.control.upgrade()
-        lease = acquire(store.control, LeaseOwner.this_process())
+        lease = store.acquire(LeaseOwner.this_process())
         result = run_tenant(
             configured, store, lease, request, stop=StopSignal(), listener=lambda _: None, clock=FixedClock()
         )

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
-from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -64,8 +63,3 @@ def exact_sum(amounts: pa.ChunkedArray) -> Decimal:
     total = pc.sum(amounts).as_py()
     assert isinstance(total, Decimal)
     return total
-
-
-def files_of(facts: FactTables, name: str) -> tuple[DayFile, ...]:
-    """The files that the log of a table names."""
-    return facts.snapshot(name).files

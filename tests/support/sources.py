@@ -24,7 +24,7 @@ from chargeback.model.inventory import Identity, Inventory, ListedInventory, Res
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_day_state
-from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, FixedClock
@@ -173,7 +173,7 @@ class Laboratory:
 
     def run(self, request: RunRequest | None = None) -> RunResult:
         """Run once."""
-        lease = acquire(self.store.control, LeaseOwner.this_process())
+        lease = self.store.acquire(LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
             self.store,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
@@ -17,6 +20,24 @@ from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days, save_day
 from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, clear_holder, is_held, resume
+from chargeback.store.control.revisions import read_facts_revision
+from tests.support.clock import FAKED
+from tests.support.databases import migrated_database
+
+#: Tries to take the lease of a database; says how many seconds the clock is ahead of the server's, and what came of it.
+_TAKE = """
+import sys
+from chargeback.errors import LeaseHeld
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.lease import LeaseOwner, acquire
+database = ControlDatabase(sys.argv[1])
+print(round(-database.clock().ahead.total_seconds(), -1).__trunc__())
+try:
+    acquire(database, LeaseOwner.this_process())
+    print("taken")
+except LeaseHeld:
+    print("held")
+"""
 
 
 def expire(database: ControlDatabase) -> None:
@@ -109,6 +130,33 @@ def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: L
         resume(database, child, lease.epoch)
 
 
+def test_the_transaction_after_a_commit_says_that_facts_changed(database: ControlDatabase) -> None:
+    """Once for what was committed before it, unless it is undone; no other transaction says so."""
+    commits = 0
+
+    def revision() -> int:
+        with database.read() as connection:
+            return read_facts_revision(connection)
+
+    lease = acquire(database, LeaseOwner.this_process(), commits=lambda: commits)
+    lease.renew()
+    assert revision() == 0
+    commits = 2
+    with suppress(ZeroDivisionError), lease.write():
+        _ = 1 / 0
+    assert revision() == 0
+    with lease.write():
+        commits = 3
+    assert revision() == 1
+    lease.renew()
+    lease.renew()
+    assert revision() == 2
+    continued = lease.hand_over(LeaseOwner.this_process())
+    commits = 4
+    continued.release()
+    assert revision() == 3
+
+
 def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -> None:
     """Stage and date are shown while the lease is held, and gone afterwards."""
     lease.show("calculating", date(2026, 1, 1))
@@ -118,6 +166,16 @@ def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -
     lease.release()
     with database.read() as connection:
         assert tuple(connection.execute(shown).one()) == (None, None)
+
+
+def test_another_clock_breaks_no_lease(tmp_path: Path) -> None:
+    """A machine whose clock is far ahead finds the lease of another one held: the clock of the server decides."""
+    with migrated_database("postgresql", tmp_path) as address:
+        with closing(ControlDatabase(address)) as database:
+            acquire(database, LeaseOwner("elsewhere", "another boot", 1, "1", "token"))
+        words = ["faketime", "-f", "+10m", sys.executable, "-c", _TAKE, address]
+        ran = subprocess.run(words, env=os.environ | FAKED, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.stdout.split() == ["600", "held"], ran.stderr
 
 
 def test_an_unreadable_owner_holds_until_it_expires() -> None:

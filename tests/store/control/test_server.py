@@ -72,6 +72,20 @@ def test_limits_of_the_server_itself(server: PostgresServer) -> None:
         assert "lock timeout" in seconds_to_fail(mine, "SELECT pg_advisory_lock(42)")[1]
 
 
+def test_the_server_notices_that_this_machine_is_gone(server: PostgresServer) -> None:
+    """It closes a connection whose machine does not respond, after seconds; a connection string may say otherwise."""
+    shown = {
+        "tcp_user_timeout": "10000",
+        "tcp_keepalives_idle": "10",
+        "tcp_keepalives_interval": "5",
+        "tcp_keepalives_count": "2",
+    }
+    given = f"{server.address}?options=-c%20tcp_keepalives_idle%3D60"
+    for address, expected in ((server.address, shown), (given, shown | {"tcp_keepalives_idle": "60"})):
+        with closing(ControlDatabase(address)) as database, database.read() as connection:
+            assert {name: connection.execute(text(f"SHOW {name}")).scalar() for name in shown} == expected
+
+
 def test_work_that_is_called_off_ends_though_the_server_hangs(server: PostgresServer) -> None:
     """Cancelling is asked of the server first; one that does not answer is left."""
     ended = threading.Event()

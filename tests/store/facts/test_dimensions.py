@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
@@ -11,6 +9,7 @@ from chargeback.allocation.day import Evidence
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSIONS
 from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
 from tests.allocation.bills import bill, calculate, members, usage
 from tests.store.facts.test_tables import DAY
@@ -27,35 +26,43 @@ def numbered(dimensions: pa.Table, ids: list[int]) -> pa.Table:
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> FactTables:
+def tables(place: Place) -> FactTables:
     """Empty tables."""
-    tables = FactTables(tmp_path)
+    tables = FactTables(place)
     tables.create()
     return tables
 
 
+def register(tables: FactTables, *days: pa.Table, epoch: int = 1) -> None:
+    """Register the dimensions of some days, as one run and one batch."""
+    opened = DimensionRegister(tables, epoch=epoch)
+    for dimensions in days:
+        opened.add(dimensions)
+    opened.write()
+
+
 def test_a_dimension_is_registered_once(tables: FactTables) -> None:
-    """Days that repeat a dimension, in this run or another, add nothing."""
-    register = DimensionRegister(tables, epoch=1)
-    register.register(charged("r BASE 1"))
-    register.register(charged("r BASE 2"))
-    DimensionRegister(tables, epoch=2).register(charged("r BASE 3 \n s BASE 1"))
+    """Days that repeat a dimension, in this run or another, add nothing; those of a batch are one file."""
+    register(tables, charged("r BASE 1"), charged("r BASE 2"))
+    register(tables, charged("r BASE 3 \n s BASE 1"), charged("t BASE 1"), epoch=2)
+    register(tables, charged("t BASE 1"), epoch=3)
     snapshot = tables.snapshot(DIMENSIONS_TABLE)
-    assert [file.rows for file in snapshot.files] == [2, 2]
+    assert sorted(file.rows for file in snapshot.files) == [2, 4]
 
 
 def test_two_dimensions_with_one_id_are_an_error(tables: FactTables) -> None:
     """A collision within a day is named and nothing is written."""
-    register = DimensionRegister(tables, epoch=1)
     with pytest.raises(DimensionCollision, match="share one id"):
-        register.register(numbered(charged("r BASE 1 \n s BASE 1"), [1, 2, 3, 1]))
+        register(tables, numbered(charged("r BASE 1 \n s BASE 1"), [1, 2, 3, 1]))
     assert tables.snapshot(DIMENSIONS_TABLE).rows == 0
 
 
 def test_a_known_id_of_another_dimension_is_an_error(tables: FactTables) -> None:
-    """A collision with what is stored is named, also in another run, and nothing is written."""
-    DimensionRegister(tables, epoch=1).register(numbered(charged("r BASE 1"), [1, 2]))
-    register = DimensionRegister(tables, epoch=2)
+    """A collision with what is stored, or with an earlier day of the batch, is named; the day adds nothing."""
+    known = numbered(charged("r BASE 1"), [1, 2])
     with pytest.raises(DimensionCollision, match="s / KAFKA"):
-        register.register(numbered(charged("s BASE 1"), [2, 3]))
+        register(tables, known, numbered(charged("s BASE 1"), [2, 3]))
+    register(tables, known)
+    with pytest.raises(DimensionCollision, match="s / KAFKA"):
+        register(tables, numbered(charged("s BASE 1"), [2, 3]), epoch=2)
     assert tables.snapshot(DIMENSIONS_TABLE).rows == 2

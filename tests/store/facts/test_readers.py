@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from chargeback.demo.organisation import Organisation
 from chargeback.store.facts.tables import FactTables
 from tests.support.deployments import organisation
-from tests.support.readable import MONEY, Sums, files_of, own_sums, readable_tenant
+from tests.support.readable import MONEY, Sums, own_sums, readable_tenant
 
 __all__ = ["organisation"]
 
@@ -59,5 +59,5 @@ def test_the_log_is_needed(facts: FactTables) -> None:
     """The tables that are read here have files that are theirs no more: a reader of folders would be found out."""
     for name in MONEY:
         there = {str(path) for path in (facts.root / name).glob("date=*/*.parquet")}
-        assert there > {file.path for file in files_of(facts, name)}
+        assert there > {file.path for file in facts.snapshot(name).files}
         assert all(len(days) > 3 for days in own_sums(facts).values())

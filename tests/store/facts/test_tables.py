@@ -18,7 +18,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from chargeback.errors import DamagedFacts, LeaseLost, StorageError
 from chargeback.model.days import DayRange
 from chargeback.model.usage import MEMBERS
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, FactTables, read_day
+from tests.store.facts.conftest import on_disk
 
 DAY = date(2026, 1, 1)
 
@@ -37,16 +39,16 @@ def rows(day: date, *identities: str) -> pa.Table:
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> FactTables:
+def tables(place: Place) -> FactTables:
     """Empty tables."""
-    tables = FactTables(tmp_path / "facts with spaces")
+    tables = FactTables(place)
     tables.create()
     return tables
 
 
-def test_a_table_never_written_is_empty(tmp_path: Path) -> None:
+def test_a_table_never_written_is_empty(place: Place) -> None:
     """Readers may come before the first run."""
-    assert FactTables(tmp_path / "nothing").snapshot(CHARGEBACKS_TABLE).files == ()
+    assert FactTables(place).snapshot(CHARGEBACKS_TABLE).files == ()
 
 
 def test_a_day_is_replaced_whole(tables: FactTables) -> None:
@@ -88,7 +90,7 @@ def test_an_older_epoch_writes_nothing(tables: FactTables) -> None:
 
 def test_a_writer_with_an_old_snapshot_sees_its_successor(tables: FactTables) -> None:
     """Another process's commit is noticed even by a writer that opened the table before it."""
-    sleeper = FactTables(tables.root)
+    sleeper = FactTables(tables.place)
     sleeper.snapshot(MEMBERS_TABLE)
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "new"), epoch=5)
     with pytest.raises(LeaseLost):
@@ -96,12 +98,29 @@ def test_a_writer_with_an_old_snapshot_sees_its_successor(tables: FactTables) ->
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["new"]
 
 
+def test_a_run_looks_at_a_table_once(tables: FactTables) -> None:
+    """While it holds the lease nobody else writes: it sees what it writes itself. One who has lost the lease without
+    knowing sees old days, and is refused all the same."""
+    next_day = DAY + timedelta(days=1)
+    successor = FactTables(tables.place)
+    with tables.alone():
+        assert tables.snapshot(MEMBERS_TABLE).days == []
+        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+        assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+        successor.replace_day(MEMBERS_TABLE, next_day, rows(next_day, "b"), epoch=2)
+        assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+        with pytest.raises(LeaseLost):
+            tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "c"), epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).days == [DAY, next_day]
+    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+
+
 def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> None:
     """A reader of the same or another process finds the old day or the new one, never a mix."""
-    reader = FactTables(tables.root)
+    reader = FactTables(tables.place)
 
     def replace_often() -> None:
-        for number in range(20):
+        for number in range(8 if tables.place.options else 20):
             tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, *[str(number)] * 50), epoch=1)
 
     with ThreadPoolExecutor(1) as pool:
@@ -116,7 +135,7 @@ def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> N
 def test_a_missing_file_is_named(tables: FactTables) -> None:
     """A facts file that somebody deleted is an error that names it."""
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-    Path(tables.snapshot(MEMBERS_TABLE).files[0].path).unlink()
+    tables.place.delete(tables.snapshot(MEMBERS_TABLE).files[0].path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ is missing"):
         read_day(tables, MEMBERS_TABLE, DAY)
 
@@ -137,6 +156,31 @@ def test_old_days_go_in_one_commit(tables: FactTables) -> None:
     assert tables.snapshot(MEMBERS_TABLE).days == days[3:]
 
 
+def test_several_days_are_one_commit(tables: FactTables) -> None:
+    """Full and empty days are replaced together; other days stay, and days that only become empty are no new files."""
+    days = [DAY + timedelta(days=offset) for offset in range(4)]
+    tables.replace_days(MEMBERS_TABLE, {day: rows(day, "old") for day in days}, epoch=1)
+    before = tables.snapshot(MEMBERS_TABLE).version
+    new = {days[0]: rows(days[0], "a", "b"), days[1]: rows(days[1]), days[3]: rows(days[3], "c")}
+    tables.replace_days(MEMBERS_TABLE, new, epoch=1)
+    stored = {day: read_day(tables, MEMBERS_TABLE, day)["identity_id"].to_pylist() for day in days}
+    assert list(stored.values()) == [["a", "b"], [], ["old"], ["c"]]
+    tables.replace_days(MEMBERS_TABLE, {day: rows(day) for day in days[:3]}, epoch=1)
+    tables.replace_days(MEMBERS_TABLE, {}, epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).days == [days[3]]
+    assert tables.snapshot(MEMBERS_TABLE).version == before + 2
+
+
+def test_several_days_are_fenced_like_one(tables: FactTables) -> None:
+    """A batch of a writer that has lost its lease is refused as a whole, although its days are others."""
+    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=2)
+    others = [DAY + timedelta(days=offset) for offset in (1, 2)]
+    with pytest.raises(LeaseLost):
+        tables.replace_days(MEMBERS_TABLE, {day: rows(day, "b") for day in others}, epoch=1)
+    assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+
+
+@on_disk
 def test_a_commit_whose_log_cannot_be_forced_to_the_disk_keeps_its_file(
     tables: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +196,7 @@ def test_a_commit_whose_log_cannot_be_forced_to_the_disk_keeps_its_file(
     with pytest.raises(StorageError, match="Input/output error"):
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
     monkeypatch.undo()
-    assert read_day(FactTables(tables.root), MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+    assert read_day(FactTables(tables.place), MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["b"]
 
@@ -190,4 +234,4 @@ def test_a_commit_that_did_not_go_in_is_an_error(tables: FactTables, monkeypatch
     with pytest.raises(StorageError, match="no space left"):
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
-    assert len(list((tables.root / MEMBERS_TABLE).rglob("*.parquet"))) == 2
+    assert len(tables.place.data_files(MEMBERS_TABLE)) == 2

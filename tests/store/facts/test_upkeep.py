@@ -9,11 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
 
-from chargeback.store.facts.places import Folder
+from chargeback.store.facts.files import read_file
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DIMENSIONS_TABLE,
@@ -30,6 +29,7 @@ from chargeback.store.facts.upkeep import (
     rewrite_dimensions,
     upkeep_is_due,
 )
+from tests.store.facts.conftest import on_disk
 from tests.store.facts.test_tables import rows
 from tests.support.facts import Share, days_from, write_shares
 
@@ -38,9 +38,9 @@ OLD = LEFTOVER_AGE.total_seconds() + 3600
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> FactTables:
+def tables(place: Place) -> FactTables:
     """Empty tables."""
-    tables = FactTables(tmp_path / "facts")
+    tables = FactTables(place)
     tables.create()
     return tables
 
@@ -48,12 +48,14 @@ def tables(tmp_path: Path) -> FactTables:
 def forget_at_once(tables: FactTables, name: str) -> None:
     """Let the table keep removed files for no time at all, where Delta's own limit is a week."""
     limits = {"delta.deletedFileRetentionDuration": "interval 1 milliseconds"}
-    DeltaTable(str(tables.root / name)).alter.set_table_properties(limits)
+    tables.open(name).alter.set_table_properties(limits)
 
 
-def data_files(tables: FactTables, name: str) -> list[Path]:
-    """The data files on the disk."""
-    return sorted((tables.root / name).rglob("*.parquet"))
+def log_of(tables: FactTables, name: str) -> list[str]:
+    """The names of the files of a log."""
+    folder = tables.root.parent / "saved"
+    tables.place.save(folder, [])
+    return sorted(path.name for path in (folder / name / "_delta_log").iterdir())
 
 
 def age(path: Path, seconds: float = OLD) -> None:
@@ -67,7 +69,7 @@ def test_what_was_replaced_lately_stays(tables: FactTables) -> None:
     listed = tables.snapshot(MEMBERS_TABLE).files
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
     assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
-    assert pq.read_table(listed[0].path, partitioning=None)["identity_id"].to_pylist() == ["a"]
+    assert read_file(listed[0])["identity_id"].to_pylist() == ["a"]
 
 
 def test_what_was_replaced_long_ago_goes(tables: FactTables) -> None:
@@ -80,10 +82,11 @@ def test_what_was_replaced_long_ago_goes(tables: FactTables) -> None:
     version = tables.snapshot(MEMBERS_TABLE).version
     assert clean_table(tables, MEMBERS_TABLE, epoch=1) == CleanupStats()
     assert tables.snapshot(MEMBERS_TABLE).version == version
-    assert len([path for path in data_files(tables, MEMBERS_TABLE) if "_delta_log" not in path.parts]) == 1
+    assert len([path for path in tables.place.data_files(MEMBERS_TABLE) if "_delta_log" not in path]) == 1
     assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["c"]
 
 
+@on_disk
 def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> None:
     """A data file that no commit names and a half-written one are deleted once they are older than a week."""
     tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
@@ -100,6 +103,7 @@ def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> Non
     assert not list((tables.root / MEMBERS_TABLE).rglob("*#1"))
 
 
+@on_disk
 def test_empty_folders_of_days_go(tables: FactTables) -> None:
     """The folder of a day that is gone from the table and from the disk is removed when it is old."""
     kept = DAY + timedelta(days=1)
@@ -118,23 +122,24 @@ def test_empty_folders_of_days_go(tables: FactTables) -> None:
 def test_the_log_stays_short(tables: FactTables) -> None:
     """A checkpoint takes the place of commits that are older than the table keeps them; readers old and new go on."""
     limits = {"delta.logRetentionDuration": "interval 1 milliseconds"}
-    DeltaTable(str(tables.root / MEMBERS_TABLE)).alter.set_table_properties(limits)
-    reader = FactTables(tables.root)
+    tables.open(MEMBERS_TABLE).alter.set_table_properties(limits)
+    reader = FactTables(tables.place)
     reader.snapshot(MEMBERS_TABLE)
-    for number in range(30):
+    for number in range(12):
         tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, str(number)), epoch=3)
     time.sleep(0.01)
     clean_table(tables, MEMBERS_TABLE, epoch=3)
-    assert len(list((tables.root / MEMBERS_TABLE / "_delta_log").iterdir())) <= 4
-    for each in (reader, FactTables(tables.root)):
-        assert read_day(each, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["29"]
-    assert DeltaTable(str(tables.root / MEMBERS_TABLE)).transaction_version("chargeback.lease") == 3
+    assert len(log_of(tables, MEMBERS_TABLE)) <= 4
+    for each in (reader, FactTables(tables.place)):
+        assert read_day(each, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["11"]
+    assert tables.open(MEMBERS_TABLE).transaction_version("chargeback.lease") == 3
 
 
+@on_disk
 def test_upkeep_beside_a_writer(tables: FactTables) -> None:
     """While another process commits days, upkeep neither fails nor takes anything from the table."""
     forget_at_once(tables, MEMBERS_TABLE)
-    writer = FactTables(tables.root)
+    writer = FactTables(tables.place)
 
     def replace_often() -> None:
         for number in range(60):
@@ -150,21 +155,22 @@ def test_upkeep_beside_a_writer(tables: FactTables) -> None:
     assert found == [["57"], ["58"], ["59"]]
 
 
-def test_a_table_never_made_needs_nothing(tmp_path: Path) -> None:
+def test_a_table_never_made_needs_nothing(place: Place) -> None:
     """Upkeep of storage that was never used does nothing."""
-    assert clean_table(FactTables(tmp_path / "nothing"), CHARGEBACKS_TABLE, epoch=1) == CleanupStats()
+    assert clean_table(FactTables(place), CHARGEBACKS_TABLE, epoch=1) == CleanupStats()
 
 
-def test_the_time_of_upkeep_is_noted(tmp_path: Path) -> None:
+def test_the_time_of_upkeep_is_noted(place: Place) -> None:
     """The folder of facts says when it was last seen to; a stamp that cannot be read means never, and so does one that
     a clock has written which has been put back since."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    assert upkeep_is_due(Folder(tmp_path), now)
-    record_upkeep(Folder(tmp_path), now)
-    assert not upkeep_is_due(Folder(tmp_path), now)
+    place.prepare(MEMBERS_TABLE)
+    assert upkeep_is_due(place, now)
+    record_upkeep(place, now)
+    assert not upkeep_is_due(place, now)
     for stamp in ("yesterday", *((now + timedelta(hours=hours)).isoformat() for hours in (-25, 25))):
-        (tmp_path / STAMP).write_text(stamp)
-        assert upkeep_is_due(Folder(tmp_path), now)
+        place.put(STAMP, stamp.encode())
+        assert upkeep_is_due(place, now)
 
 
 def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None:
@@ -177,6 +183,6 @@ def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None
     assert rewrite_dimensions(tables, epoch=1, most_files=3)
     files = tables.snapshot(DIMENSIONS_TABLE).files
     assert len(files) == 1
-    found: pa.Table = pq.read_table(files[0].path)
+    found: pa.Table = read_file(files[0])
     assert set(found["identity_id"].to_pylist()) == {"sa-1", "sa-2", "sa-3", "sa-always"}
     assert found["dimension_id"].to_pylist() == sorted(found["dimension_id"].to_pylist())

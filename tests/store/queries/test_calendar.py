@@ -28,6 +28,8 @@ ZONES = [
 def _expected(instant: datetime, unit: str, zone: ZoneInfo) -> str:
     local = instant.astimezone(zone)
     day = local.date()
+    if unit == "all":
+        return "2025-10-01"
     if unit == "hour":
         offset = local.utcoffset() or timedelta()
         return f"{local:%Y-%m-%dT%H}:00:00{offset_text(int(offset.total_seconds()))}"

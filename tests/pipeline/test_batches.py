@@ -1,0 +1,175 @@
+"""Batches: when days are committed, and what happens to them if something fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import LeaseLost, SourceUnavailable, StorageBusy, StorageError
+from chargeback.model.days import DayRange
+from chargeback.pipeline import batches
+from chargeback.pipeline.batches import MAX_DAYS, MAX_ROWS, Batch
+from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.store.facts.history import content_key
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables, PreparedDay
+from tests.support.sources import DAY, RECALCULATE, Laboratory, line
+
+DAYS = [DAY - timedelta(days=number) for number in range(4)]
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laboratory]:
+    """A tenant with four days, whose batches only end when they are full, however slow the machine is."""
+    monkeypatch.setattr(batches, "MAX_SECONDS", 1000.0)
+    with _billed(tmp_path) as opened:
+        yield opened
+
+
+def _billed(folder: Path) -> Laboratory:
+    opened = Laboratory(folder, days=len(DAYS))
+    opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+    opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
+    opened.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
+    return opened
+
+
+def commits(laboratory: Laboratory) -> dict[str, int]:
+    """How often each table was written."""
+    return {name: max(0, laboratory.store.facts.snapshot(name).version) for name in SCHEMAS}
+
+
+def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes first; the rest is committed at the end."""
+    seen: list[Sequence[int]] = []
+    assert Batch(seen.append).seconds_left is None
+    with Batch(seen.append) as batch:
+        for number in range(MAX_DAYS + 2):
+            batch.add(number, 1)
+        batch.add(99, MAX_ROWS)
+        monkeypatch.setattr(batches, "MAX_SECONDS", 0.0)
+        batch.add(100, 1)
+        monkeypatch.undo()
+        batch.add(101, 1)
+        assert batch.seconds_left is not None
+    assert [len(days) for days in seen] == [MAX_DAYS, 3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_committed"),
+    [(SourceUnavailable("away"), True), (RuntimeError("a plugin"), True), (LeaseLost("lost"), False)],
+)
+def test_the_last_days_of_a_failed_stage(error: Exception, *, is_committed: bool) -> None:
+    """They are committed unless the storage is the problem; the error stays what it was."""
+    seen: list[Sequence[int]] = []
+
+    def commit(days: Sequence[int]) -> None:
+        seen.append(days)
+        raise StorageBusy("busy")
+
+    def fail() -> None:
+        with Batch(commit) as batch:
+            batch.add(1, 1)
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert bool(seen) is is_committed
+
+
+def test_a_run_commits_its_days_together(laboratory: Laboratory) -> None:
+    """One commit for each table, whatever the number of days; also when all of them change."""
+    assert laboratory.run().errors == ()
+    first = commits(laboratory)
+    assert {name for name, count in first.items() if count != 1} == {
+        name for name in SCHEMAS if name.endswith("_history")
+    }
+    laboratory.sources.lines = {day: [line("110", day=day)] for day in DAYS}
+    assert laboratory.run().errors == ()
+    changed = {name for name, count in commits(laboratory).items() if count != first[name]}
+    assert changed == {
+        f"{name}{suffix}" for name in ("billing", "chargebacks", "topic_attributions") for suffix in ("", "_history")
+    }
+    assert set(commits(laboratory).values()) <= {0, 1, 2}
+    assert DIMENSIONS_TABLE not in changed
+
+
+def test_days_before_an_answer_that_fails_the_run_are_stored(laboratory: Laboratory) -> None:
+    """A provider that fails halfway does not take the days before it along."""
+    billing = laboratory.sources.billing
+
+    def failing(days: DayRange) -> Iterator[object]:
+        answers = billing(days)
+        yield next(answers)
+        yield next(answers)
+        raise SourceUnavailable("HTTP 503", source="costs")
+
+    laboratory.sources.billing = failing  # type: ignore[method-assign, assignment]
+    assert laboratory.run().outcome is RunOutcome.FAILED
+    assert [laboratory.state(day).billing_gathered for day in reversed(DAYS)] == [True, True, False, False]
+
+
+def _stored(laboratory: Laboratory) -> list[str]:
+    """The digests of all present files."""
+    facts = laboratory.store.facts
+    return sorted(
+        f"{name} {file.day} {content_key(file.path)}"
+        for name in SCHEMAS
+        if name != DIMENSIONS_TABLE
+        for file in facts.snapshot(name).files
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The files of the same tenant after one run."""
+    with _billed(tmp_path_factory.mktemp("undisturbed")) as opened:
+        assert opened.run().errors == ()
+        return _stored(opened)
+
+
+def _dying(facts: FactTables, step: int) -> Callable[[], None]:
+    """Let a commit be the last thing that the process does; return what undoes it."""
+    commit, steps = facts.commit_days, iter(range(100))
+
+    def commit_and_die(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
+        number = next(steps)
+        if number <= step:
+            commit(prepared, epoch=epoch)
+        if number >= step:
+            raise StorageBusy("dead")
+
+    facts.commit_days = commit_and_die  # type: ignore[method-assign]
+
+    def undo() -> None:
+        facts.commit_days = commit  # type: ignore[method-assign]
+
+    return undo
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, undisturbed: list[str], step: int) -> None:
+    """Wherever a run ends in a batch, the next one has the files of a run that nothing disturbed, each once."""
+    undo = _dying(laboratory.store.facts, step)
+    assert laboratory.run().outcome is RunOutcome.FAILED
+    undo()
+    assert not all(laboratory.state(day).topic_attribution_calculated for day in DAYS)
+    assert laboratory.run().errors == ()
+    assert _stored(laboratory) == undisturbed
+    assert {laboratory.state(day).revision for day in DAYS} == {1}
+
+
+def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:
+    """A commit that will not go in is an error of the days of its batch, named once."""
+
+    def refuse(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
+        if prepared and prepared[0].table == "chargebacks":
+            raise StorageError("the table chargebacks cannot be used")
+
+    laboratory.run()
+    laboratory.store.facts.commit_days = refuse  # type: ignore[method-assign]
+    result = laboratory.run(RECALCULATE)
+    assert result.errors[0] == f"4 days ({DAYS[-1]} to {DAYS[0]}): the table chargebacks cannot be used"
+    assert {laboratory.state(day).error for day in DAYS} == {"the table chargebacks cannot be used"}

@@ -1,0 +1,201 @@
+"""A tenant whose facts are in object storage, and whose database is a PostgreSQL, has the answers of a local twin."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.api.app_factory import create_app_from
+from chargeback.config import load_configuration
+from chargeback.demo.server import DemoServer
+from chargeback.pipeline import batches
+from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.recompute.verify import verify
+from chargeback.store.facts import buckets
+from chargeback.store.facts.buckets import Bucket
+from chargeback.store.facts.copies import Copies
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DAY_TABLES, TOPICS_TABLE, FactTables
+from chargeback.store.facts.upkeep import STAMP
+from tests.support.clock import TODAY, FixedClock
+from tests.support.damage import DAMAGES, file_of
+from tests.support.databases import scratch_database
+from tests.support.deployments import Deployment
+from tests.support.network import Network, network
+from tests.support.objects import damage_object, new_bucket, object_server
+from tests.support.serving import served
+from tests.support.sources import DAY, Laboratory, line
+
+#: What an answer was made of: the versions of the tables, which depend on their number of commits.
+_REVISION = re.compile(rb'"revision":"[0-9a-f]{32}"')
+_ANSWERS = (
+    ("GET", "chargebacks?page_size=1000"),
+    ("GET", "chargebacks?page_size=20&page=3&timezone=Europe/Berlin"),
+    ("GET", "chargebacks/dates"),
+    ("GET", "chargebacks/aggregate?group_by=identity_id&time_bucket=day"),
+    ("GET", "chargebacks/aggregate?group_by=product_type&group_by=environment_id&time_bucket=month"),
+    ("GET", "chargebacks/aggregate?group_by=identity_id&time_bucket=day&as_of=2026-01-31T12:00:00Z"),
+    ("GET", "chargebacks.csv"),
+    ("GET", "billing?page_size=1000"),
+    ("GET", "topic-attributions?page_size=1000"),
+    ("GET", "topic-attributions/aggregate?group_by=topic_name&time_bucket=day"),
+    ("GET", "costs?period=7d"),
+    ("GET", "flow"),
+    ("POST", "export"),
+    ("POST", "topic-attributions/export"),
+)
+
+
+@pytest.fixture
+def way() -> Iterator[Network]:
+    """Counts the requests to the bucket of :func:`remote`."""
+    with network(object_server()) as found:
+        yield found
+
+
+@pytest.fixture
+def remote(server: DemoServer, way: Network, tmp_path: Path) -> Iterator[Deployment]:
+    """A tenant that has never run, with its facts in a bucket."""
+    deployment = Deployment.within(server, tmp_path / "remote")
+    with scratch_database("postgresql", tmp_path) as connection_string:
+        deployment.store_in(connection_string, way.server)
+        yield deployment
+        deployment.store.close()
+
+
+def answers(deployment: Deployment, count: Callable[[], int] = lambda: 0) -> dict[str, tuple[int, bytes]]:
+    """What the API answers about the tenant. What it is asked again, it answers without a request that ``count``
+    counts."""
+    configuration = load_configuration(deployment.config_file)
+    app = create_app_from(configuration, "api", None, FixedClock())
+    with served(app) as address, httpx.Client(base_url=f"{address}/api/v1/tenants/acme/", timeout=120) as client:
+
+        def _ask() -> dict[str, tuple[int, bytes]]:
+            found = [
+                (path, client.request(method, path, json={} if method == "POST" else None)) for method, path in _ANSWERS
+            ]
+            return {path: (answer.status_code, _REVISION.sub(b"", answer.content)) for path, answer in found}
+
+        asked = _ask()
+        before = count()
+        assert _ask() == asked
+        assert count() == before
+    return asked
+
+
+@pytest.mark.timeout(900)
+def test_the_answers_are_equal(
+    remote: Deployment,
+    calculated: Deployment,
+    way: Network,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Gathered, calculated, attributed to topics, kept up and verified: every byte is that of the local twin. A second
+    run changes nothing, and what a query reads is kept on this machine, so that it asks the bucket for nothing."""
+    result = remote.run()
+    assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
+    assert list(verify(remote.store)) == list(verify(calculated.store))
+    for name in DAY_TABLES:
+        one, other = remote.store.facts.snapshot(name), calculated.store.facts.snapshot(name)
+        assert (one.days, one.rows) == (other.days, other.rows)
+    monkeypatch.setattr(buckets, "FRESH_SECONDS", 3600.0)  # on a busy machine the questions may take longer
+    there, here = answers(remote, way.requests.total), answers(calculated)
+    assert {path: status for path, (status, _) in here.items()} == dict.fromkeys(here, 200)
+    for path, answer in here.items():
+        assert there[path] == answer, path
+    assert list((tmp_path / "remote" / "copies" / "kept").rglob("chargebacks/date=*/*.parquet"))
+    versions = remote.store.facts.newest_versions()
+    assert remote.run().outcome is RunOutcome.COMPLETED
+    assert remote.store.facts.newest_versions()["chargebacks"] == versions["chargebacks"]
+
+
+@pytest.fixture
+def in_bucket(calculated: Deployment, tmp_path: Path) -> Deployment:
+    """The calculated tenant, whose facts were moved into a bucket."""
+    bucket = new_bucket(tmp_path / "cache")
+    bucket.load(calculated.store.facts.root)
+    calculated.store = replace(calculated.store, facts=FactTables(bucket))
+    return calculated
+
+
+def place_of(deployment: Deployment) -> Bucket:
+    """The bucket of a tenant."""
+    assert isinstance(deployment.store.facts.place, Bucket)
+    return deployment.store.facts.place
+
+
+def test_losses_are_made_good(in_bucket: Deployment, tmp_path: Path) -> None:
+    """A bill, costs and topics that the bucket lost or spoilt are named and had again, to the last digit, although
+    queries still have copies of them."""
+    bucket, days = place_of(in_bucket), [TODAY - timedelta(days=back) for back in (8, 9, 10)]
+    before = {day: in_bucket.rows(day) for day in days}
+    for (damage, _), name, day in zip(
+        DAMAGES.values(), (BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE), days, strict=True
+    ):
+        file = file_of(in_bucket.store.facts, name, day)
+        with bucket.copies.lent([file]):
+            damage_object(bucket, file.path, damage, tmp_path)
+    bucket.delete(STAMP)
+    result = in_bucket.run()
+    assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
+    assert sorted(error.split(": ")[1] for error in result.errors) == [BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE]
+    assert {day: in_bucket.rows(day) for day in days} == before
+    assert in_bucket.run().errors == ()
+
+
+def test_old_days_go(in_bucket: Deployment) -> None:
+    """What is past its retention leaves every table."""
+    oldest = TODAY - timedelta(days=8)
+    in_bucket.configure(retention_days=8)
+    assert in_bucket.run().errors == ()
+    for name in DAY_TABLES:
+        assert min(in_bucket.store.facts.snapshot(name).days) >= oldest
+
+
+def test_another_prefix_is_refused(in_bucket: Deployment, tmp_path: Path) -> None:
+    """A tenant that has days, and whose tables are not where the configuration says, starts no new ones there."""
+    in_bucket.store = replace(in_bucket.store, facts=FactTables(new_bucket(tmp_path)))
+    result = in_bucket.run()
+    assert result.outcome is RunOutcome.FAILED
+    assert "has no fact tables" in result.errors[0]
+    assert place_of(in_bucket).is_empty()
+
+
+def laboratory_days(count: int) -> list[date]:
+    """The newest days of a laboratory."""
+    return [DAY - timedelta(days=number) for number in range(count)]
+
+
+def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is written once, and read for what is made of it: a bill for its costs and its topics, rows for their
+    sums. Whatever else a run asks, it asks once, however many days it has."""
+    monkeypatch.setattr(batches, "MAX_SECONDS", 1000.0)
+    asked: list[Counter[str]] = []
+    for days in (2, 7):
+        with network(object_server()) as seen, Laboratory(tmp_path / f"{days}", days=days) as laboratory:
+            place = Bucket(seen.server.location(), Copies(tmp_path / f"copies of {days}", 10**9))
+            laboratory.store = replace(laboratory.store, facts=FactTables(place))
+            laboratory.sources.lines = {day: [line("100", day=day)] for day in laboratory_days(days)}
+            laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
+            laboratory.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
+            assert laboratory.run().errors == ()
+            asked.append(seen.requests.copy())
+    of_five_days = asked[1] - asked[0]
+    assert of_five_days == {
+        "PUT billing/DATA": 5,
+        "GET billing/DATA": 10,
+        "PUT usage/DATA": 5,
+        "PUT members/DATA": 5,
+        "PUT chargebacks/DATA": 5,
+        "GET chargebacks/DATA": 5,
+        "PUT topic_usage/DATA": 5,
+        "PUT topic_attributions/DATA": 5,
+        "GET topic_attributions/DATA": 5,
+    }

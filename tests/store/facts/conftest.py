@@ -1,0 +1,19 @@
+"""Facts are the same on a disk and in object storage: tests of both have a ``place``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chargeback.store.facts.places import Place
+from tests.support.objects import PLACES, new_place
+
+#: Marks a test of what only a disk does.
+on_disk = pytest.mark.parametrize("place", ["folder"], indirect=True)
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """An empty place for facts, of each kind."""
+    return new_place(request.param, tmp_path)
