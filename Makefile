@@ -8,12 +8,25 @@ SIZE   ?= usual
 DAYS   ?= 66
 SEED   ?= 7
 DATA   ?= demo-data
+TENANTS ?= 1000
 
 # The official validator of FOCUS data needs older packages than ours, so it has an environment of its own.
 FOCUS_VENV ?= .venv-focus
 
 # So have the engines that read the tables.
 READERS_VENV ?= .venv-readers
+
+# And other object stores than the tests' own.
+STORES_VENV ?= .venv-stores
+
+# And what makes a site of the documentation.
+DOCS_VENV ?= .venv-docs
+SITE      ?= site
+
+# And what builds packages. PYTHONS=... names the interpreters that they are tried with; without it, those that are there.
+PACKAGES_VENV ?= .venv-packages
+PYTHONS       ?=
+DIST          ?= dist
 
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -39,10 +52,11 @@ endef
 
 # What .ci/run looks for: a check that could not be made is not one that failed.
 FOCUS_MISSING := $(FOCUS_VENV)/.cannot-be-had
+DOCS_MISSING  := $(DOCS_VENV)/.cannot-be-had
 NOT_CHECKED   := touch $(FOCUS_MISSING); echo "The packages of the official validator cannot be had: the bill in FOCUS was NOT CHECKED by it." >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page page-or-not demo test check bench bench-quick focus-check readers drill lock clean servers container-test
+.PHONY: help setup page page-or-not demo test check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +121,12 @@ bench-quick: setup  ## The same in less than a minute, on a small tenant
 drill: setup servers  ## Long failure drills, and laws with many more cases (some 40 minutes); their table is kept in docs/reliability.md
 	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
 
+bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
+	@$(BIN)/python -m benchmarks --huge --output benchmarks/results-large.json
+
+bench-fleet: setup  ## What a worker needs for TENANTS tenants, of which one in a hundred has news
+	@$(BIN)/python -m benchmarks --only fleet --tenants $(TENANTS) $(if $(POSTGRES),--postgres $(POSTGRES))
+
 focus-check: setup $(FOCUS_VENV)/.ready  ## The official validator over the bill in FOCUS: exactly the known rules fail
 	@$(BIN)/python -m conformance $(FOCUS_VENV)/bin/python
 
@@ -131,25 +151,63 @@ $(READERS_VENV)/.ready: requirements/readers.lock
 	@$(READERS_VENV)/bin/python $(PIP) --quiet --require-hashes -r requirements/readers.lock
 	@touch $@
 
+stores: setup servers $(STORES_VENV)/.ready stores/node_modules/.all  ## Other object stores (moto, Azurite): the same tests pass; one that would lose commits (s3rver) is refused
+	@$(BIN)/python -m stores $(STORES_VENV)/bin/python
+
+$(STORES_VENV)/.ready: requirements/stores.lock
+	$(call environment,$(STORES_VENV),2)
+	@echo "2/2  Installing moto and a client of Azure, from requirements/stores.lock (some 325 MB, half a minute)"
+	@$(STORES_VENV)/bin/python $(PIP) --quiet --require-hashes -r requirements/stores.lock
+	@touch $@
+
+stores/node_modules/.all: stores/package-lock.json | $(READY)
+	@cd stores && $(call WITH_NODE,$(BIN)) npm ci --silent && touch node_modules/.all
+
+docs: $(DOCS_VENV)/.ready  ## The documentation as a site in site/, for which no network is needed; every warning is an error
+	@$(DOCS_VENV)/bin/python -m website $(SITE)
+
+$(DOCS_VENV)/.ready: requirements/docs.lock
+	$(call environment,$(DOCS_VENV),2)
+	@rm -f $(DOCS_MISSING)
+	@echo "2/2  Installing the generator, from requirements/docs.lock (some 15 MB, ten seconds)"
+	@$(DOCS_VENV)/bin/python $(PIP) --quiet --require-hashes --only-binary=:all: -r requirements/docs.lock || { touch $(DOCS_MISSING); \
+	  echo "The generator of the site cannot be had: the site of the documentation was NOT BUILT." >&2; exit 1; }
+	@touch $@
+
+packages: page $(PACKAGES_VENV)/.ready  ## Wheel and source distribution in dist/; each is installed anew with every Python that is there, and runs the demo
+	@$(PACKAGES_VENV)/bin/python -m release.packages $(DIST) $(PYTHONS)
+
+sbom: $(RUN)/.ready $(PACKAGES_VENV)/.ready  ## What is shipped, with versions and licences (CycloneDX), in dist/
+	@$(PACKAGES_VENV)/bin/python -m release.sbom $(RUN)/bin/python $(DIST)
+
+$(PACKAGES_VENV)/.ready: requirements/packages.lock
+	$(call environment,$(PACKAGES_VENV),2)
+	@echo "2/2  Installing what builds packages, from requirements/packages.lock (some 20 MB, ten seconds)"
+	@$(PACKAGES_VENV)/bin/python $(PIP) --quiet --require-hashes -r requirements/packages.lock
+	@touch $@
+
 container-test:  ## Build the image, and run it with the configuration that `chargeback init` writes (needs podman or docker)
 	@deploy/container-test
 
 lock:  ## New versions of all dependencies into requirements/ (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/runtime.lock
-	uv pip compile pyproject.toml --extra pdf -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/pdf.lock
+	uv pip compile pyproject.toml --extra dask --extra mcp --extra pdf -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/image.lock
 	uv pip compile requirements/page.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/page.lock
 	uv pip compile requirements/focus.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/focus.lock
+	uv pip compile requirements/docs.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/docs.lock
+	uv pip compile requirements/packages.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/packages.lock
+	uv pip compile requirements/stores.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/stores.lock
 	uv pip compile requirements/readers.in --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/readers.lock
 	uv pip compile pyproject.toml --group dev -c requirements/runtime.lock --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements/dev.lock
 
 clean:  ## Remove what was made here, but no data
-	rm -rf $(VENV) $(RUN) $(FOCUS_VENV) $(READERS_VENV) web/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(RUN) $(FOCUS_VENV) $(READERS_VENV) $(STORES_VENV) $(DOCS_VENV) $(SITE) $(PACKAGES_VENV) web/node_modules stores/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, an
 # Apache that signs people on, and a PostgreSQL (one that runs already serves for most of them). faketime puts clocks
-# wrong. chromium shows the page, and Pango sets the PDF files of statements. curl and jq do what the documentation says that a CI job does.
+# wrong. iproute2 connects hosts of a drill. chromium shows the page, and Pango sets the PDF files of statements. curl and jq do what the documentation says that a CI job does.
 # Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
 servers:
 	@missing=""; \
@@ -157,6 +215,7 @@ servers:
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v faketime >/dev/null || missing="$$missing faketime"; \
+	PATH="$$PATH:/usr/sbin:/sbin" command -v ip >/dev/null || missing="$$missing iproute2"; \
 	PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	PATH="$$PATH:/usr/sbin" command -v apache2 >/dev/null || missing="$$missing apache2-bin"; \

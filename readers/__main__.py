@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.clock import TODAY
-from tests.support.readable import MONEY, Sums, files_of, own_sums, readable_tenant
+from tests.support.readable import MONEY, Sums, own_sums, readable_tenant
 
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.store.facts.tables import FactTables
@@ -44,7 +44,7 @@ def _tables(facts: FactTables) -> list[dict[str, Any]]:
             "name": name,
             "path": str(facts.root / name),
             "money": money,
-            "files": [file.path for file in files_of(facts, name)],
+            "files": [file.path for file in facts.snapshot(name).files],
         }
         for name, money in MONEY.items()
     ]
