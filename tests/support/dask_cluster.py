@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from distributed.security import Security
 
 from chargeback.config.compute import ComputeSettings
 from tests.support.processes import free_port
+
+
+# The scheduler's web server remains, on a port that is free.
+_NO_DASHBOARD: Final = ("--no-dashboard", "--dashboard-address=127.0.0.1:0")
 
 
 @dataclass
@@ -49,7 +53,7 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     ]
     address = f"tls://127.0.0.1:{free_port()}"
     settings = ComputeSettings.model_validate({"type": "dask", "address": address, **files})
-    cluster = Cluster(settings, _start("scheduler", "--host", address, "--no-dashboard", *options))
+    cluster = Cluster(settings, _start("scheduler", "--host", address, *_NO_DASHBOARD, *options))
     of_worker = ["--nthreads=1", "--no-nanny", "--no-dashboard", f"--local-directory={folder}", *options]
     try:
         cluster.workers += [_start("worker", address, *of_worker) for _ in range(workers)]

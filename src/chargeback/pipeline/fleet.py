@@ -240,6 +240,8 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
                         processes=True,
                         host="127.0.0.1",
                         dashboard_address=None,
+                        # Without its dashboard, too, a scheduler has a web server, on a port that is everybody's.
+                        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                         silence_logs=logging.ERROR,
                         # Certificates for this cluster alone: nobody else of this machine can use it.
                         security=True,
