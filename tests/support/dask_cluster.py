@@ -15,7 +15,6 @@ from distributed.security import Security
 from chargeback.config.compute import ComputeSettings
 from tests.support.processes import free_port
 
-
 # The scheduler's web server remains, on a port that is free.
 _NO_DASHBOARD: Final = ("--no-dashboard", "--dashboard-address=127.0.0.1:0")
 

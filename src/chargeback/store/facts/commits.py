@@ -9,7 +9,14 @@ from typing import Final
 import pyarrow as pa
 from deltalake import CommitProperties, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_all,
+    wait_random_exponential,
+)
 
 from chargeback.disk import explain_denial
 from chargeback.errors import StorageBusy, StorageError
@@ -17,7 +24,9 @@ from chargeback.errors import StorageBusy, StorageError
 #: The application transaction under which a commit carries its writer's epoch.
 LEASE: Final = "chargeback.lease"
 
-_COMMIT_TIMEOUT_SECONDS: Final = 30
+#: So often a commit is tried, however long the first attempt took: that may be because the storage was away.
+LEAST_ATTEMPTS: Final = 10
+
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -26,11 +35,12 @@ def commit_properties(epoch: int) -> CommitProperties:
     return CommitProperties(app_transactions=[Transaction(LEASE, epoch)])
 
 
-def commit_attempts() -> Retrying:
-    """Return attempts at a commit: as many as fit into half a minute while other writers are in the way."""
+def commit_attempts(seconds: float = 30) -> Retrying:
+    """Return attempts at a commit while other writers are in the way: as many as fit into some seconds, and a few at
+    least."""
     return Retrying(
         retry=retry_if_exception_type(CommitFailedError),
-        stop=stop_after_delay(_COMMIT_TIMEOUT_SECONDS),
+        stop=stop_all(stop_after_delay(seconds), stop_after_attempt(LEAST_ATTEMPTS)),
         wait=wait_random_exponential(multiplier=0.02, max=1),
         reraise=True,
     )
