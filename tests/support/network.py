@@ -66,7 +66,7 @@ class Network:
     def meets(self, line: str) -> Fault | None:
         """Count a request; return the fault that it meets."""
         with self._lock:
-            self.requests[_kind(line)] += 1
+            self.requests[_kind(line, urlsplit(self.server.endpoint).path)] += 1
             if not _COMMIT.match(line):
                 return None
             self.commits += 1
@@ -184,15 +184,15 @@ class _Connection(StreamRequestHandler):
             self._upstream = None
 
 
-def _kind(line: str) -> str:
-    """What a request is about, without days, versions and digests."""
+def _kind(line: str, account: str) -> str:
+    """What a request is about, without days, versions and digests; ``account`` is what precedes buckets."""
     method, target, _ = line.split(" ")
     address = urlsplit(target)
     query = parse_qs(address.query)
     if "list-type" in query:
         method, path = "LIST", query.get("prefix", [""])[0]
     else:
-        path = address.path.partition("/")[2].partition("/")[2]
+        path = address.path.removeprefix(account).partition("/")[2].partition("/")[2]
     path = path.partition("/")[2]
     for pattern, text in (
         (r"date(=|%3D)[^/]+/.*|part-.*", "DATA"),
