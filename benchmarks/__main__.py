@@ -19,6 +19,7 @@ from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
 from benchmarks.calculation import calculation
 from benchmarks.categories import resolving, sums_by_category
+from benchmarks.copies import copies
 from benchmarks.dashboard import dashboard
 from benchmarks.fleet import fleet
 from benchmarks.floors import Floors
@@ -40,6 +41,7 @@ _PLAIN_WIDTH: Final = 160
 _OF_TENANTS: Final = (
     "questions",
     "sums",
+    "copies",
     "scopes",
     "dashboard",
     "trust",
@@ -154,6 +156,8 @@ def _read(tenants: list[Generated], wanted: set[str], scratch: Path, *, quick: b
     """Measure readers, without the service around them."""
     for tenant in tenants if "sums" in wanted else ():
         yield from sums(tenant, scratch)
+    for tenant in tenants if "copies" in wanted else ():
+        yield from copies(tenant, scratch / f"copies-{tenant.shape.name}", repeats=3 if quick else 5)
     for tenant in tenants if "scopes" in wanted else ():
         yield from scopes(tenant, scratch, repeats=3 if quick else 5)
 

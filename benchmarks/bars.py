@@ -120,6 +120,8 @@ _RULES: Final = (
     _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
     _at_reference(r"sums, usual / by .*", 1, margin=5),
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
+    # Copies of what is in object storage are files like others; each is looked at before it is read.
+    _at_reference(r"copies, .* / .*(?<!, which fetches them)", 1.3, margin=12),
     # Sums of what a scope shows are no more than those of everything; the first question makes them.
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
     # What a client still has, and what was asked before, costs no query.

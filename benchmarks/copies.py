@@ -1,0 +1,76 @@
+"""Facts in object storage: questions whose files have local copies, compared with facts on a local disk."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from tests.support.objects import new_bucket
+
+from benchmarks.evidence import ECOSYSTEM, TENANT_ID
+from benchmarks.measure import Figure, milliseconds
+from benchmarks.tenants import Generated
+from chargeback.model.days import instants
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.paging import Page
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.tenant import TenantStore
+
+_UTC: Final = ZoneInfo("UTC")
+#: Columns that no partial aggregate has: the rows are read.
+_BY: Final = ("identity_id", "resource_id", "product_type", "allocation_method")
+_PAGE: Final = 100
+
+
+def copies(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
+    """Upload the facts of a tenant, and measure questions when their files have copies; the reference has the facts in
+    a folder. What the first question takes, which fetches them, is told, too."""
+    name = tenant.shape.name
+    scratch.mkdir()
+    database = scratch / "control.db"
+    shutil.copy(tenant.database, database)
+    store = TenantStore.open(
+        tenant_name=name,
+        tenant_id=TENANT_ID,
+        ecosystem=ECOSYSTEM,
+        connection_string=f"sqlite:///{database}",
+        facts=tenant.facts,
+    )
+    bucket = new_bucket(scratch)
+    bucket.load(tenant.facts)
+    far = replace(store, facts=FactTables(bucket))
+    selection = Selection(instants(tenant.shape.dates()[0], tenant.shape.last_day))
+    page = Page(tenant.rows // 2 // _PAGE * _PAGE, _PAGE)
+    asked: dict[str, Callable[[TenantReader], object]] = {
+        "aggregate of all rows": lambda reader: reader.aggregate(CHARGEBACKS, selection, Grouping(_BY, "month", _UTC)),
+        "list, middle page": lambda reader: reader.list_rows(CHARGEBACKS, selection, page),
+    }
+    with closing(store), QueryEngine() as engine:
+        start = time.perf_counter()
+        first = _answer(engine, far, asked["aggregate of all rows"])
+        fetched = (time.perf_counter() - start) * 1000
+        if first != _answer(engine, store, asked["aggregate of all rows"]):
+            raise RuntimeError("the sums of the bucket are not those of the folder")
+        yield Figure(f"copies, {name}", "aggregate of all rows, which fetches them", fetched, "ms")
+        for question, ask in asked.items():
+            near = milliseconds(partial(_answer, engine, store, ask), repeats=repeats)
+            warm = milliseconds(partial(_answer, engine, far, ask), repeats=repeats)
+            yield Figure(f"copies, {name}", question, warm, "ms", reference=near, note="the reference is a folder")
+
+
+def _answer(engine: QueryEngine, store: TenantStore, ask: Callable[[TenantReader], object]) -> object:
+    with open_reader(engine, store, CancellationToken(), LookupCaches()) as reader:
+        return ask(reader)
