@@ -122,7 +122,7 @@ drill: setup servers  ## Long failure drills, and laws with many more cases (som
 	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
 
 bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
-	@$(BIN)/python -m benchmarks --huge --output benchmarks/results-large.json
+	@$(BIN)/python -m benchmarks --huge
 
 bench-fleet: setup  ## What a worker needs for TENANTS tenants, of which one in a hundred has news
 	@$(BIN)/python -m benchmarks --only fleet --tenants $(TENANTS) $(if $(POSTGRES),--postgres $(POSTGRES))

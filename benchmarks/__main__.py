@@ -83,14 +83,23 @@ def main() -> int:
     report.summary(figures, console)
     _compare(figures, console)
     console.print(f"{time.perf_counter() - start:.0f} seconds in all; 15-minute load {os.getloadavg()[2]:.1f}")
-    output = given.output or (None if given.quick or given.only or given.huge else report.RESULTS)
+    output = given.output or _committed(given)
     if output is not None:
         output.write_text(json.dumps(report.document(figures, quick=given.quick), indent=1) + "\n", encoding="utf-8")
         console.print(f"written to {output}")
-    if output == report.RESULTS:
+    if output in {shown.results for shown in page.SHOWN}:
         page.main()
-        console.print(f"written into {page.PAGE}")
+        console.print("written into the pages that show it")
     return 0
+
+
+def _committed(given: argparse.Namespace) -> Path | None:
+    """Return the committed file of the results, if the run is as those in the repository are."""
+    if given.only == [_FLEET]:
+        return report.FLEET_RESULTS
+    if given.quick or given.only:
+        return None
+    return report.LARGE_RESULTS if given.huge else report.RESULTS
 
 
 def _arguments() -> argparse.Namespace:

@@ -26,8 +26,10 @@ from chargeback.demo.server import DemoServer
 #: How many days of bills each tenant has.
 _DAYS: Final = 6
 _FIRST: Final = "first round"
+#: What the name of the round ends with in which some tenants have news.
+CORRECTED: Final = "with a corrected bill"
 #: Rounds in an hour, with the default of ``features.refresh_interval``.
-_ROUNDS_PER_HOUR: Final = 2
+ROUNDS_PER_HOUR: Final = 2
 _CHANGING_SHARE: Final = 100
 #: So many tenants with SQLite run their first round; the others are copies.
 _RUN_AT_FIRST: Final = 10
@@ -57,15 +59,15 @@ def fleet(scratch: Path, *, tenants: int, postgres: str | None) -> Iterator[Figu
             yield Figure(group, f"{name}: own CPU of a tenant", cpu * 1000 / count, "ms", note=note)
             yield Figure(group, f"{name}: requests of a tenant", requests / count, "")
             if count == tenants and name != _FIRST:
-                yield Figure(group, f"{name}: own CPU of an hour", cpu * _ROUNDS_PER_HOUR, "s")
-                yield Figure(group, f"{name}: requests of an hour", requests * _ROUNDS_PER_HOUR, "")
+                yield Figure(group, f"{name}: own CPU of an hour", cpu * ROUNDS_PER_HOUR, "s")
+                yield Figure(group, f"{name}: requests of an hour", requests * ROUNDS_PER_HOUR, "")
 
         yield from _round(_FIRST, run_at_first)
         for number in range(run_at_first, tenants):
             shutil.copytree(scratch / _name(0), scratch / _name(number))
         yield from _round("nothing new", tenants)
         busy.changes.edit_costs(spec.last_cost_day, _correct)
-        yield from _round(f"{changing} with a corrected bill", tenants)
+        yield from _round(f"{changing} {CORRECTED}", tenants)
 
 
 def _correct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,24 +1,27 @@
-"""The figures of a run in the documentation's page about performance: ``python -m benchmarks.page`` writes them
-there."""
+"""The figures of runs in pages of the documentation: ``python -m benchmarks.page`` writes them there."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.bars import judge
+from benchmarks.fleet import CORRECTED, ROUNDS_PER_HOUR
 from benchmarks.measure import Figure, number
-from benchmarks.report import RESULTS
+from benchmarks.report import FLEET_RESULTS, LARGE_RESULTS, RESULTS
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
+_DOCS: Final = Path(__file__).parents[1] / "docs"
 
 #: Also shown if they have no bar.
 _ALSO: Final = ("topic overlay", "categories")
 _SIZES: Final = ("usual", "middle", "large")
+#: For so many tenants it is told what follows from a round of fewer.
+_TENANTS: Final = (1_000, 10_000, 100_000, 1_000_000)
 #: The figures shown for all sizes of tenants: group, name.
 _GROWING: Final = (
     ("aggregate", "by identity_id and day, all"),
@@ -30,15 +33,33 @@ _GROWING: Final = (
 )
 
 
-def written(page: str, document: Mapping[str, Any]) -> str:
-    """Return the page with the figures of a run inserted."""
-    figures = [Figure.from_json(each) for each in document["figures"]]
-    for place, lines in (("figures", [*_about(document), "", *_bars(figures)]), ("growth", _growth(figures))):
-        found = re.compile(rf"(?<=<!-- {place} -->\n).*(?=<!-- end of {place} -->)", re.DOTALL)
-        if not found.search(page):
-            raise ValueError(f"the page has no place for {place}")
-        page = found.sub(lambda _: "\n".join(("", *lines, "", "")), page)  # noqa: B023 - called at once
-    return page
+@dataclass(frozen=True)
+class Shown:
+    """Results that a page shows: in each place, the lines that are made of a run's document and of its figures."""
+
+    results: Path
+    page: Path
+    places: Mapping[str, Callable[[Mapping[str, Any], Sequence[Figure]], Sequence[str]]]
+
+    def written(self, page: str) -> str:
+        """Return the page with the figures inserted.
+
+        Raises:
+            ValueError: the page has no place for some.
+        """
+        document = json.loads(self.results.read_text(encoding="utf-8"))
+        figures = [Figure.from_json(each) for each in document["figures"]]
+        for place, lines_of in self.places.items():
+            found = re.compile(rf"(?<=<!-- {place} -->\n).*(?=<!-- end of {place} -->)", re.DOTALL)
+            if not found.search(page):
+                raise ValueError(f"the page has no place for {place}")
+            text = "\n".join(("", *lines_of(document, figures), "", ""))
+            page = found.sub(lambda _: text, page)  # noqa: B023 - called at once
+        return page
+
+
+def _measured(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
+    return [*_about(document), "", *_bars(figures)]
 
 
 def _about(document: Mapping[str, Any]) -> list[str]:
@@ -69,7 +90,7 @@ def _bars(figures: Sequence[Figure]) -> list[str]:
     return lines
 
 
-def _growth(figures: Sequence[Figure]) -> list[str]:
+def _growth(_document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
     known = {(figure.group, figure.name): figure.value for figure in figures}
     rows = {size: known["generated", size] for size in _SIZES}
     lines = [
@@ -92,10 +113,51 @@ def _growth(figures: Sequence[Figure]) -> list[str]:
     return lines
 
 
+def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
+    """Two tables: processor time of sums with and without partial aggregates, and the time of questions."""
+    rows = next(f for f in figures if f.group == "generated").value
+    lines = [*_about(document), "", f"{rows:,.0f} chargeback rows. Processor time of sums:", ""]
+    lines += ["| sums of all time | kept sums | rows | times |", "|---|---|---|---|"]
+    for f in figures:
+        if f.group.startswith("sums, ") and f.reference:
+            taken = f"{number(f.value)} ms | {number(f.reference)} ms | {f.reference / f.value:.0f}"
+            lines.append(f"| {f.name} | {taken} |")
+    lines += ["", "Elapsed time of questions to the service; the floor is a bare DuckDB over the same files:", ""]
+    lines += ["| question | figure | floor |", "|---|---|---|"]
+    lines += [
+        f"| {f.group.partition(',')[0]}: {f.name} | {number(f.value)} ms | {number(f.floor)} ms |"
+        for f in figures
+        if f.group.startswith(("aggregate, ", "list, ")) and f.floor
+    ]
+    return lines
+
+
+def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
+    """What was measured of a round, and what follows from it for other numbers of tenants."""
+    lines = [*_about(document), "", "| | |", "|---|---|"]
+    lines += [f"| {f.group}: {f.name} | {number(f.value)} {f.unit} |" for f in figures]
+    corrected = {f.name.partition(": ")[2]: f.value for f in figures if CORRECTED in f.name}
+    seconds, requests = corrected["own CPU of a tenant"] / 1000, corrected["requests of a tenant"]
+    lines += ["", "From the last round follows, with a round every half hour:", ""]
+    lines += ["| tenants | cores of workers | requests to the provider |", "|---|---|---|"]
+    for tenants in _TENANTS:
+        rounds = tenants * ROUNDS_PER_HOUR / 3600
+        lines.append(f"| {tenants:,} | {number(rounds * seconds)} | {number(rounds * requests)} a second |")
+    return lines
+
+
+#: What is shown where.
+SHOWN: Final = (
+    Shown(RESULTS, _DOCS / "performance.md", {"figures": _measured, "growth": _growth}),
+    Shown(LARGE_RESULTS, _DOCS / "scaling.md", {"large": _large}),
+    Shown(FLEET_RESULTS, _DOCS / "scaling.md", {"fleet": _fleet}),
+)
+
+
 def main() -> int:
-    """Write the committed results into the page."""
-    document = json.loads(RESULTS.read_text(encoding="utf-8"))
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), document), encoding="utf-8")
+    """Write the committed results into the pages."""
+    for shown in SHOWN:
+        shown.page.write_text(shown.written(shown.page.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
 
 

@@ -21,6 +21,8 @@ from benchmarks.bars import Judgement, judge
 from benchmarks.measure import Figure, number
 
 RESULTS: Final = Path(__file__).parent / "results.json"
+LARGE_RESULTS: Final = RESULTS.with_name("results-large.json")
+FLEET_RESULTS: Final = RESULTS.with_name("results-fleet.json")
 _PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "uvicorn", "chargeback")
 # Smaller differences are noise.
 _WORSE: Final = 1.3

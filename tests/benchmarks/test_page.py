@@ -1,21 +1,21 @@
-"""The page about performance shows the committed results, and nothing that was typed by hand."""
+"""Pages show the committed results, and nothing that was typed by hand."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pytest
-from benchmarks.page import PAGE, written
-from benchmarks.report import RESULTS
+from benchmarks.page import SHOWN, Shown
 
 
-def test_the_page_shows_the_committed_results() -> None:
-    """Writing it again changes nothing."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert written(page, json.loads(RESULTS.read_text(encoding="utf-8"))) == page
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.results.stem)
+def test_pages_show_the_committed_results(shown: Shown) -> None:
+    """Writing them again changes nothing."""
+    page = shown.page.read_text(encoding="utf-8")
+    assert shown.written(page) == page
 
 
 def test_a_page_without_a_place_is_refused() -> None:
     """Figures are not lost silently."""
-    with pytest.raises(ValueError, match="no place for figures"):
-        written("# Performance\n", json.loads(RESULTS.read_text(encoding="utf-8")))
+    with pytest.raises(ValueError, match="no place for growth"):
+        replace(SHOWN[0], places={"growth": SHOWN[0].places["growth"]}).written("# Performance\n")
