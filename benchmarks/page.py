@@ -133,16 +133,22 @@ def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """What was measured of a round, and what follows from it for other numbers of tenants."""
-    lines = [*_about(document), "", "| | |", "|---|---|"]
-    lines += [f"| {f.group}: {f.name} | {number(f.value)} {f.unit} |" for f in figures]
+    """What was measured of each round, and what follows from it for other numbers of tenants."""
+    rounds: dict[str, dict[str, str]] = {}
+    for f in figures:
+        name, _, what = f.name.partition(": ")
+        rounds.setdefault(name, {})[what] = f"{number(f.value)} {f.unit}".rstrip()
+    columns = list(dict.fromkeys(what for each in rounds.values() for what in each))
+    lines = [*_about(document), "", f"A {figures[0].group}:", "", f"| round | {' | '.join(columns)} |"]
+    lines.append(f"|---|{'---|' * len(columns)}")
+    lines += [f"| {name} | {' | '.join(each.get(what, '') for what in columns)} |" for name, each in rounds.items()]
     corrected = {f.name.partition(": ")[2]: f.value for f in figures if CORRECTED in f.name}
     seconds, requests = corrected["own CPU of a tenant"] / 1000, corrected["requests of a tenant"]
     lines += ["", "From the last round follows, with a round every half hour:", ""]
     lines += ["| tenants | cores of workers | requests to the provider |", "|---|---|---|"]
     for tenants in _TENANTS:
-        rounds = tenants * ROUNDS_PER_HOUR / 3600
-        lines.append(f"| {tenants:,} | {number(rounds * seconds)} | {number(rounds * requests)} a second |")
+        a_second = tenants * ROUNDS_PER_HOUR / 3600
+        lines.append(f"| {tenants:,} | {number(a_second * seconds)} | {number(a_second * requests)} a second |")
     return lines
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -25,7 +25,7 @@ from chargeback.store.queries import partials as module
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.partials import Addends, add_up, kind_of, lacks_partials, make_partials, partial_kinds
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
@@ -52,6 +52,12 @@ def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Select
 
     answer: bool = read(_ask, TAGS, facts)
     return answer
+
+
+def _both(facts: FactTables, selection: Selection, grouping: Grouping, cursor: Cursor) -> tuple[Aggregate, Aggregate]:
+    """The sums of the rows, and those that are answered."""
+    reader = TenantReader(cursor, facts, TAGS)
+    return _of_rows(reader, selection, grouping), reader.aggregate(CHARGEBACKS, selection, grouping)
 
 
 def _files(facts: FactTables) -> list[Path]:
@@ -119,14 +125,27 @@ def test_partials_and_rows_answer_the_same(
         if number == made_after:
             _make(ask, facts)
         for selection, grouping, limit in questions:
-
-            def _both(reader: TenantReader, selection: Selection = selection, grouping: Grouping = grouping) -> Any:
-                return _of_rows(reader, selection, grouping), reader.aggregate(CHARGEBACKS, selection, grouping)
-
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(aggregates, "MAX_BUCKETS", limit)
-                of_rows, of_partials = ask(lambda cursor: _both(TenantReader(cursor, facts, TAGS)))
+                of_rows, of_partials = ask(partial(_both, facts, selection, grouping))
             assert of_partials == of_rows
+
+
+def test_past_the_limit_the_newest_units_are_those_of_the_rows(ask: Ask, facts: FactTables) -> None:
+    """Although only as many days are grouped as are needed: also where months end within a zone's day."""
+    days = days_from(date(2026, 1, 26), 67)
+    hours = (0, 23)
+    write_shares(facts, [Share(day, f"sa-{who}", "1", hour=hour) for day in days for who in range(3) for hour in hours])
+    _make(ask, facts)
+    lasts = (date(2026, 3, 31), date(2026, 4, 1), date(2026, 4, 2))
+    for last, unit, zone in product(lasts, ("day", "week", "month"), ("UTC", "America/Denver", "Asia/Tokyo")):
+        grouping = Grouping(("identity_id",), unit, ZoneInfo(zone))
+        selection = Selection(instants(days[0], last, grouping.zone))
+        for limit in (2, 4, 7, 30):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(aggregates, "MAX_BUCKETS", limit)
+                of_rows, of_partials = ask(partial(_both, facts, selection, grouping))
+            assert of_partials == of_rows, (last, unit, zone, limit)
 
 
 @pytest.mark.parametrize(
