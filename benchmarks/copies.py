@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,9 +13,8 @@ from zoneinfo import ZoneInfo
 
 from tests.support.objects import new_bucket
 
-from benchmarks.evidence import ECOSYSTEM, TENANT_ID
 from benchmarks.measure import Figure, milliseconds
-from benchmarks.tenants import Generated
+from benchmarks.tenants import Generated, opened
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
@@ -40,15 +38,7 @@ def copies(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure
     a folder. What the first question takes, which fetches them, is told, too."""
     name = tenant.shape.name
     scratch.mkdir()
-    database = scratch / "control.db"
-    shutil.copy(tenant.database, database)
-    store = TenantStore.open(
-        tenant_name=name,
-        tenant_id=TENANT_ID,
-        ecosystem=ECOSYSTEM,
-        connection_string=f"sqlite:///{database}",
-        facts=tenant.facts,
-    )
+    store = opened(tenant, scratch / "control.db")
     bucket = new_bucket(scratch)
     bucket.load(tenant.facts)
     far = replace(store, facts=FactTables(bucket))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -11,9 +10,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from benchmarks.categories import mixed_rules
-from benchmarks.evidence import ECOSYSTEM, TENANT_ID
 from benchmarks.measure import Figure, milliseconds
-from benchmarks.tenants import Generated
+from benchmarks.tenants import Generated, opened
 from chargeback.access.scope import RowScope
 from chargeback.categories.parsing import parse_category
 from chargeback.model.days import instants
@@ -41,15 +39,7 @@ _BY: Final = ("identity_id", "resource_id", "product_type", "tag:team", f"catego
 
 def scopes(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
     """Measure sums within scopes of several kinds; the reference is the same question without a scope."""
-    database = scratch / f"scopes-{tenant.shape.name}.db"
-    shutil.copy(tenant.database, database)
-    store = TenantStore.open(
-        tenant_name=tenant.shape.name,
-        tenant_id=TENANT_ID,
-        ecosystem=ECOSYSTEM,
-        connection_string=f"sqlite:///{database}",
-        facts=tenant.facts,
-    )
+    store = opened(tenant, scratch / f"scopes-{tenant.shape.name}.db")
     category = parse_category(_CATEGORY, {"rules": mixed_rules()})
     with closing(store), QueryEngine() as engine:
         with store.control.write() as connection:

@@ -124,13 +124,23 @@ def generate(shape: Shape, folder: Path) -> None:
     (folder / _DONE).write_text(json.dumps(done))
 
 
+def opened(tenant: Generated, database: Path) -> TenantStore:
+    """Open a tenant with a copy of its control database, which may be written to; the copy will be at ``database``."""
+    shutil.copy(tenant.database, database)
+    return _store(tenant.shape, database, tenant.facts)
+
+
 def _open(shape: Shape, folder: Path) -> TenantStore:
+    return _store(shape, folder / _DATABASE, folder / _FACTS)
+
+
+def _store(shape: Shape, database: Path, facts: Path) -> TenantStore:
     return TenantStore.open(
         tenant_name=shape.name,
         tenant_id=TENANT_ID,
         ecosystem=ECOSYSTEM,
-        connection_string=f"sqlite:///{folder / _DATABASE}",
-        facts=folder / _FACTS,
+        connection_string=f"sqlite:///{database}",
+        facts=facts,
     )
 
 
