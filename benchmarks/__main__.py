@@ -54,6 +54,7 @@ _OF_TENANTS: Final = (
 )
 #: What is measured only when it is asked for: a thousand tenants take half an hour.
 _FLEET: Final = "fleet"
+_TENANTS: Final = 1000
 #: What is asked of the tenant of ``--huge``.
 _OF_HUGE: Final = ("sums", "questions")
 _PARTS: Final = ("calculate", "topics", *_OF_TENANTS, "backfill")
@@ -95,7 +96,7 @@ def main() -> int:
 
 def _committed(given: argparse.Namespace) -> Path | None:
     """Return the committed file of the results, if the run is as those in the repository are."""
-    if given.only == [_FLEET]:
+    if given.only == [_FLEET] and given.tenants == _TENANTS and given.postgres is None:
         return report.FLEET_RESULTS
     if given.quick or given.only:
         return None
@@ -106,14 +107,20 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less of everything; nothing is written")
     parser.add_argument(
-        "--only", nargs="+", choices=(*_PARTS, _FLEET), default=[], help="some parts alone; nothing is written"
+        "--only",
+        nargs="+",
+        choices=(*_PARTS, _FLEET),
+        default=[],
+        help=f"some parts alone; nothing is written, except of {_TENANTS} tenants",
     )
     parser.add_argument("--data", type=Path, default=_DATA, help=f"where generated tenants are kept ({_DATA})")
     parser.add_argument("--output", type=Path, help="write the figures there")
     parser.add_argument(
         "--huge", action="store_true", help=f"a tenant of 100 million rows, for {', '.join(_OF_HUGE)} (10 GiB)"
     )
-    parser.add_argument("--tenants", type=int, default=1000, help="with --only fleet: how many tenants (1000)")
+    parser.add_argument(
+        "--tenants", type=int, default=_TENANTS, help=f"with --only fleet: how many tenants ({_TENANTS})"
+    )
     parser.add_argument("--postgres", help="with --only fleet: an empty database for their control data (else SQLite)")
     given = parser.parse_args()
     if given.huge and not set(given.only) <= set(_OF_HUGE):
