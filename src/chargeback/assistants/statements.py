@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import Any, Final
 
 from chargeback.assistants.answers import KnownTenant, reconciled_in, within_limit
 from chargeback.assistants.api_client import ApiClient
 from chargeback.assistants.arguments import StatementArguments
+from chargeback.model.currency import parse_month
+from chargeback.model.days import ONE_DAY, month_of
 from chargeback.service.periods import Period
 
 _MOST: Final = 50
@@ -68,5 +69,5 @@ def _top(ranking: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def _month(period: str) -> Period:
-    first = date.fromisoformat(f"{period}-01")
-    return Period(first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1))
+    month = month_of(parse_month(period))
+    return Period(month.start, month.end - ONE_DAY)

@@ -83,6 +83,20 @@ def month_of(day: date) -> DayRange:
     return DayRange(first, (first + timedelta(days=31)).replace(day=1))
 
 
+def first_day_of(unit: str, day: date) -> date:
+    """Return the first day of the week or the month of a day; of another unit of time, the day itself.
+
+    >>> str(first_day_of("week", date(2026, 1, 1)))
+    '2025-12-29'
+    """
+    match unit:
+        case "week":
+            return week_of(day).start
+        case "month":
+            return month_of(day).start
+    return day
+
+
 def start_of_day(day: date, zone: ZoneInfo | None = None) -> datetime:
     """Return the first instant of ``day`` in ``zone`` (UTC by default), in UTC.
 

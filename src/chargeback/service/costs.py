@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection
 
 from chargeback.model.currency import Conversion, Rates
-from chargeback.model.days import ONE_DAY, DayRange, InstantRange, instants
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, first_day_of, instants
 from chargeback.model.money import total
 from chargeback.service.forecast import HISTORY, Forecast, forecast
 from chargeback.service.periods import Period
@@ -153,12 +153,7 @@ def of_topics(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
 
 
 def _bucket_of(day: date, unit: str) -> str:
-    match unit:
-        case "week":
-            day -= timedelta(days=day.weekday())
-        case "month":
-            day = day.replace(day=1)
-    return day.isoformat()
+    return first_day_of(unit, day).isoformat()
 
 
 def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[Decimal | None, ...]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from chargeback.model.currency import Rates
 from chargeback.model.dated import DatedValue
-from chargeback.model.days import ONE_DAY, month_of, week_of
+from chargeback.model.days import ONE_DAY, first_day_of
 from chargeback.model.money import render
 from chargeback.store.queries.calendar import Bucket, bucket
 from chargeback.store.queries.category_index import CATEGORY_PREFIX, CategoryName, ancestors
@@ -31,12 +31,8 @@ from chargeback.store.queries.tag_index import TagIndex, all_undated
 _EVERYTHING: Final = Condition()
 TAG_PREFIX: Final = "tag:"
 MAX_BUCKETS: Final = 10_000
-#: The first day of the unit of time that a day is in.
-_FIRST_DAYS: Final[Mapping[str, Callable[[date], date]]] = {
-    "day": lambda day: day,
-    "week": lambda day: week_of(day).start,
-    "month": lambda day: month_of(day).start,
-}
+#: The units of time that begin with a day.
+_WHOLE_DAYS: Final = ("day", "week", "month")
 
 
 @dataclass(frozen=True)
@@ -141,14 +137,14 @@ def _enough_days(source: Addends, scan: Scan, grouping: Grouping) -> date | None
     a day's rows are little more than its buckets; else None. In other zones, units of time that begin after that day
     are complete, too."""
     days = sorted({file.day for file in scan.files if file.day is not None})
-    if not source.are_partial or source.rows <= MAX_BUCKETS or grouping.unit not in _FIRST_DAYS:
+    if not source.are_partial or source.rows <= MAX_BUCKETS or grouping.unit not in _WHOLE_DAYS:
         return None
     # A unit has no fewer buckets than a day of it. Some days have fewer than others.
     enough = MAX_BUCKETS * len(days) * 10 // (source.rows * 9) + 1
     # West of Greenwich, what begins on the last day is still in the unit of the day before.
     newest = days[-1] - ONE_DAY
     for _ in range(min(enough, len(days))):
-        newest = _FIRST_DAYS[grouping.unit](newest) - ONE_DAY
+        newest = first_day_of(grouping.unit, newest) - ONE_DAY
     return newest if newest >= days[len(days) // 2] else None
 
 
