@@ -64,3 +64,13 @@ def test_every_write_shows(database: ControlDatabase) -> None:
         save_day(connection, DAY, chargeback_calculated=False, calculated_fingerprint="x")
     assert _read(database).last_calculated == DAY  # it is calculated again: its rows are there until then
     assert _read(database).days != calculated.days
+
+
+def test_every_letter_of_a_long_error_shows(database: ControlDatabase) -> None:
+    """Errors may be long, and differ in their middle only."""
+    seen = set()
+    for letter in "ab":
+        with database.write() as connection:
+            save_day(connection, DAY, error=f"{'x' * 1000}{letter}{'x' * 1000}")
+        seen.add(_read(database).days)
+    assert len(seen) == 2

@@ -52,7 +52,8 @@ def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
     row = connection.execute(_REVISIONS).first()
     tags, inventory, categories = (0, 0, 0) if row is None else row
-    states = connection.execute(_DAYS).all()
+    # A row's own text would be slower, and leave out the middle of a long error.
+    states = [tuple(state) for state in connection.execute(_DAYS)]
     last = connection.execute(_LAST_CALCULATED).scalar()
     digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
     return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories)
