@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from chargeback.model.days import DayRange
 from chargeback.store.control.schema import days
@@ -90,16 +90,22 @@ class DayState:
         return [f"{what}: {why}" for what, why in sorted(self.incomplete.items())]
 
 
+# Made once: building them takes longer than running them.
+_ALL_DAYS: Final = select(days).order_by(days.c.tracking_date)
+_DAYS_WITHIN: Final = _ALL_DAYS.where(
+    days.c.tracking_date >= bindparam("start"), days.c.tracking_date < bindparam("end")
+)
+
+
 def _state(row: Row[Any]) -> DayState:
     return DayState(**row._mapping)
 
 
 def read_days(connection: Connection, within: DayRange | None = None) -> list[DayState]:
     """The states of the days of a range, or of all, ascending."""
-    query = select(days).order_by(days.c.tracking_date)
-    if within is not None:
-        query = query.where(days.c.tracking_date >= within.start, days.c.tracking_date < within.end)
-    return [_state(row) for row in connection.execute(query)]
+    if within is None:
+        return [_state(row) for row in connection.execute(_ALL_DAYS)]
+    return [_state(row) for row in connection.execute(_DAYS_WITHIN, {"start": within.start, "end": within.end})]
 
 
 def read_day_state(connection: Connection, day: date) -> DayState:

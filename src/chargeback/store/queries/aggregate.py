@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -29,6 +30,7 @@ from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
 from chargeback.store.queries.tag_index import TagIndex, all_undated
 
 _EVERYTHING: Final = Condition()
+_BUCKETS: Final = "buckets"
 TAG_PREFIX: Final = "tag:"
 MAX_BUCKETS: Final = 10_000
 #: The units of time that begin with a day.
@@ -104,20 +106,21 @@ def aggregate(
 
     def _sum(addends: Addends) -> tuple[Any, ...]:
         source = addends.only({*dataset.shown_sums, *amounts.values(), ONCE})
+        shown = [f"{ONCE if ONCE in source.sums else ROW_COUNT}::BIGINT", *amounts.values()]
         newest = _enough_days(source, scan, grouping)
         if newest is not None:
             newer = replace(source, condition=source.condition & Condition(("date >= $newest",), {"newest": newest}))
             _group(cursor, newer, keys, joins, grouping.rates)
-            if _count(cursor, "WHERE bucket > $newest", {"newest": newest}) > MAX_BUCKETS:
-                return _totals(cursor, amounts, source, grouping.rates)
+            found = _buckets_after(cursor, newest)
+            if found > MAX_BUCKETS:
+                return found, *_totals(cursor, shown, source, grouping.rates)
         _group(cursor, source, keys, joins, grouping.rates)
-        sums = {name: f"sum({name})" for name in source.sums}
-        return _totals(cursor, amounts, Addends("grouped", _EVERYTHING, sums))
+        sums = {_BUCKETS: "count(*)", **{name: f"sum({name})" for name in source.sums}}
+        return _totals(cursor, [_BUCKETS, *shown], Addends("grouped", _EVERYTHING, sums))
 
-    total_rows, *sums = add_up(f"{keys} {joins} {MONTH if grouping.rates else ''}", _sum)
+    buckets, total_rows, *sums = add_up(f"{keys} {joins} {MONTH if grouping.rates else ''}", _sum)
     if not total_rows:
         return Aggregate.of_nothing(amounts)
-    buckets = _count(cursor)
     truncated = buckets > MAX_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
     totals = dict(zip(amounts, sums, strict=True)) | {"total_rows": total_rows}
@@ -148,18 +151,16 @@ def _enough_days(source: Addends, scan: Scan, grouping: Grouping) -> date | None
     return newest if newest >= days[len(days) // 2] else None
 
 
-def _count(cursor: Cursor, where: str = "", parameters: Mapping[str, object] | None = None) -> int:
-    return int(cursor.rows(f"SELECT count(*) FROM grouped {where}", parameters)[0][0])
+def _buckets_after(cursor: Cursor, newest: date) -> int:
+    return int(cursor.rows("SELECT count(*) FROM grouped WHERE bucket > $newest", {"newest": newest})[0][0])
 
 
-def _totals(cursor: Cursor, amounts: Mapping[str, str], source: Addends, rates: Rates | None = None) -> tuple[Any, ...]:
-    """The number of rows and the amounts of everything; no number where there is nothing."""
-    rows = ONCE if ONCE in source.sums else ROW_COUNT
-    count, *sums = cursor.rows(
-        f"SELECT {rows}::BIGINT, {', '.join(amounts.values())} FROM ({sums_sql(source, '', '', rates)})",
-        source.condition.parameters,
-    )[0]
-    return count, *(None if each is None else render(each) for each in sums)
+def _totals(cursor: Cursor, shown: Sequence[str], source: Addends, rates: Rates | None = None) -> tuple[Any, ...]:
+    """What is ``shown`` of the sums of everything, as SQL over them: numbers, and amounts as texts; no number where
+    there is nothing."""
+    sql = f"SELECT {', '.join(shown)} FROM ({sums_sql(source, '', '', rates)})"
+    values = cursor.rows(sql, source.condition.parameters)[0]
+    return tuple(render(each) if isinstance(each, Decimal) else each for each in values)
 
 
 def _group(cursor: Cursor, source: Addends, keys: str, joins: str, rates: Rates | None) -> None:
