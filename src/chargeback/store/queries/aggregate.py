@@ -23,7 +23,7 @@ from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.converted import MONTH, places_of, sums_sql
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import FLOWS, ONCE, ROW_COUNT, Addends
+from chargeback.store.queries.partials import FLOWS, ONCE, ROW_COUNT, Addends, sums_of
 from chargeback.store.queries.scan import Condition, Scan
 from chargeback.store.queries.selection import UNTAGGED
 from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
@@ -115,7 +115,7 @@ def aggregate(
             if found > MAX_BUCKETS:
                 return found, *_totals(cursor, shown, source, grouping.rates)
         _group(cursor, source, keys, joins, grouping.rates)
-        sums = {_BUCKETS: "count(*)", **{name: f"sum({name})" for name in source.sums}}
+        sums = {_BUCKETS: "count(*)", **sums_of(source.sums)}
         return _totals(cursor, [_BUCKETS, *shown], Addends("grouped", _EVERYTHING, sums))
 
     buckets, total_rows, *sums = add_up(f"{keys} {joins} {MONTH if grouping.rates else ''}", _sum)

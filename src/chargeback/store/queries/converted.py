@@ -14,13 +14,11 @@ from chargeback.model.currency import CONVERTED_PLACES, RATE_PLACES, Rates, mont
 from chargeback.model.days import InstantRange, start_of_day
 from chargeback.model.money import PLACES
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import ONCE, ROW_COUNT, Addends
+from chargeback.store.queries.partials import COUNTS, Addends
 from chargeback.store.queries.sql_format import named
 
 #: The first day of the UTC month of a row, as SQL.
 MONTH: Final = "date_trunc('month', date)::DATE AS rate_month"
-
-_COUNTS: Final = ("unowned_rows", ROW_COUNT, ONCE)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def sums_sql(source: Addends, keys: str, joins: str, rates: Rates | None) -> str
     if not rates:
         return f"SELECT {', '.join([*columns, named(source.sums)])} {rows} {'GROUP BY ALL' if keys else ''}"
     by_month = f"SELECT {', '.join([*columns, MONTH, named(source.sums)])} {rows} GROUP BY ALL"
-    sums = {name: f"sum({name})::BIGINT" if name in _COUNTS else f"sum({name} * rate)" for name in source.sums}
+    sums = {name: f"sum({name})::BIGINT" if name in COUNTS else f"sum({name} * rate)" for name in source.sums}
     kept = [f"* EXCLUDE (rate_month, rate, {', '.join(sums)})"] if keys else []
     return f"""SELECT {", ".join([*kept, named(sums)])}
         FROM ({by_month}) JOIN {rates_relation(rates)} USING (rate_month) {"GROUP BY ALL" if keys else ""}"""
