@@ -40,6 +40,10 @@ PIP       := -m pip install --disable-pip-version-check
 PAGE         := src/chargeback/page/static/index.html
 PAGE_SOURCES := $(wildcard web/package*.json web/.npmrc web/index.html web/vite.config.ts) $(shell find web/src web/public -type f)
 WEB_READY    := web/node_modules/.all
+# Tests and doctests, in as many processes as there are cores.
+PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
+TESTED = --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
+
 # Node comes from PyPI with the environment; one of the system may be too old.
 WITH_NODE     = PATH="$(abspath $(1)):$$PATH"
 
@@ -56,7 +60,7 @@ DOCS_MISSING  := $(DOCS_VENV)/.cannot-be-had
 NOT_CHECKED   := touch $(FOCUS_MISSING); echo "The packages of the official validator cannot be had: the bill in FOCUS was NOT CHECKED by it." >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page page-or-not demo test check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill lock clean servers container-test
+.PHONY: help setup page page-or-not demo test test-all mutants check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +81,7 @@ $(READY): requirements/dev.lock pyproject.toml
 $(RUN)/.ready: requirements/runtime.lock pyproject.toml
 	$(call environment,$(RUN),3)
 	@echo "2/3  Installing what the service needs, from requirements/runtime.lock (some 120 MB, a minute or so)"
-	@$(RUN)/bin/python $(PIP) --require-hashes -r requirements/runtime.lock
+	@$(RUN)/bin/python $(PIP) --quiet --require-hashes -r requirements/runtime.lock
 	@echo "3/3  Installing this package"
 	@$(RUN)/bin/python $(PIP) --quiet --no-deps -e .
 	@touch $@
@@ -100,9 +104,16 @@ $(WEB_READY): web/package-lock.json | $(READY)
 demo: $(RUN_READY) page-or-not  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
 	@$(RUN_BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
 
-test: setup servers $(WEB_READY)  ## All tests, the doctests and those of the browser page included
+test: setup servers $(WEB_READY)  ## The everyday tests: in five minutes on two cores, whether a change is right
 	@$(MAKE) --no-print-directory page
-	@$(BIN)/python -m pytest -q -n 4 --dist worksteal -m "not drill" --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
+	@$(PYTEST) --everyday -m "not drill" $(TESTED)
+
+test-all: setup servers $(WEB_READY)  ## All tests but the drills: also every server, browser and process (15 minutes on two cores)
+	@$(MAKE) --no-print-directory page
+	@$(PYTEST) -m "not drill" $(TESTED)
+
+mutants: setup servers  ## Put some sixty faults into a copy of the code, one after the other: which tests notice (half an hour)
+	@$(BIN)/python -m tests.mutants
 
 check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the documentation matches the code
 	@$(BIN)/ruff check
@@ -110,7 +121,7 @@ check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the d
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports
 	@cd web && $(call WITH_NODE,$(BIN)) npm run --silent check
-	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/test_project.py tests/security/test_dependencies.py
+	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/contract/test_documents.py tests/test_project.py tests/security/test_dependencies.py
 
 bench: setup  ## The measured bars, as a table and as JSON
 	@$(BIN)/python -m benchmarks

@@ -1,33 +1,132 @@
-"""What all tests share: laws are tested without a time limit per example, since the machine may be busy; and the ledger
-of the failure drills, which those who work on several cores put together at the end."""
+"""Settings of all tests: which of them are part of the everyday run, how many examples a law has, and the ledger of the
+failure drills, which the processes of pytest-xdist put together at the end.
+
+``make test`` is the everyday run (``--everyday``): it leaves out tests that ask for a program or a server outside of
+this process, and tries fewer examples of each law. A test asks for one by a fixture or by a parameter
+(``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked ``everyday``.
+"""
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.drills.ledger import Ledger
+from tests.support import outside
+from tests.support.databases import postgres_server
+from tests.support.laws import EVERYDAY, EXTENSIVE
+from tests.support.objects import ObjectServer, object_server
 
-settings.register_profile("chargeback", deadline=None, print_blob=True)
-settings.load_profile("chargeback")
+# The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
+settings.register_profile(
+    "all", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.register_profile(EVERYDAY, settings.get_profile("all"), derandomize=True, database=None, max_examples=8)
 
+_MEMORY = Path("/dev/shm")
+_ENOUGH_MEMORY = 4 * 2**30
 _REPORT = "--drill-report"
 _DRILLS = "drills"
 _LEDGER = pytest.StashKey[Ledger]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the table of the failure drills is kept."""
+    """Add the choice of the everyday run, and where the table of the failure drills is kept."""
+    parser.addoption("--everyday", action="store_true", help="only what tells within minutes that a change is right")
     parser.addoption(_REPORT, type=Path, metavar="PAGE", help="put the table of the failure drills in this page")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with an empty ledger."""
+    """Choose the number of examples of each law, and begin with an empty ledger."""
+    _trust_one_authority()
+    _keep_files_in_memory()
+    settings.load_profile(EVERYDAY if config.getoption("--everyday") else "all")
     config.stash[_LEDGER] = Ledger()
+    sys.addaudithook(outside.watch_programs)
+
+
+def _trust_one_authority() -> None:
+    """Let clients trust one authority instead of 140: to read them all takes each client 25 ms of processor time, and
+    the tests make thousands."""
+    first, end, _ = certifi.contents().partition("-----END CERTIFICATE-----\n")
+    folder = Path(tempfile.mkdtemp(prefix="chargeback-authority-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "one.pem").write_text(first + end, encoding="utf-8")
+    os.environ["SSL_CERT_FILE"] = str(folder / "one.pem")
+
+
+def _keep_files_in_memory() -> None:
+    """Let the folders of tests be in memory where there is enough: no test waits for a disk."""
+    with suppress(OSError):
+        if shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what all tests have in common."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out of the everyday run the tests that need a program or a server."""
+    if not config.getoption("--everyday"):
+        return
+    kept = [item for item in items if is_everyday(item)]
+    left_out = set(items) - set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = kept
+
+
+def is_everyday(item: pytest.Item) -> bool:
+    """Return whether a test is part of the everyday run."""
+    if item.get_closest_marker(EVERYDAY):
+        return True
+    return not (outside.needs_outside(item) or item.get_closest_marker(EXTENSIVE))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Note which test is set up and runs."""
+    outside.running.append(item)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """What ends with a test may have been started for others before it."""
+    outside.running.pop()
+    return (yield)
+
+
+@pytest.fixture(scope="session")
+def process() -> None:
+    """Stand for any program that the test starts."""
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> str:
+    """The address of a PostgreSQL server where databases may be created."""
+    return postgres_server()
+
+
+@pytest.fixture(scope="session")
+def object_storage() -> ObjectServer:
+    """A server of object storage and its bucket."""
+    return object_server()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 from chargeback.config.storage import in_schema
 from chargeback.store.control.database import ControlDatabase
 from tests.support.hosts import THIS_HOST, Host
+from tests.support.outside import declared
 from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
@@ -118,9 +119,14 @@ def raw_connection(connection_string: str) -> Iterator[Connection]:
         yield connection
 
 
-@cache
 def postgres_server() -> str:
     """The address of a PostgreSQL server where databases may be created."""
+    declared("PostgreSQL")
+    return _postgres_server()
+
+
+@cache
+def _postgres_server() -> str:
     named = os.environ.get("CHARGEBACK_TEST_POSTGRES")
     if named or _answers(_LOCAL):
         return named or _LOCAL

@@ -1,0 +1,224 @@
+"""The faults: where, what stands there, and what stands there instead; and the tests that are about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Fault:
+    """In ``path`` below ``src/chargeback``, ``before`` (which occurs once) is replaced by ``after``. ``tests`` are
+    folders and files below ``tests``, the nearest first."""
+
+    path: str
+    before: str
+    after: str
+    tests: str
+
+
+_ALLOCATION: Final = "allocation"
+_CALCULATE: Final = "pipeline/test_calculate.py pipeline/test_gather.py pipeline/test_remeasure.py pipeline/test_run.py"
+_ACCESS: Final = "access api/test_authorisation.py api/test_authentication.py config/test_access.py"
+
+FAULTS: Final = (
+    # Allocation.
+    Fault("allocation/split.py", "if left := magnitude - sum(shares):", "if False and (left := 0):", _ALLOCATION),
+    Fault("allocation/split.py", "reverse=True)[:left]", "reverse=False)[:left]", _ALLOCATION),
+    Fault(
+        "allocation/split.py",
+        "return shares if units >= 0 else [-share",
+        "return shares if units >= 0 else [share",
+        _ALLOCATION,
+    ),
+    Fault("allocation/split.py", "min(weights) <= 0", "min(weights) < 0", _ALLOCATION),
+    Fault("allocation/split.py", "ORDER BY remainder DESC, id", "ORDER BY remainder DESC, id DESC", _ALLOCATION),
+    Fault("allocation/split.py", "sign * (smaller + 1), sign * smaller", "sign * smaller, sign * smaller", _ALLOCATION),
+    Fault(
+        "allocation/portions.py", 'pc.not_equal(billing["total_cost"]', 'pc.greater(billing["total_cost"]', _ALLOCATION
+    ),
+    Fault("allocation/portions.py", "strict=True), start=1):", "strict=True), start=0):", _ALLOCATION),
+    Fault("allocation/targets.py", "if units > 0 and index != self.unallocated_index", "if units > 0", _ALLOCATION),
+    Fault(
+        "allocation/targets.py", "elif position == 1 or method.kind", "elif position == 2 or method.kind", _ALLOCATION
+    ),
+    Fault("allocation/targets.py", "if not metrics_available:", "if metrics_available:", _ALLOCATION),
+    Fault("allocation/members.py", "if subject != UNALLOCATED:", "if True:", _ALLOCATION),
+    Fault(
+        "allocation/members.py",
+        "if everybody:\n            return everybody",
+        "if False:\n            return everybody",
+        _ALLOCATION,
+    ),
+    Fault("allocation/members.py", 'used = usage.filter(pc.greater(usage["value"], 0))', "used = usage", _ALLOCATION),
+    Fault("allocation/members.py", "if parent := self._parents.get(resource_id):", "if parent := None:", _ALLOCATION),
+    Fault("allocation/day.py", "if not cost.policy.is_proportional)", ")", _ALLOCATION),
+    Fault("allocation/topics.py", "pc.invert(pc.is_in(evidence", "(pc.is_in(evidence", _ALLOCATION),
+    Fault("allocation/topics.py", 'kept = "true" if self._plan.spreads_missing', 'kept = "true" if True', _ALLOCATION),
+    # Access.
+    Fault("access/rights.py", "return found | {Right.READ} if found else found", "return found", _ACCESS),
+    Fault("access/rights.py", "if Right.ADMIN in found:", "if Right.TAG in found:", _ACCESS),
+    Fault("access/roles.py", "each.fullmatch(user)", "each.match(user)", _ACCESS),
+    Fault("access/roles.py", "(match := each.fullmatch(group))", "(match := each.match(group))", _ACCESS),
+    Fault("access/roles.py", "if self.groups and not matches:", "if False:", _ACCESS),
+    Fault("access/roles.py", "if names and all(part.get(each)", "if names and any(part.get(each)", _ACCESS),
+    Fault(
+        "access/roles.py",
+        "not role.tenants or tenant_name in role.tenants",
+        "tenant_name in role.tenants or True",
+        _ACCESS,
+    ),
+    Fault("api/authorisation.py", "access.allows(Right.READ) else None", "True else None", _ACCESS),
+    Fault("api/authorisation.py", "if not access.allows(needs):", "if False:", _ACCESS),
+    Fault("api/authorisation.py", "if reach.whole and access.scope is not None:", "if False:", _ACCESS),
+    Fault(
+        "api/authorisation.py", "needs = Right.EXPORT if exports else", "needs = Right.READ if exports else", _ACCESS
+    ),
+    # Queries.
+    Fault(
+        "store/queries/selection.py",
+        "{dataset.amount} >= $min_amount",
+        "{dataset.amount} > $min_amount",
+        "store/queries/test_selection.py store/queries api/routes",
+    ),
+    Fault(
+        "store/queries/selection.py",
+        "holds_from <= date AND date < holds_to",
+        "holds_from <= date AND date <= holds_to",
+        "store/queries/test_tag_days.py store/queries",
+    ),
+    Fault(
+        "store/queries/selection.py",
+        'undecided.append(f"NOT {among',
+        'undecided.append(f"{among',
+        "store/queries/test_selection.py store/queries/test_tag_days.py store/queries",
+    ),
+    Fault(
+        "store/queries/selection.py",
+        'IS NOT TRUE)" if excludes',
+        'IS TRUE)" if excludes',
+        "store/queries/test_selection.py store/queries",
+    ),
+    Fault(
+        "store/queries/calendar.py",
+        'offset * unit}" for start, offset in reversed(segments[1:])',
+        'offset * unit}" for start, offset in segments[1:]',
+        "store/queries/test_calendar.py store/queries",
+    ),
+    Fault(
+        "store/queries/calendar.py",
+        'if unit == "day" else f"date_trunc',
+        'if unit != "month" else f"date_trunc',
+        "store/queries/test_calendar.py store/queries",
+    ),
+    Fault(
+        "store/queries/calendar.py",
+        "{'-' if seconds < 0 else '+'}",
+        "{'+' if seconds < 0 else '-'}",
+        "store/queries/test_calendar.py store/queries",
+    ),
+    Fault(
+        "store/queries/paging.py",
+        "before + rows > page.offset",
+        "before + rows >= page.offset",
+        "store/queries/test_paging.py store/queries",
+    ),
+    Fault(
+        "store/queries/paging.py",
+        "start = page.offset - before",
+        "start = page.offset",
+        "store/queries/test_paging.py store/queries",
+    ),
+    Fault(
+        "store/queries/paging.py",
+        "offset + page.limit - 1",
+        "offset + page.limit",
+        "store/queries/test_paging.py store/queries",
+    ),
+    Fault(
+        "store/queries/narrowing.py",
+        "if key not in categories.by_key:",
+        "if False:",
+        "store/queries/test_scope_laws.py store/queries/test_narrowing.py store/queries api",
+    ),
+    Fault(
+        "store/queries/narrowing.py",
+        "columns += (ColumnFilter(column, values),)",
+        "pass",
+        "store/queries/test_scope_laws.py store/queries",
+    ),
+    Fault(
+        "store/queries/partials.py",
+        '"date < $end_day"',
+        '"date <= $end_day"',
+        "store/queries/test_partials.py store/queries",
+    ),
+    Fault(
+        "store/queries/partials.py",
+        "if needed <= {*ALWAYS, *each}",
+        "if needed & {*ALWAYS, *each}",
+        "store/queries/test_partials.py store/queries",
+    ),
+    Fault(
+        "store/queries/tag_index.py",
+        "{**_on(of_resource, day), **_on(of_identity, day)}",
+        "{**_on(of_identity, day), **_on(of_resource, day)}",
+        "store/queries/test_tag_index.py store/queries",
+    ),
+    Fault(
+        "store/queries/tag_index.py",
+        "return bisect_right(self.changes, day)",
+        "return 0",
+        "store/queries/test_tag_days.py store/queries/test_tag_index.py store/queries",
+    ),
+    # The pipeline.
+    Fault("pipeline/due_days.py", "return billed <= charged", "return True", _CALCULATE),
+    Fault("pipeline/due_days.py", "is_requested=run.request.recalculate", "is_requested=False", _CALCULATE),
+    Fault("pipeline/due_days.py", "METRICS in task.state.incomplete or", "", _CALCULATE),
+    Fault("pipeline/gather.py", "if empty_answers < _EMPTY_ANSWERS_ACCEPTED:", "if False:", _CALCULATE),
+    Fault("pipeline/gather.py", "and seen == state.gathered_fingerprint", "and True", _CALCULATE),
+    Fault("pipeline/gather.py", "if is_last or days[position + 1] != day + ONE_DAY:", "if is_last:", _CALCULATE),
+    Fault("pipeline/gather.py", "state.tracking_date >= settled or", "", _CALCULATE),
+    Fault("pipeline/gather.py", "if line.resource_id not in self._resources", "if False", _CALCULATE),
+    Fault(
+        "pipeline/calculate.py",
+        "attempts < self._run.tenant.settings.allocation_retry_limit",
+        "attempts <= self._run.tenant.settings.allocation_retry_limit",
+        _CALCULATE,
+    ),
+    Fault(
+        "pipeline/calculate.py",
+        "calculated_fingerprint=state.gathered_fingerprint",
+        "calculated_fingerprint=state.calculated_fingerprint",
+        _CALCULATE,
+    ),
+    Fault(
+        "pipeline/retain.py",
+        "return today - timedelta(days=retention_days)",
+        "return today - timedelta(days=retention_days - 1)",
+        "pipeline/test_retain.py pipeline",
+    ),
+    Fault(
+        "pipeline/retain.py",
+        "if run.record.gathering_error is not None:",
+        "if False:",
+        "pipeline/test_retain.py pipeline",
+    ),
+    Fault("pipeline/suspensions.py", "if name in self._cleared:", "if False:", "pipeline/test_engine.py pipeline"),
+    # What a lease and a day are stored as.
+    Fault(
+        "store/control/lease.py",
+        "tenant.c.lease_epoch == self.epoch, tenant.c.lease_owner.is_not(None)",
+        "tenant.c.lease_owner.is_not(None)",
+        "store/control/test_lease.py",
+    ),
+    Fault(
+        "store/control/lease.py",
+        "epoch = max(row.lease_epoch, newest_epoch) + 1",
+        "epoch = row.lease_epoch + 1",
+        "store/control/test_lease.py",
+    ),
+    Fault(
+        "store/control/lease.py", "lease_expires_at <= now:", "lease_expires_at < now:", "store/control/test_lease.py"
+    ),
+)

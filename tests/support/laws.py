@@ -1,0 +1,29 @@
+"""How many examples a law is tried with: few in the everyday run, all of them in the whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pytest
+from hypothesis import settings
+
+#: The name of the everyday run: of the option, of its profile of Hypothesis, and of the marker of tests that it keeps.
+EVERYDAY: Final = "everyday"
+#: The name of the marker of cases that only the whole run has.
+EXTENSIVE: Final = "extensive"
+_PART: Final = 8
+_FEWEST: Final = 2
+
+
+def examples(number: int) -> int:
+    """Return how many of ``number`` examples of a law are tried in this run."""
+    if settings.get_current_profile_name() != EVERYDAY:
+        return number
+    return min(number, max(_FEWEST, number // _PART))
+
+
+def first_of(*cases: Iterable[object]) -> Iterator[object]:
+    """Yield the parameters of cases of one law: the everyday run has only the first one."""
+    for number, case in enumerate(cases):
+        yield pytest.param(*case, marks=[pytest.mark.extensive] if number else [])

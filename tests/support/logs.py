@@ -1,0 +1,23 @@
+"""Logging, which a process has only one of."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def logging_restored() -> Iterator[None]:
+    """Undo what is configured meanwhile: handlers, levels, and that warnings are logged."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        for logger in root.manager.loggerDict.values():
+            if isinstance(logger, logging.Logger):
+                logger.setLevel(logging.NOTSET)
+        logging.captureWarnings(capture=False)

@@ -1,0 +1,64 @@
+"""What takes long: programs and servers outside of the test's process, and whole runs; and which tests use them.
+
+A test asks for one by a fixture of its name, or by the value of a parameter. ``make test`` leaves these tests out, but
+for those marked ``everyday``. A test that uses a program without asking for it fails, in every run.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+import chargeback
+
+#: Names of fixtures, and values of parameters, that stand for a program, a server, or a whole run.
+OUTSIDE: Final = frozenset(
+    {
+        "object_storage",
+        "postgresql",
+        "process",
+        "prometheus",
+        # The storage after a run over the served organisation: another run of it is tested.
+        "prepared",
+        # Values of parameters: a bucket for facts, a schema of PostgreSQL, a process of an assistant's own.
+        "s3",
+        "schema",
+        "stdio",
+    }
+)
+
+_SERVICE: Final = str(Path(chargeback.__file__).parent)
+#: The test that runs now.
+running: Final[list[pytest.Item]] = []
+
+
+def needs_outside(item: pytest.Item) -> bool:
+    """Return whether a test asks for a program, a server, or a whole run."""
+    callspec = getattr(item, "callspec", None)
+    values = {each for each in callspec.params.values() if isinstance(each, str)} if callspec else set()
+    return not OUTSIDE.isdisjoint({*getattr(item, "fixturenames", ()), *values})
+
+
+def declared(what: str) -> None:
+    """Fail unless the running test has asked for a program or a server."""
+    if running and not needs_outside(running[-1]):
+        pytest.fail(f"The test uses {what} without asking for it by a fixture (tests/support/outside.py).")
+
+
+def watch_programs(event: str, args: tuple[Any, ...]) -> None:
+    """Fail a test that starts a program without asking for it: a hook of ``sys.addaudithook``. What the service starts,
+    such as the process that sets a PDF file, is its own affair."""
+    if event == "subprocess.Popen" and not _is_of_the_service(sys._getframe()):
+        declared(str(args[1][:3]))
+
+
+def _is_of_the_service(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_SERVICE):
+            return True
+        frame = frame.f_back
+    return False
