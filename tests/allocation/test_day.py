@@ -16,6 +16,7 @@ from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_COLUMNS, dimensio
 from chargeback.model.money import to_units
 from tests.allocation.bills import CATALOGUE, DAY, POLICIES, calculate, rows_of
 from tests.allocation.days import evidence, random_days
+from tests.support.laws import examples
 
 
 def test_by_usage_with_a_shared_portion() -> None:
@@ -207,7 +208,7 @@ def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
         calculate(evidence(f"r BASE {largest} \n r2 BASE {largest} \n o SUPPORT 1", "", "r active a \n r2 active a"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(random_days())
 def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
     """For every line, whatever its sign, size, decimals or number of identities, no digit is lost or invented."""

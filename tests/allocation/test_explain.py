@@ -57,7 +57,7 @@ def test_the_methods_that_were_tried() -> None:
         ("unallocated", False, 1),
     ]
     assert [each.why_not for each in found.methods] == [
-        "there is no measurement of bytes_in + bytes_out on lkc-1 on this day",
+        "no bytes were measured on lkc-1 on this day",
         None,
         "not needed: method 2 applied",
         "not needed: method 2 applied",
@@ -72,19 +72,19 @@ def test_the_methods_that_were_tried() -> None:
             "",
             False,
             [
-                "the metrics source did not answer, so there is no measurement of bytes_in",
+                "the metrics source did not answer, so no written bytes were measured",
                 "no identity was active on r on this day",
                 "no identity was active on any resource on this day",
             ],
         ),
-        ("WRITE", "bytes_in r a 0", True, ["bytes_in was measured on r, but it was zero for everyone"]),
+        ("WRITE", "bytes_in r a 0", True, ["written bytes were measured on r, but they were all zero"]),
         ("CONNECT", "", True, ["the inventory has no owner of r on this day"]),
         (
             "FLINK",
             "",
             True,
             [
-                "there is no measurement of cfu on r on this day",
+                "no CFU were measured on r on this day",
                 "the inventory has no owner of r or of anything in it on this day",
             ],
         ),
@@ -106,8 +106,8 @@ def test_unallocated_says_what_each_method_needed(
 @pytest.mark.parametrize(
     ("product_type", "used", "belong", "identity_id", "reason"),
     [
-        ("WRITE", "bytes_in r b 1", "r active a", "a", "no bytes_in of it was measured on r"),
-        ("WRITE", "bytes_in r b 1 \n bytes_in r a 0", "r active a", "a", "its measured bytes_in on r was zero"),
+        ("WRITE", "bytes_in r b 1", "r active a", "a", "no written bytes of it were measured on r"),
+        ("WRITE", "bytes_in r b 1 \n bytes_in r a 0", "r active a", "a", "its measured written bytes on r were zero"),
         ("BASE", "", "r active b \n * period a b", "a", "it was not active on r"),
         ("BASE", "", "* period b", "a", "it was not active on any resource on this day"),
         ("CONNECT", "", "r owner b \n r active a", "a", "it did not own r"),

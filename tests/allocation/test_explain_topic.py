@@ -44,7 +44,7 @@ def test_an_even_split() -> None:
 @pytest.mark.parametrize(
     ("line", "topic", "why"),
     [
-        ("lkc-1 WRITE 9", "idle", "no bytes_in of it was measured on this day"),
+        ("lkc-1 WRITE 9", "idle", "no written bytes of it were measured on this day"),
         ("lkc-1 BASE 9", "gone", "it is not known to have existed on this day"),
         ("lkc-1 BASE 9", "_internal-log", "topics of the pattern _internal* are excluded"),
         ("lkc-1 BASE 9", UNATTRIBUTED, "there were topics to attribute the line to, so nothing is left for"),
@@ -65,7 +65,7 @@ def test_a_line_without_topics() -> None:
     assert found.arithmetic is not None
     assert found.arithmetic.amount == 9
     assert [each.why_not for each in found.methods] == [
-        "there is no measurement of bytes_in on lkc-2 on this day",
+        "no written bytes were measured on lkc-2 on this day",
         "no topic of lkc-2 is known on this day",
         None,
     ]

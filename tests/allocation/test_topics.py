@@ -20,6 +20,7 @@ from chargeback.model.money import from_units, total
 from chargeback.model.topics import EXISTED, TOPIC_ATTRIBUTIONS, TopicMethod, TopicPlan
 from chargeback.model.usage import USAGE
 from tests.allocation.bills import DAY, bill, usage
+from tests.support.laws import examples
 
 BYTES = ("bytes_in", "bytes_out")
 PLAN = TopicPlan(
@@ -233,7 +234,7 @@ _lines = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(_lines, _evidence)
 def test_the_rows_of_a_line_sum_to_its_cost(
     lines: list[tuple[str, str, int]], evidence: list[tuple[str, str, str, int]]

@@ -20,7 +20,7 @@ from chargeback.model.currency import (
     parse_month,
 )
 from chargeback.model.days import DayRange
-from chargeback.model.money import total
+from chargeback.model.money import exact_sum
 
 amounts = st.decimals(-(10**24), 10**24, places=12)
 rates = st.decimals("0.00000001", "9999999999", places=8)
@@ -30,8 +30,8 @@ days = st.dates(date(2026, 1, 1), date(2026, 3, 31))
 @given(st.lists(amounts, max_size=20), rates)
 def test_parts_sum_to_their_total(parts: list[Decimal], rate: Decimal) -> None:
     """The converted sum is the sum of converted parts, to the last digit, with at most twenty decimals."""
-    whole = converted(total(parts), rate)
-    assert total(converted(part, rate) for part in parts) == whole
+    whole = converted(exact_sum(parts), rate)
+    assert exact_sum(converted(part, rate) for part in parts) == whole
     assert -int(whole.as_tuple().exponent) <= CONVERTED_PLACES
 
 
@@ -39,9 +39,12 @@ def test_parts_sum_to_their_total(parts: list[Decimal], rate: Decimal) -> None:
 def test_each_month_has_its_rate(parts: dict[date, Decimal], of_months: tuple[Decimal, Decimal, Decimal]) -> None:
     """A sum over months is the sum of each month's amounts at the rate of the month."""
     known = {date(2026, month, 1): rate for month, rate in enumerate(of_months, 1)}
-    by_month = [converted(total(parts[day] for day in parts if day.month == each.month), known[each]) for each in known]
+    by_month = [
+        converted(exact_sum(parts[day] for day in parts if day.month == each.month), rate)
+        for each, rate in known.items()
+    ]
     conversion = Conversion("USD", "EUR", known)
-    assert total(conversion.convert(day, amount) for day, amount in parts.items()) == total(by_month)
+    assert exact_sum(conversion.convert(day, amount) for day, amount in parts.items()) == exact_sum(by_month)
 
 
 @given(days, days)

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity, effects
+from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity, causes, effects
 
 _METHODS = ("usage_ratio", "even_split", "direct", "proportional", "terminal")
 
-USED, HOURS = "usage_ratio", "hours"
+USED, HOURS, ONE = "usage_ratio", "hours", 10**12
 
 
 def _amount(random: Random) -> int:
@@ -27,8 +27,41 @@ def _charged(random: Random) -> Charged:
     if random.random() < 0.1:
         return Charged({}, None)
     quantity = random.choice([None, Quantity(_amount(random), random.choice([None, "GB", HOURS]))])
-    billed = BilledType(_costs(random), quantity, frozenset(random.choice(["a", "a", "ab"])))
-    return Charged(_costs(random), billed)
+    policies, has_refunds = frozenset(random.choice(["a", "a", "ab"])), random.random() < 0.1
+    if random.random() < 0.5:
+        return Charged(_costs(random), BilledType(_costs(random), quantity, policies, has_refunds))
+    sign = random.choice([-1, 1])
+    costs = {method: sign * abs(cost) for method, cost in _costs(random).items()}
+    amounts = {method: random.choice([0, cost, int(random.random() * cost)]) for method, cost in costs.items()}
+    return Charged(amounts, BilledType(costs, quantity, policies, has_refunds))
+
+
+def test_charges_and_refunds_are_one_effect() -> None:
+    """Where a charge and its refund nearly cancel, no quantity, price or share is scaled: that would explode."""
+    plain = Charged({USED: 130 * ONE}, BilledType({USED: 130 * ONE}, Quantity(2 * ONE, HOURS)))
+    lines = BilledType({USED: 10 * ONE}, Quantity(8 * ONE, HOURS), has_refunds=True)
+    assert effects(Charged({USED: 10 * ONE}, lines), plain, (1, 2)) == {"correction": 120 * ONE}
+    assert effects(plain, Charged({USED: 10 * ONE}, lines), (2, 1)) == {"correction": -120 * ONE}
+    # The bill does not say so, but the shares do: they are not between 0 and 1.
+    nearly = BilledType({USED: 10 * ONE}, Quantity(8 * ONE, HOURS))
+    assert effects(Charged({USED: -390 * ONE}, nearly), plain, (1, 2)) == {"correction": 520 * ONE}
+    assert effects(Charged({USED: 400 * ONE}, nearly), plain, (1, 2)) == {"correction": -270 * ONE}
+    assert effects(Charged({}, BilledType({USED: ONE, "direct": -ONE})), Charged(plain.amounts, nearly), (1, 1)) == {
+        "correction": 130 * ONE
+    }
+
+
+def test_directions_are_those_of_what_is_compared() -> None:
+    """A refund that is halved adds to the cost, and its quantity is smaller; the number of days counts for itself."""
+
+    def _refund(amount: int, quantity: int) -> Charged:
+        return Charged({USED: -amount * ONE}, BilledType({USED: -amount * ONE}, Quantity(quantity * ONE, HOURS)))
+
+    (halved,) = causes(_refund(100, 10), _refund(50, 5), (1, 1))
+    assert (halved.effect, halved.amount, halved.grew, halved.is_credit) == ("quantity", 50 * ONE, False, True)
+    days, quantity = causes(_refund(100, 10), _refund(150, 15), (1, 3))
+    assert (days.amount, days.grew) == (-200 * ONE, True)
+    assert (quantity.amount, quantity.grew, quantity.days_differ) == (150 * ONE, False, True)
 
 
 @pytest.mark.parametrize("cases", [5_000, pytest.param(20_000, marks=pytest.mark.drill)])

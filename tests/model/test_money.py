@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chargeback.errors import SumTooLarge
 from chargeback.model.money import (
     LIMIT,
+    difference,
+    exact_sum,
     from_units,
     is_exact,
     parse_decimal,
@@ -75,6 +78,22 @@ def test_what_does_not_fit_is_refused() -> None:
     """An amount of more than 26 digits before the point is an error, not a rounded number."""
     with pytest.raises(ValueError, match="does not fit"):
         to_amount(Decimal(10) ** 26)
+
+
+def test_sums_that_cannot_be_shown_are_refused() -> None:
+    """The limit of an amount is also that of a sum, a difference and an amount of units; only an exact sum has none."""
+    most = from_units(10**38 - 1)
+    less = most.copy_negate()
+    assert total([most, most, less]) == most
+    assert difference(most, Decimal(0)) == from_units(to_units(most)) == most
+    for parts in ([most, most], [less, less]):
+        with pytest.raises(SumTooLarge, match="more than 26 digits"):
+            total(parts)
+    with pytest.raises(SumTooLarge):
+        difference(less, most)
+    with pytest.raises(SumTooLarge):
+        from_units(to_units(most) + 1)
+    assert f"{exact_sum([most, most]):f}" == "199999999999999999999999999.999999999998"
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.model.texts import clean_column, clean_id, clean_text, replace_surrogates
+from chargeback.model.texts import clean_column, clean_id, clean_text, replace_surrogates, separated_values
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -66,3 +66,26 @@ def test_a_column_is_cleaned_like_its_texts(texts: list[str]) -> None:
 def test_a_document_is_cleaned_at_any_depth() -> None:
     """Keys and values, and nothing but texts."""
     assert replace_surrogates({"a\ud83d": [1, None, {"b": "\udc00"}]}) == {"a\ufffd": [1, None, {"b": "\ufffd"}]}
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["a,b", "c"], {"a", "b", "c"}),
+        ([r"a\,b"], {"a,b"}),
+        ([r"a\\,b"], {"a\\", "b"}),
+        ([r"CORP\x,y\\"], {r"CORP\x", "y\\"}),
+        (["", "a,"], {"", "a"}),
+        ([r"\,", "a\nb"], {",", "a\nb"}),
+    ],
+)
+def test_values_in_a_text(texts: list[str], values: set[str]) -> None:
+    """Commas separate them, unless a backslash says otherwise; other backslashes are themselves."""
+    assert separated_values(texts) == values
+
+
+@given(st.sets(st.text(alphabet=",\\ab\n", max_size=6), min_size=1))
+def test_every_value_can_be_written(values: set[str]) -> None:
+    """With a backslash before each comma and each backslash, several in one text."""
+    written = ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in sorted(values))
+    assert separated_values([written]) == values

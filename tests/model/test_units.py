@@ -5,16 +5,18 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chargeback.errors import SumTooLarge
 from chargeback.model.units import Unit, unit_cost
 
 GIB = Unit("GiB", 2**30)
 HALF = Fraction(1, 2)
 
 
-@given(st.decimals(-(10**12), 10**12, places=12), st.decimals("0.000001", 10**18, places=6))
+@given(st.decimals(-(10**12), 10**12, places=12), st.decimals("0.001", 10**18, places=6))
 def test_the_nearest_number(amount: Decimal, usage: Decimal) -> None:
     """Usage and unit cost are the exact ones, rounded to their places and nowhere before."""
     shown, cost = unit_cost(amount, usage, GIB)
@@ -23,6 +25,12 @@ def test_the_nearest_number(amount: Decimal, usage: Decimal) -> None:
     exact = Fraction(usage) / 2**30
     assert abs(Fraction(shown) - exact) * 10**6 <= HALF
     assert abs(Fraction(cost) - Fraction(amount) / exact) * 10**12 <= HALF
+
+
+def test_a_cost_with_too_many_digits_is_refused() -> None:
+    """What a whole unit of next to nothing would cost may not fit a column."""
+    with pytest.raises(SumTooLarge):
+        unit_cost(Decimal(10**12), Decimal("0.000001"), GIB)
 
 
 def test_without_usage() -> None:

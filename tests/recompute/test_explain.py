@@ -13,6 +13,7 @@ import pytest
 
 from chargeback.allocation.policies import parse_policies
 from chargeback.errors import HistoryGone, PluginError, SourceUnavailable
+from chargeback.model.inventory import Identity, Inventory
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.explain import (
     ExplainKey,
@@ -90,7 +91,20 @@ def test_an_identity_that_gets_nothing(laboratory: Laboratory) -> None:
     found = explained(laboratory, "sa-c")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
-    assert found.portion.why_nothing == "no bytes_in of it was measured on lkc-1"
+    assert found.portion.why_nothing == "no written bytes of it were measured on lkc-1"
+
+
+def test_an_identity_that_does_not_exist(laboratory: Laboratory) -> None:
+    """A mistyped id is no identity that was idle; the name of one leads to its id."""
+    found = explained(laboratory, "sa-cc")
+    assert (found.row, found.is_same, found.unknown) == (None, True, "no identity has the id sa-cc")
+    assert found.portion is not None
+    assert found.portion.why_nothing == found.unknown
+    laboratory.sources.listed = Inventory([], [Identity("sa-a", "service_account", "payments")])
+    laboratory.run()
+    named = explained(laboratory, "payments").unknown
+    assert named == "no identity has the id payments, which is the name of sa-a"
+    assert explained(laboratory, "sa-c").unknown is None
 
 
 def test_a_row_that_differs(laboratory: Laboratory) -> None:
@@ -151,7 +165,8 @@ def test_policies_that_are_not_recorded(laboratory: Laboratory) -> None:
         connection.exec_driver_sql("DELETE FROM policies")
     for key in keys:
         found = explain(laboratory.store, changed, key)
-        assert (found.portion, found.missing) == (None, "a policy that was in force is not recorded")
+        assert found.portion is None
+        assert (found.missing or "").startswith("a policy that was in force is not recorded; ")
         assert found.row is not None
 
 
@@ -175,7 +190,8 @@ def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
     assert (found.portion, found.is_same) == (None, None)
     assert found.row is not None
     assert found.missing is not None
-    assert f"{name}/date=" in found.missing
+    assert "cannot be read; `chargeback verify` names the damaged file" in found.missing
+    assert "/" not in found.missing
     assert (found.line is None) == (name == BILLING_TABLE)
 
 
@@ -185,7 +201,9 @@ def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
     facts, then = laboratory.store.facts, NOW + timedelta(minutes=1)
     facts.delete_before(HISTORY_TABLES[USAGE_TABLE], DAY + timedelta(days=1), epoch=10**6)
     found = explained(laboratory, as_of=then)
-    assert found.missing == "the table usage as it was when the day was calculated is no longer kept"
+    assert (
+        found.missing == "the measured usage of that revision is no longer kept; history_days says for how long it is"
+    )
     facts.delete_before(HISTORY_TABLES[CHARGEBACKS_TABLE], DAY + timedelta(days=1), epoch=10**6)
     assert [each.amount for each in explained(laboratory).revisions] == [None, Decimal(50)]
     with pytest.raises(HistoryGone):

@@ -45,7 +45,7 @@ def test_a_topic_without_a_row(attributed: Attributed) -> None:
     found = explained(attributed, a_row(attributed), topic_name="no-such-topic")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
-    assert (found.portion.why_nothing or "").endswith("of it was measured on this day")
+    assert (found.portion.why_nothing or "").endswith("has this name")
 
 
 def test_settings_that_were_changed(attributed: Attributed) -> None:
@@ -54,7 +54,7 @@ def test_settings_that_were_changed(attributed: Attributed) -> None:
     others = replace(attributed.plan, exclude_patterns=(row["topic_name"],))
     found = explained(attributed, row, plan=others)
     assert (found.portion, found.is_same, found.row) == (None, None, row)
-    assert found.missing == "the settings of topic attribution that were in force are not recorded"
+    assert (found.missing or "").startswith("the settings of topic attribution that were in force are not recorded; ")
     harmless = replace(attributed.plan, exclude_patterns=("nothing-has-this-name",))
     assert explained(attributed, even, plan=harmless).is_same
 
@@ -66,7 +66,7 @@ def test_lost_evidence(attributed: Attributed, name: str) -> None:
     remove(Path(file_of(attributed.store.facts, name, DAY).path))
     found = explained(attributed, row)
     assert (found.row, found.portion, found.is_same) == (row, None, None)
-    assert f"{name}/date=" in (found.missing or "")
+    assert "of that day cannot be read; `chargeback verify` names the damaged file" in (found.missing or "")
 
 
 def test_a_day_whose_metrics_failed(attributed: Attributed) -> None:

@@ -6,6 +6,7 @@ absolute value first, ties by ascending id; the line into portions, then the por
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -61,6 +62,56 @@ def check_topic_explanation(answer: dict[str, Any]) -> Decimal:
             "evidence": answer["evidence"] and answer["evidence"] | {"contenders": named},
         }
     )
+
+
+_AMOUNT = r"(-?\d{1,3}(?:,\d{3})*\.\d\d+)"
+
+
+def check_sentence(sentence: str, answer: dict[str, Any], names: dict[str, str]) -> None:
+    """Check the numbers and claims of a sentence about an amount of an explanation's JSON."""
+    arithmetic, evidence = answer["arithmetic"], answer["evidence"]
+    identity = names.get(answer["identity_id"], answer["identity_id"])
+    if arithmetic is None:
+        assert f"{identity} is charged nothing" in sentence, sentence
+        return
+    applied = next(each for each in answer["methods"] if each["applied"])
+    split = re.search(
+        rf"(?:([\d.]+) % of )?[Tt]he (\S+) line of {_AMOUNT} USD (.*): ({_AMOUNT} USD|nothing) for (.*)\.$", sentence
+    )
+    assert split, sentence
+    share, _, cost, how, amount, _, payer = split.groups()
+    assert payer == identity, sentence
+    assert abs(Fraction(share or 100) / 100 - Fraction(answer["portion"]["share"])) < Fraction(1, 1000), sentence
+    assert _is_rounded(cost, Fraction(answer["line"]["total_cost"])), sentence
+    charged = Fraction(arithmetic["amount"])
+    assert (amount == "nothing") == (charged == 0), sentence
+    assert amount == "nothing" or _is_rounded(amount.removesuffix(" USD"), charged), sentence
+    kind = applied["method"].partition("(")[0]
+    words = {
+        "usage": "follows ",
+        "owner": "goes to the owner",
+        "even": "is shared evenly",
+        "unallocated": "stays unalloc",
+    }
+    assert how.startswith(words.get(kind, "follows what the other lines charge")), sentence
+    # Where another method was to be used first, the sentence says why it was not.
+    earlier = [each["why_not"] for each in answer["methods"] if each["position"] < applied["position"]]
+    assert all(reason in sentence for reason in earlier), sentence
+    if used := re.search(r"(?:wrote|read|used)[a-z ]* ([\d.,]+) of ([\d.,]+) ", sentence):
+        mine = next(each for each in evidence["contenders"] if each["identity_id"] == answer["identity_id"])
+        part, total = (Fraction(each.replace(",", "")) for each in used.groups())
+        assert abs(part / (total or 1) - Fraction(mine["value"]) / Fraction(evidence["total"])) < Fraction(2, 100), (
+            sentence
+        )
+    if among := re.search(r"was one of (\d+) ", sentence):
+        assert int(among[1]) == evidence["contenders_total"] > 1, sentence
+    if "the only" in sentence:
+        assert evidence["contenders_total"] == 1, sentence
+
+
+def _is_rounded(text: str, amount: Fraction) -> bool:
+    places = len(text.partition(".")[2])
+    return abs(Fraction(text.replace(",", "")) - amount) <= Fraction(1, 2) * Fraction(f"1e-{places}")
 
 
 def check_explanation(answer: dict[str, Any]) -> Decimal:

@@ -29,15 +29,18 @@ from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
 
 # An explanation of a line that follows the charges of other lines calculates these with few resources.
 _MEMORY: Final = "256MB"
+#: The id of several contenders together.
+OTHERS: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TriedMethod:
-    """One method of a portion's chain: its position from 1, how many identities it finds, and why it did not apply."""
+    """One method of a portion's chain: its position from 1, how many identities it finds (None: not shown), and why it
+    did not apply."""
 
     position: int
     method: AllocationMethod
-    candidates: int
+    candidates: int | None
     why_not: str | None
 
     @property
@@ -49,12 +52,11 @@ class TriedMethod:
 @dataclass(frozen=True, slots=True)
 class Contender:
     """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio; or,
-    without an id, so many ``others`` together."""
+    with the id :data:`OTHERS`, others together."""
 
     identity_id: str
     value: Decimal | None
     ratio: Fraction
-    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,14 @@ class Contest:
         measure: what was measured, such as ``bytes_in + bytes_out``; None for an even split.
         total: the sum of all values; None for an even split.
         contenders: all that share the portion, the largest first, equal ones by id.
-        members: how many identities were active on the resource of the line.
+        members: how many identities were active on the resource of the line; None: not shown.
         metrics_available: whether the day was calculated with metrics.
     """
 
     measure: str | None
     total: Decimal | None
     contenders: tuple[Contender, ...]
-    members: int
+    members: int | None
     metrics_available: bool
 
     def contender(self, identity_id: str) -> Contender | None:
@@ -87,16 +89,17 @@ class Arithmetic:
     Attributes:
         exact: the exact share.
         units_floor: the share rounded down.
-        spare_units: how many units remain when all shares are rounded down; each goes to one identity.
-        remainder_rank: the place of the identity among the largest remainders, from 1; equal ones by id.
+        spare_units: how many units remain when all shares are rounded down; each goes to one identity. None: not shown.
+        remainder_rank: the place of the identity among the largest remainders, from 1; equal ones by id. None: not
+            shown.
         extra_unit: whether the identity got one of the spare units.
         amount: the amount with its sign.
     """
 
     exact: Fraction
     units_floor: int
-    spare_units: int
-    remainder_rank: int
+    spare_units: int | None
+    remainder_rank: int | None
     extra_unit: bool
     amount: Decimal
 
@@ -130,12 +133,18 @@ class ExplainedPortion:
 
 
 def explain_line(
-    evidence: Evidence, policies: Mapping[str, Policy], line_id: str, identity_id: str, portion: int | None = None
+    evidence: Evidence,
+    policies: Mapping[str, Policy],
+    line_id: str,
+    identity_id: str,
+    portion: int | None = None,
+    resource_name: str | None = None,
 ) -> ExplainedPortion:
     """Return how one portion of a line was split, as it concerns one identity.
 
     ``policies`` maps the product types of the bill to their policies; types without one are unknown. Without a
-    ``portion`` it is the one of which the identity gets something, else the first one.
+    ``portion`` it is the one of which the identity gets something, else the first one. Reasons call the resource of
+    the line by its ``resource_name``, or by its id.
 
     Raises:
         KeyError: the bill has no such line.
@@ -148,7 +157,7 @@ def explain_line(
     policy = policies.get(line["product_type"][0].as_py(), UNKNOWN)
     if portion is not None and not 1 <= portion <= len(policy.portions):
         raise ValueError(f"the policy has no portion {portion}")
-    split = _LineSplit(evidence, policies, line, policy)
+    split = _LineSplit(evidence, policies, line, policy, resource_name)
     if portion is None:
         mine = [number for number in sorted(split.costs) if split.gets(number, identity_id)]
         if len(mine) > 1:
@@ -160,9 +169,17 @@ def explain_line(
 class _LineSplit:
     """One line, with the targets of all methods of its policy."""
 
-    def __init__(self, evidence: Evidence, policies: Mapping[str, Policy], line: pa.Table, policy: Policy) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        policies: Mapping[str, Policy],
+        line: pa.Table,
+        policy: Policy,
+        resource_name: str | None,
+    ) -> None:
         self._policy = policy
         self._resource_id: str = line["resource_id"][0].as_py()
+        self._resource_name = resource_name or self._resource_id
         self._metrics_available = evidence.metrics_available
         self._usage = evidence.usage.filter(_is(evidence.usage, self._resource_id))
         self._members = evidence.members.filter(_is(evidence.members, self._resource_id, EVERYTHING))
@@ -225,14 +242,14 @@ class _LineSplit:
         """Return why a method found nobody, and so what it would have needed."""
         if method == PROPORTIONAL:
             return "no identity was charged for any line that is split by another method"
-        resource, measure = self._resource_id, " + ".join(method.arguments)
-        reason = self._targets.failure_detail(method, resource, metrics_available=self._metrics_available)
+        resource, measured = self._resource_name, method.measured
+        reason = self._targets.failure_detail(method, self._resource_id, metrics_available=self._metrics_available)
         if method.kind is MethodKind.USAGE and reason == chargeback_model.METRICS_UNAVAILABLE:
-            return f"the metrics source did not answer, so there is no measurement of {measure}"
+            return f"the metrics source did not answer, so no {measured} were measured"
         if reason == chargeback_model.NO_USAGE_FOR_ACTIVE_IDENTITIES:
-            return f"{measure} was measured on {resource}, but it was zero for everyone"
+            return f"{measured} were measured on {resource}, but they were all zero"
         if reason == chargeback_model.NO_METRICS_LOCATED:
-            return f"there is no measurement of {measure} on {resource} on this day"
+            return f"no {measured} were measured on {resource} on this day"
         relation = RELATIONS.get(method)
         if relation == OWNER:
             return f"the inventory has no owner of {resource} on this day"
@@ -291,17 +308,16 @@ class _LineSplit:
 
     def _why_no_contender(self, method: AllocationMethod, identity_id: str) -> str:
         """Return why an identity does not share a portion that was split by ``method``."""
-        resource = self._resource_id
+        resource = self._resource_name
         if method.kind is MethodKind.UNALLOCATED:
             return "no method of the policy found anyone to charge, so the cost is UNALLOCATED"
         if method.kind is MethodKind.PROPORTIONAL:
             return "other lines charge it nothing, so there is nothing that this line could follow"
         if method.kind is MethodKind.USAGE:
-            measure = " + ".join(method.arguments)
-            measured = self._usage.filter(pc.is_in(self._usage["measure"], value_set=pa.array(method.arguments)))
-            if identity_id in measured["subject"].to_pylist():
-                return f"its measured {measure} on {resource} was zero"
-            return f"no {measure} of it was measured on {resource}"
+            usage = self._usage.filter(pc.is_in(self._usage["measure"], value_set=pa.array(method.arguments)))
+            if identity_id in usage["subject"].to_pylist():
+                return f"its measured {method.measured} on {resource} were zero"
+            return f"no {method.measured} of it were measured on {resource}"
         if identity_id == inventory.UNALLOCATED:
             return "there was someone to charge, so nothing is left for UNALLOCATED"
         relation = RELATIONS[method]

@@ -27,9 +27,16 @@ SKIPPED: Final = "lines without measurements of topics are left out, as `missing
 
 
 def explain_topic(
-    day: date, line: pa.Table, evidence: pa.Table | None, plan: TopicPlan, topic: str
+    day: date,
+    line: pa.Table,
+    evidence: pa.Table | None,
+    plan: TopicPlan,
+    topic: str,
+    cluster_name: str | None = None,
 ) -> ExplainedPortion:
     """Return how a line (one row of schema BILLING) was attributed to topics, as it concerns one of them.
+
+    Reasons call the cluster of the line by its ``cluster_name``, or by its id.
 
     ``evidence`` has the measurements of topics, see :meth:`TopicAttributor.attribute`; None for a day whose metrics
     could not be fetched, so that every line was attributed to UNATTRIBUTED. The contenders are topics.
@@ -44,11 +51,12 @@ def explain_topic(
     policy: Policy = topic_policy(method, plan)
     marked = day_of_topics(day, line, USAGE.empty_table() if evidence is None else evidence, plan)
     identity = UNALLOCATED if topic == UNATTRIBUTED else f"{MARK}{topic}"
-    found = explain_line(marked, {product_type: policy}, line_id, identity, 1)
+    found = explain_line(marked, {product_type: policy}, line_id, identity, 1, cluster_name)
     applied = found.applied
     if applied is None or found.contest is None:
         return found
-    methods = tuple(_told(each, line["resource_id"][0].as_py(), is_failed=evidence is None) for each in found.methods)
+    cluster = cluster_name or line["resource_id"][0].as_py()
+    methods = tuple(_told(each, cluster, is_failed=evidence is None) for each in found.methods)
     if evidence is not None and applied.method.kind is MethodKind.UNALLOCATED and not plan.spreads_missing:
         return replace(found, methods=methods, contest=None, arithmetic=None, why_nothing=SKIPPED)
     why_nothing = found.why_nothing
@@ -78,7 +86,7 @@ def _why_not_among(topic: str, applied: TriedMethod, plan: TopicPlan) -> str:
     if applied.method.kind is MethodKind.UNALLOCATED:
         return f"the line could be attributed to no topic, so it is {UNATTRIBUTED}"
     if applied.method.kind is MethodKind.USAGE:
-        return f"no {' + '.join(applied.method.arguments)} of it was measured on this day"
+        return f"no {applied.method.measured} of it were measured on this day"
     return "it is not known to have existed on this day"
 
 

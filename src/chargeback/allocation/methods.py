@@ -21,6 +21,17 @@ class MethodKind(StrEnum):
     UNALLOCATED = "unallocated"
 
 
+#: What is measured, in words; of other measures the words of their names.
+_MEASURES: Final = {
+    ("bytes_in",): "written bytes",
+    ("bytes_out",): "read bytes",
+    ("bytes_in", "bytes_out"): "bytes",
+    ("topic_bytes_in",): "received bytes",
+    ("topic_bytes_out",): "sent bytes",
+    ("topic_bytes_in", "topic_bytes_out"): "bytes",
+}
+_ACRONYMS: Final = {"cfu": "CFU", "cfus": "CFUs"}
+
 EVEN_SCOPES = ("active", "period", "owners")
 
 _CALL = re.compile(r"^(?P<name>[a-z]+)\s*(?:\(\s*(?P<arguments>[^()]*?)\s*\))?$")
@@ -39,6 +50,19 @@ class AllocationMethod:
 
     def __str__(self) -> str:
         return f"{self.kind}({' + '.join(self.arguments)})" if self.arguments else str(self.kind)
+
+    @property
+    def measured(self) -> str:
+        """What ``usage`` measures, in words.
+
+        >>> AllocationMethod.parse("usage(bytes_in + bytes_out)").measured
+        'bytes'
+        >>> AllocationMethod.parse("usage(topic_retained_bytes)").measured
+        'retained bytes'
+        """
+        known = _MEASURES.get(tuple(sorted(self.arguments)))
+        words = (each.removeprefix("topic_").split("_") for each in self.arguments)
+        return known or " and ".join(" ".join(_ACRONYMS.get(word, word) for word in some) for some in words)
 
     @classmethod
     def parse(cls, text: str) -> AllocationMethod:

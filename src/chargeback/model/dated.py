@@ -33,6 +33,18 @@ class Period:
         """Return whether some day is in both."""
         return not (self & other).is_empty
 
+    def without(self, other: Period) -> list[Period]:
+        """Return the periods of the days that are in this one only, in order.
+
+        >>> [str(each) for each in Period().without(Period(date(2026, 3, 1), date(2026, 10, 1)))]
+        ['until 2026-03-01', 'since 2026-10-01']
+        """
+        if not self.overlaps(other):
+            return [self]
+        before = [] if other.first is None else [self & Period(None, other.first)]
+        after = [] if other.end is None else [self & Period(other.end, None)]
+        return [each for each in (*before, *after) if not each.is_empty]
+
     def __str__(self) -> str:
         """Return the period in words.
 

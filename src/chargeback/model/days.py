@@ -44,6 +44,15 @@ class DayRange:
             start = end
 
     @classmethod
+    def of_day(cls, day: date) -> DayRange:
+        """Return the range of one day; of the last day of the calendar, which no other follows, an empty one.
+
+        >>> len(DayRange.of_day(date(2026, 1, 31))), len(DayRange.of_day(date.max))
+        (1, 0)
+        """
+        return cls(day, day if day == date.max else day + ONE_DAY)
+
+    @classmethod
     def spanning(cls, days: Iterable[date]) -> DayRange:
         """Return the smallest range that contains all of ``days`` (at least one)."""
         ordered = sorted(days)

@@ -4,11 +4,15 @@ An amount is a quantity × a unit price × a share. The amount before is therefo
 each of which lets one more thing be as it is after: the number of days, the quantity, the price, then the way and the
 shares by which the cost is split. What a step adds is its effect, so the effects sum to the difference exactly: every
 step is rounded to 10⁻¹² once, and nothing remains to be distributed.
+
+The steps scale amounts. Charges and refunds that offset each other cannot be scaled: the difference of such a cost is
+one effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,8 +21,8 @@ from chargeback.model.chargeback import DIRECT, EVEN_SPLIT, TERMINAL
 #: The effects, in the order of the steps.
 CALENDAR, QUANTITY, PRICE = "calendar", "quantity", "price"
 POLICY, SHARE, OWNERSHIP = "policy", "share", "ownership"
-NEW, GONE = "new", "gone"
-EFFECTS: Final = (CALENDAR, QUANTITY, PRICE, POLICY, SHARE, OWNERSHIP, NEW, GONE)
+CORRECTION, NEW, GONE = "correction", "new", "gone"
+EFFECTS: Final = (CALENDAR, QUANTITY, PRICE, POLICY, SHARE, OWNERSHIP, CORRECTION, NEW, GONE)
 
 #: The allocation methods whose shares follow owners and members; those of the others follow what was measured.
 _BY_MEMBERSHIP: Final = frozenset({DIRECT, EVEN_SPLIT, TERMINAL})
@@ -42,11 +46,13 @@ class BilledType:
         costs: the cost by the method that allocated it, in units of 10⁻¹² of the currency.
         quantity: None if a billing line has no quantity, or if the lines have several units.
         policies: the hashes of the policies by which it was split.
+        has_refunds: whether some of the lines are charges and others refunds.
     """
 
     costs: Mapping[str, int]
     quantity: Quantity | None = None
     policies: frozenset[str] = frozenset()
+    has_refunds: bool = False
 
     @property
     def cost(self) -> int:
@@ -68,6 +74,29 @@ class Charged:
         return sum(self.amounts.values())
 
 
+class Cause(NamedTuple):
+    """An effect, and what it comes from.
+
+    Attributes:
+        effect: its name.
+        amount: what it adds, in units of 10⁻¹².
+        grew: whether the number of days, the quantity per day, the price or the share is larger afterwards; None for an
+            effect that is neither, or where rounding decides.
+        method: of ``share`` and ``ownership``: the allocation method; else empty.
+        per_unit: of ``price``: whether it is the price of a unit; else it is the cost per day.
+        is_credit: whether the cost is negative in both ranges.
+        days_differ: whether the ranges have different numbers of days with costs.
+    """
+
+    effect: str
+    amount: int
+    grew: bool | None = None
+    method: str = ""
+    per_unit: bool = False
+    is_credit: bool = False
+    days_differ: bool = False
+
+
 def effects(before: Charged, after: Charged, days: tuple[int, int]) -> dict[str, int]:
     """Return the effects that are not zero, in units of 10⁻¹². They sum to the difference of the amounts.
 
@@ -86,40 +115,103 @@ def effects(before: Charged, after: Charged, days: tuple[int, int]) -> dict[str,
 
     >>> effects(Charged({}, None), Charged({"usage_ratio": 144}, after), (2, 3))
     {'new': 144}
+
+    With a refund of nearly everything, neither a quantity nor a share says why the rest is another one.
+
+    >>> refunded = BilledType({"usage_ratio": 1}, Quantity(20, "hours"), has_refunds=True)
+    >>> effects(Charged({"usage_ratio": 1}, refunded), Charged({"usage_ratio": 144}, after), (2, 3))
+    {'correction': 143}
+    """
+    found: Counter[str] = Counter()
+    for cause in causes(before, after, days):
+        found[cause.effect] += cause.amount
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def causes(before: Charged, after: Charged, days: tuple[int, int]) -> Sequence[Cause]:
+    """Return the effects that are not zero with what they come from; ``share`` and ``ownership`` by allocation method.
+
+    See :func:`effects`. Directions are those of the days, quantities, prices and shares, not of the amounts: a refund
+    that is halved adds to a cost.
     """
     old, new = before.billed, after.billed
     start, end = before.amount, after.amount
     if old is None or new is None:
-        return _not_zero({NEW if old is None else GONE: end - start})
+        return _not_zero([Cause(NEW if old is None else GONE, end - start)])
+    if not _can_be_scaled(before, old, after, new):
+        return _not_zero([Cause(CORRECTION, end - start)])
     with_days = _scaled(start, days[1], days[0])
-    with_quantity = with_days
-    if old.quantity and new.quantity and old.quantity.amount and old.quantity.unit == new.quantity.unit:
-        with_quantity = _scaled(start, new.quantity.amount, old.quantity.amount)
-    found = {CALENDAR: with_days - start, QUANTITY: with_quantity - with_days}
-    if not old.cost:
-        # A cost of zero has no shares: what is charged now is the same at another price.
-        return _not_zero(found | {PRICE: end - with_quantity})
-    with_price = {method: _scaled(amount, new.cost, old.cost) for method, amount in before.amounts.items()}
-    found[PRICE] = sum(with_price.values()) - with_quantity
-    if old.policies != new.policies:
-        return _not_zero(found | {POLICY: end - sum(with_price.values())})
-    return _not_zero(found | _split_effects(before, after, with_price))
+    with_quantity, per_day, per_unit = with_days, 0, False
+    cost_before, cost_after = abs(old.cost), abs(new.cost)
+    price = cost_after * days[0] - cost_before * days[1]
+    quantities = _compared_quantities(old.quantity, new.quantity)
+    if quantities is not None:
+        was, now = quantities
+        with_quantity = _scaled(start, now, was)
+        per_day = now * days[0] - was * days[1]
+        price, per_unit = cost_after * was - cost_before * now, True
+    found = [
+        Cause(CALENDAR, with_days - start, days[1] > days[0]),
+        Cause(QUANTITY, with_quantity - with_days, per_day > 0),
+    ]
+    if old.cost:
+        with_price = {method: _scaled(amount, new.cost, old.cost) for method, amount in before.amounts.items()}
+        found.append(Cause(PRICE, sum(with_price.values()) - with_quantity, price > 0, per_unit=per_unit))
+        if old.policies != new.policies:
+            found.append(Cause(POLICY, end - sum(with_price.values())))
+        else:
+            found += _split_causes(before, after, with_price)
+    else:  # A cost of zero has no shares: what is charged now is the same at another price.
+        found.append(Cause(PRICE, end - with_quantity, price > 0, per_unit=per_unit))
+    is_credit, days_differ = min(start, end, old.cost, new.cost) < 0, days[0] != days[1]
+    return _not_zero([_checked(each._replace(is_credit=is_credit, days_differ=days_differ)) for each in found])
 
 
-def _split_effects(before: Charged, after: Charged, with_price: Mapping[str, int]) -> dict[str, int]:
+def _can_be_scaled(before: Charged, old: BilledType, after: Charged, new: BilledType) -> bool:
+    """Return whether the costs of both ranges are all charges, or all refunds, and the shares are between 0 and 1, but
+    for rounding."""
+    if old.has_refunds or new.has_refunds:
+        return False
+    costs = [*old.costs.values(), *new.costs.values()]
+    sign = -1 if sum(costs) < 0 else 1
+    if any(cost * sign <= -_ROUNDING for cost in costs):
+        return False
+    return all(
+        -_ROUNDING < amount * sign < billed.costs.get(method, 0) * sign + _ROUNDING
+        for charged, billed in ((before, old), (after, new))
+        for method, amount in charged.amounts.items()
+    )
+
+
+def _compared_quantities(old: Quantity | None, new: Quantity | None) -> tuple[int, int] | None:
+    """Return two quantities without their sign if they have the same unit and sign, and neither is zero."""
+    if old is None or new is None or old.unit != new.unit or old.amount * new.amount <= 0:
+        return None
+    return abs(old.amount), abs(new.amount)
+
+
+def _split_causes(before: Charged, after: Charged, with_price: Mapping[str, int]) -> list[Cause]:
     """Return the effects of another split of the same cost: ``policy`` is that other methods of the policy applied, or
     to other parts of the cost; the others are other shares within a method."""
-    found = dict.fromkeys((POLICY, SHARE, OWNERSHIP), 0)
-    for method in before.amounts.keys() | after.amounts.keys():
+    policy, found = 0, []
+    for method in sorted(before.amounts.keys() | after.amounts.keys()):
         start, end = with_price.get(method, 0), after.amounts.get(method, 0)
         was = before.billed.costs.get(method, 0) if before.billed else 0
         now = after.billed.costs.get(method, 0) if after.billed else 0
         with_policy = _scaled(before.amounts.get(method, 0), now, was) if was else end
         if abs(with_policy - start) < _ROUNDING:
             with_policy = start
-        found[POLICY] += with_policy - start
-        found[OWNERSHIP if method in _BY_MEMBERSHIP else SHARE] += end - with_policy
-    return found
+        policy += with_policy - start
+        name = OWNERSHIP if method in _BY_MEMBERSHIP else SHARE
+        grew = abs(end * was) > abs(before.amounts.get(method, 0) * now)
+        found.append(Cause(name, end - with_policy, grew, method))
+    return [Cause(POLICY, policy), *found]
+
+
+def _checked(cause: Cause) -> Cause:
+    """Return a cause without its direction if its amount, which is rounded, has another one."""
+    adds = cause.grew is not cause.is_credit
+    return cause if cause.grew is None or adds == (cause.amount > 0) else cause._replace(grew=None)
 
 
 def _scaled(amount: int, numerator: int, denominator: int) -> int:
@@ -129,5 +221,5 @@ def _scaled(amount: int, numerator: int, denominator: int) -> int:
     return size if (product < 0) == (denominator < 0) else -size
 
 
-def _not_zero(found: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount for name, amount in found.items() if amount}
+def _not_zero(found: Sequence[Cause]) -> list[Cause]:
+    return [each for each in found if each.amount]

@@ -9,6 +9,8 @@ from datetime import datetime
 #: The identity for costs without an owner. It has a row in the inventory, but never takes part in a split.
 UNALLOCATED = "UNALLOCATED"
 SYSTEM_IDENTITY = "system"
+#: How rows without a tag are named in filters and groups.
+UNTAGGED = "UNTAGGED"
 
 Metadata = Mapping[str, str | int | bool | None]
 

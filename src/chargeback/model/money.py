@@ -1,7 +1,8 @@
 """Money: exact decimals with twelve places, from the provider's response to the API.
 
 An amount is a :class:`~decimal.Decimal` that fits ``DECIMAL(38,12)``: up to 26 digits before the point and twelve after
-it. For exact arithmetic it is converted to *units*, integers of 10⁻¹².
+it. For exact arithmetic it is converted to *units*, integers of 10⁻¹². A sum that is shown obeys the same limit; see
+:func:`checked_sum`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from functools import reduce
 from typing import Any
 
+from chargeback.errors import SumTooLarge
+
 PRECISION = 38
 PLACES = 12
+#: The decimal places of a sum of which values of cost categories hand on parts: an amount times a weight of twelve.
+SHARED_PLACES = 2 * PLACES
 UNIT = Decimal(1).scaleb(-PLACES)
 _ZERO = Decimal(0).scaleb(-PLACES)
 LIMIT = Decimal(10) ** (PRECISION - PLACES)
@@ -70,29 +75,66 @@ def to_units(amount: Decimal) -> int:
     return int(to_amount(amount).scaleb(PLACES, context=_EXACT))
 
 
+def to_shared_units(amount: Decimal) -> int:
+    """Return a sum with all its digits, as an integer of 10⁻²⁴.
+
+    >>> to_shared_units(Decimal("-0.5"))
+    -500000000000000000000000
+    """
+    return int(amount.scaleb(SHARED_PLACES, context=_EXACT))
+
+
 def from_units(units: int, places: int = PLACES) -> Decimal:
     """Return the amount of an integer of 10⁻¹², or the number of an integer of other ``places``, exactly.
+
+    Raises:
+        SumTooLarge: the amount has more than 26 digits before the point.
 
     >>> from_units(10**30 + 1, 6)
     Decimal('1000000000000000000000000.000001')
     """
-    return Decimal(units).scaleb(-places, context=_EXACT)
+    value = Decimal(units).scaleb(-places, context=_EXACT)
+    return checked_sum(value) if places == PLACES else value
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
-    """Return the exact sum, with at least twelve places; Python's addition would round to 28 digits. The sum may be
-    larger than the largest amount.
+def checked_sum(value: Decimal) -> Decimal:
+    """Return ``value`` if it fits an amount: the one rule for sums, in Python as in the query engine.
 
-    >>> total([Decimal("0.1"), Decimal("-0.3")])
-    Decimal('-0.200000000000')
-    >>> total([LIMIT, LIMIT])
+    Raises:
+        SumTooLarge: it has more than 26 digits before the point.
+    """
+    if value.copy_abs() >= LIMIT:
+        raise SumTooLarge
+    return value
+
+
+def exact_sum(amounts: Iterable[Decimal]) -> Decimal:
+    """Return the exact sum of any size, with at least twelve places; Python's addition would round to 28 digits. For
+    what must not fail at a wrong amount: calculating days and verifying them.
+
+    >>> exact_sum([LIMIT, LIMIT])
     Decimal('200000000000000000000000000.000000000000')
     """
     return reduce(_EXACT.add, amounts, _ZERO)
 
 
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """Return the exact sum, with at least twelve places.
+
+    Raises:
+        SumTooLarge: it has more than 26 digits before the point.
+
+    >>> total([Decimal("0.1"), Decimal("-0.3")])
+    Decimal('-0.200000000000')
+    """
+    return checked_sum(exact_sum(amounts))
+
+
 def difference(after: Decimal, before: Decimal) -> Decimal:
     """Return ``after`` minus ``before``, exactly.
+
+    Raises:
+        SumTooLarge: it has more than 26 digits before the point.
 
     >>> difference(Decimal("0.1"), Decimal("0.3"))
     Decimal('-0.200000000000')
@@ -101,12 +143,13 @@ def difference(after: Decimal, before: Decimal) -> Decimal:
 
 
 def half_of_changes(changes: Iterable[Decimal]) -> Decimal:
-    """Return half of the sum of changes without their signs: what moved from one to another, if they sum to zero.
+    """Return half of the sum of changes without their signs: what moved from one to another, if they sum to zero. It
+    may be of any size.
 
     >>> half_of_changes([Decimal("-0.3"), Decimal("0.3")])
     Decimal('0.3000000000000')
     """
-    return _EXACT.multiply(total(change.copy_abs() for change in changes), Decimal("0.5"))
+    return _EXACT.multiply(exact_sum(change.copy_abs() for change in changes), Decimal("0.5"))
 
 
 def part_of(amount: Decimal, count: int) -> Decimal | None:

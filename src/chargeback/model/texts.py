@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ MAX_TOPIC_LENGTH: Final = 249
 MAX_TEXT_LENGTH: Final = 2000
 
 _HASH_DIGITS: Final = 16
+_ESCAPED: Final = ("\\\\", "\\,")
+_PIECES = re.compile(r"\\[\\,]|[^\\,]+|[\\,]")
 _SPACES = re.compile("[\t\n\r]")
 _NUL = re.compile("\0")
 #: Other control characters are never part of a name; they separate the parts of keys here, and control terminals.
@@ -31,6 +34,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL_CHARACTERS: Final = r"[\x00-\x1f\x7f-\x{9f}]"
 
 _Json = TypeVar("_Json")
+
+
+def separated_values(texts: Iterable[str]) -> frozenset[str]:
+    """Return the values in some texts, which commas separate. In a value, ``\\,`` is a comma and ``\\\\`` a backslash;
+    any other backslash is itself.
+
+    >>> sorted(separated_values(["payments,orders", "Design\\\\, Print"]))
+    ['Design, Print', 'orders', 'payments']
+    """
+    found: set[str] = set()
+    for text in texts:
+        value = ""
+        for piece in _PIECES.findall(text):
+            if piece == ",":
+                found.add(value)
+                value = ""
+            else:
+                value += piece[1:] if piece in _ESCAPED else piece
+        found.add(value)
+    return frozenset(found)
 
 
 def clean_text(text: str) -> str:

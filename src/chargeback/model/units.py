@@ -27,6 +27,9 @@ def unit_cost(amount: Decimal, usage: Decimal | None, unit: Unit) -> tuple[Decim
 
     The usage is rounded to six places, half-even; the quotient is made of the exact usage and rounded to twelve.
 
+    Raises:
+        SumTooLarge: the quotient has more than 26 digits before the point.
+
     >>> unit_cost(Decimal("3"), Decimal(2**30) / 2, Unit("GiB", 2**30))
     (Decimal('0.500000'), Decimal('6.000000000000'))
     >>> unit_cost(Decimal("3"), Decimal(0), Unit("GiB", 2**30))

@@ -18,10 +18,21 @@ from chargeback.allocation.day import Evidence
 from chargeback.allocation.explain import ExplainedPortion, explain_line
 from chargeback.errors import PluginError
 from chargeback.model.chargeback import METRICS_UNAVAILABLE
+from chargeback.model.inventory import UNALLOCATED
 from chargeback.recompute.rules import AllocationRules, AppliedPolicies, AppliedPolicy
-from chargeback.recompute.stored_day import Explained, LineNotFound, Siblings, StoredDay, first, where
+from chargeback.recompute.stored_day import (
+    Explained,
+    LineNotFound,
+    Siblings,
+    StoredDay,
+    first,
+    resource_name,
+    where,
+)
 from chargeback.store.control.days import METRICS
 from chargeback.store.control.inventory import read_inventory
+from chargeback.store.control.inventory_lists import IDENTITIES
+from chargeback.store.control.names import ids_named, names_of
 from chargeback.store.control.policies import used_policies
 from chargeback.store.queries.revised import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore
@@ -55,10 +66,12 @@ class Explanation(Explained):
     Attributes:
         key: what is explained.
         policy: None if it is not known.
+        unknown: why the identity cannot be charged anything, if no identity has its id.
     """
 
     key: ExplainKey
     policy: AppliedPolicy | None
+    unknown: str | None = None
 
 
 def explain(store: TenantStore, rules: AllocationRules, key: ExplainKey) -> Explanation:
@@ -95,7 +108,7 @@ class _Explainer:
             raise LineNotFound(f"The bill of {key.day} has no line {key.line_id!r}.")
         product_type: str = (line or first(of_line) or {})["product_type"]
         policy = self._policies.find(product_type)
-        portion = None
+        portion, unknown = None, None
         if line is None and missing is None:
             missing = "the line is not on the bill that is kept"
         if policy is not None and billing is not None and usage is not None and members is not None and line:
@@ -103,18 +116,24 @@ class _Explainer:
             try:
                 resolved = self._resolved(usage) if is_used else usage
                 evidence = Evidence(key.day, billing, resolved, members, self._metrics_available())
-                portion = self._calculate(evidence, policy, key)
+                portion = self._calculate(evidence, policy, key, line)
             except PluginError as error:
                 missing = error.message
         if portion is None and missing is None:
-            missing = "a policy that was in force is not recorded"
+            missing = "a policy that was in force is not recorded; it is once the day is calculated again"
         row = _row(of_line, key)
+        if row is None and not _occurs(key.identity_id, self._day.rows, usage, members):
+            unknown = self._unknown()
+        if portion is not None and unknown is not None:
+            portion = replace(portion, why_nothing=unknown)
         shown = key if portion is None else replace(key, portion=portion.number)
         return Explanation(
             key=shown,
             row=row,
             line=line,
             policy=policy,
+            unknown=unknown,
+            billed=line or first(of_line),
             portion=portion,
             missing=missing,
             siblings=Siblings.of(of_line, line),
@@ -123,7 +142,9 @@ class _Explainer:
             is_same=None if portion is None else _is_same(row, portion, key.identity_id),
         )
 
-    def _calculate(self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey) -> ExplainedPortion | None:
+    def _calculate(
+        self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey, line: Mapping[str, Any]
+    ) -> ExplainedPortion | None:
         """Return the calculation; None if the policy of a line that it follows is not recorded."""
         types = {policy.product_type}
         if policy.policy.is_proportional:
@@ -133,7 +154,8 @@ class _Explainer:
             return None
         policies = {name: policy for name, policy in applied.items() if not self._policies.is_unknown(name)}
         try:
-            return explain_line(evidence, policies, key.line_id, key.identity_id, key.portion)
+            name = resource_name(self._store, line)
+            return explain_line(evidence, policies, key.line_id, key.identity_id, key.portion, name)
         except ValueError as error:
             if key.portion is None:
                 raise PortionNeeded(f"is needed: {error}") from None
@@ -149,6 +171,17 @@ class _Explainer:
             raise PortionNeeded(f"is needed: the identity has rows of the portions {', '.join(map(str, numbers))}")
         return replace(self._key, portion=numbers[0] if numbers else None)
 
+    def _unknown(self) -> str | None:
+        """Return that no identity has the id that is asked for, if the inventory does not have it either; many are
+        asked for by their names."""
+        identity_id = self._key.identity_id
+        with self._store.control.read() as connection:
+            if identity_id == UNALLOCATED or names_of(connection, IDENTITIES, [identity_id]):
+                return None
+            named = ids_named(connection, IDENTITIES, identity_id)
+        reason = f"no identity has the id {identity_id}"
+        return f"{reason}, which is the name of {' and of '.join(named)}" if named else reason
+
     def _resolved(self, usage: pa.Table) -> pa.Table:
         if self._rules.resolve is None:
             return usage
@@ -161,6 +194,12 @@ class _Explainer:
         if METRICS_UNAVAILABLE in self._day.rows["allocation_detail"].unique().to_pylist():
             return False
         return not self._day.lacks(METRICS)
+
+
+def _occurs(identity_id: str, rows: pa.Table, usage: pa.Table | None, members: pa.Table | None) -> bool:
+    """Return whether an identity occurs in the rows or the evidence of a day."""
+    tables = ((rows, "identity_id"), (usage, "subject"), (members, "identity_id"))
+    return any(where(table, **{column: identity_id}).num_rows for table, column in tables if table is not None)
 
 
 def _row(of_line: pa.Table, key: ExplainKey) -> dict[str, Any] | None:

@@ -7,8 +7,9 @@ stored; without the evidence or the settings of then, nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,18 @@ from chargeback.allocation.explain import ExplainedPortion
 from chargeback.allocation.explain_topic import explain_topic
 from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.topics import lines_of_clusters
-from chargeback.model.topics import ATTRIBUTION_FAILED, EVEN_SPLIT, TopicPlan
-from chargeback.recompute.stored_day import Explained, LineNotFound, Siblings, StoredDay, first, where
+from chargeback.model.topics import ATTRIBUTION_FAILED, EVEN_SPLIT, UNATTRIBUTED, TopicPlan, topic_resource_id
+from chargeback.recompute.stored_day import (
+    Explained,
+    LineNotFound,
+    Siblings,
+    StoredDay,
+    first,
+    resource_name,
+    where,
+)
+from chargeback.store.control.inventory_lists import RESOURCES
+from chargeback.store.control.names import names_of
 from chargeback.store.control.topics import resource_ids
 from chargeback.store.queries.revised import REVISED_TOPICS
 from chargeback.store.tenant import TenantStore
@@ -73,17 +84,20 @@ def explain_topic_row(store: TenantStore, plan: TopicPlan, key: TopicKey) -> Top
         missing = missing or "the line is not on the bill that is kept"
     elif lines is not None and (failed or usage is not None):
         _check_is_attributed(store, plan, key, lines)
-        portion = explain_topic(key.day, lines, usage, plan, key.topic_name)
+        portion = explain_topic(key.day, lines, usage, plan, key.topic_name, resource_name(store, line))
         method = _method(portion, plan, line["product_type"], failed=failed)
         is_same = _is_same(row, portion, key.topic_name, method)
         # Settings are not kept. Others than those of then may explain a row only where they give the same.
         if not is_same and (day.revision is None or day.revision.policies_hash != plan.hash):
             portion, method, is_same = None, None, None
-            missing = "the settings of topic attribution that were in force are not recorded"
+            missing = "the settings of topic attribution that were in force are not recorded; attribute the day again"
+    if portion is not None and row is None and not _is_known(store, plan, key, line, usage):
+        portion = replace(portion, why_nothing=f"no topic of {_cluster_name(store, line)} has this name")
     return TopicExplanation(
         key=key,
         row=row,
         line=line,
+        billed=line or first(of_line),
         method=method or (None if row is None else row["attribution_method"]),
         portion=portion,
         missing=missing,
@@ -92,6 +106,24 @@ def explain_topic_row(store: TenantStore, plan: TopicPlan, key: TopicKey) -> Top
         revisions=day.amounts(key.line_id, line, lambda rows: first(rows, topic_name=key.topic_name)),
         is_same=is_same,
     )
+
+
+def _is_known(
+    store: TenantStore, plan: TopicPlan, key: TopicKey, line: Mapping[str, Any] | None, usage: pa.Table | None
+) -> bool:
+    """Return whether there is a topic: it was ever found, or measured on the day, or is never attributed to."""
+    topic = key.topic_name
+    if topic == UNATTRIBUTED or any(fnmatchcase(topic, each) for each in plan.exclude_patterns):
+        return True
+    if usage is not None and where(usage, subject=topic).num_rows:
+        return True
+    id_ = topic_resource_id((line or {}).get("resource_id", ""), topic)
+    with store.control.read() as connection:
+        return bool(names_of(connection, RESOURCES, [id_]))
+
+
+def _cluster_name(store: TenantStore, line: Mapping[str, Any] | None) -> str:
+    return "" if line is None else resource_name(store, line) or line["resource_id"]
 
 
 def _check_is_attributed(store: TenantStore, plan: TopicPlan, key: TopicKey, lines: pa.Table) -> None:

@@ -14,14 +14,22 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.explain import ExplainedPortion
 from chargeback.errors import DamagedFacts, HistoryGone
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.model.money import total
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.inventory_lists import RESOURCES
+from chargeback.store.control.names import names_of
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import files_of_day, past_files
 from chargeback.store.facts.seen import ReadableTables
-from chargeback.store.facts.tables import BILLING_TABLE, read_files
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    MEMBERS_TABLE,
+    TOPIC_USAGE_TABLE,
+    USAGE_TABLE,
+    read_files,
+)
 from chargeback.store.queries.as_of import KnownRevisions, forgotten
 from chargeback.store.queries.revised import RevisedDataset
 from chargeback.store.tenant import TenantStore
@@ -33,15 +41,25 @@ _SAME_LINE: Final = (
 )
 
 
+#: The evidence of a day in words, by its table.
+_EVIDENCE: Final = {
+    BILLING_TABLE: "the bill",
+    USAGE_TABLE: "the measured usage",
+    MEMBERS_TABLE: "the list of owners and active identities",
+    TOPIC_USAGE_TABLE: "the measured usage of topics",
+}
+
+
 class LineNotFound(LookupError):
     """The day has no such line, or the line no such portion; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """All stored rows of a line: how many, their sum, and whether it is the cost of the line (None: unknown)."""
+    """All stored rows of a line: how many (None: not shown), their sum, and whether it is the cost of the line (None:
+    unknown)."""
 
-    rows: int
+    rows: int | None
     sum: Decimal
     equals_line: bool | None
 
@@ -75,6 +93,7 @@ class Explained:
     Attributes:
         row: the stored row; None if there is none.
         line: the billing line (columns of BILLING); None if the bill is lost.
+        billed: the line or, if the bill is lost, a stored row of it.
         portion: the calculation; None if the evidence is missing.
         missing: why the evidence is missing.
         siblings: all stored rows of the line.
@@ -85,6 +104,7 @@ class Explained:
 
     row: Mapping[str, Any] | None
     line: Mapping[str, Any] | None
+    billed: Mapping[str, Any] | None
     portion: ExplainedPortion | None
     missing: str | None
     siblings: Siblings
@@ -115,8 +135,8 @@ class StoredDay:
         self._dataset = dataset
         self._day = day
         with store.control.read() as connection:
-            states = read_days(connection, DayRange(day, day + ONE_DAY))
-            known = KnownRevisions.read(connection, DayRange(day, day + ONE_DAY))
+            states = read_days(connection, DayRange.of_day(day))
+            known = KnownRevisions.read(connection, DayRange.of_day(day))
         self._state: DayState | None = states[0] if states else None
         # Snapshots are read after the revisions: what the revisions name is in one of the tables.
         self._present = self._facts.snapshot(dataset.table)
@@ -143,12 +163,12 @@ class StoredDay:
         for name in self._dataset.evidence:
             files, table = self._files(name, self.revision), None
             if files is None:
-                reason = f"the table {name} as it was when the day was calculated is no longer kept"
+                reason = f"{_EVIDENCE[name]} of that revision is no longer kept; history_days says for how long it is"
             else:
                 try:
                     table, reason = self._table(name, files), ""
-                except DamagedFacts as error:
-                    reason = error.message
+                except DamagedFacts:
+                    reason = f"{_EVIDENCE[name]} of that day cannot be read; `chargeback verify` names the damaged file"
             missing = missing or reason or None
             found.append(table)
         return found, missing
@@ -224,6 +244,14 @@ class StoredDay:
         if key not in self._read:
             self._read[key] = read_files(name, self._day, files)
         return self._read[key]
+
+
+def resource_name(store: TenantStore, line: Mapping[str, Any]) -> str | None:
+    """Return the display name of the resource of a line: that of the inventory, else that of the bill."""
+    resource_id: str = line["resource_id"]
+    with store.control.read() as connection:
+        known = names_of(connection, RESOURCES, [resource_id]).get(resource_id)
+    return (known.name if known else None) or line["resource_name"]
 
 
 def where(table: pa.Table, **values: str) -> pa.Table:

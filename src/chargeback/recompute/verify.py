@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from chargeback.allocation.topics import lines_of_clusters
 from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.money import difference, total
+from chargeback.model.money import exact_sum
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
@@ -63,7 +63,7 @@ class DayCheck:
     @property
     def difference(self) -> Decimal:
         """Return what was charged minus the bill; anything but zero in a calculated day is an error."""
-        return difference(self.chargebacks, self.billing)
+        return exact_sum([self.chargebacks, self.billing.copy_negate()])
 
     @property
     def is_wrong(self) -> bool:
@@ -134,7 +134,7 @@ class _DayTables:
 
     def total(self, name: str, column: str) -> Decimal:
         """Return the exact sum of a column."""
-        return total([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
+        return exact_sum([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
 
     @contextmanager
     def _record_damage(self) -> Iterator[None]:
@@ -205,9 +205,9 @@ def _check_topics(
     return TopicCheck(
         state.tracking_date,
         DAMAGED if damage and standing in {ATTRIBUTED, PENDING} else standing,
-        total(costs.values()),
-        total(attributed.values()),
-        total(cost for line, cost in costs.items() if line not in attributed),
+        exact_sum(costs.values()),
+        exact_sum(attributed.values()),
+        exact_sum(cost for line, cost in costs.items() if line not in attributed),
         sum(costs.get(line) != amount for line, amount in attributed.items()),
         state.topic_rows - rows.num_rows,
         damage,
