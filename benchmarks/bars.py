@@ -131,9 +131,9 @@ _RULES: Final = (
     _at_floor(r"trust, .* / aggregate as of an earlier instant", 1.3, margin=8),
     _at_floor(r"trust, .* / (difference of two instants|changes of .*)", 2, margin=20),
     _at_floor(r"trust, .* / reconciliation of .*", 1.3, margin=12),
-    # What is divided is divided row by row: what that costs is shown without a bar.
     _at_time(r"categories / resolve .*", 200),
-    _at_reference(r"categories, .* / by category and day, all", 2, margin=8),
+    # Values are the plain sums of their rows; with a split and a share, few sums more.
+    _at_reference(r"categories, .* / by category.* and day, all", 2, margin=8),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
         r"list, large / (first|middle|last) page", 1.5, "usual", lambda key: key.replace("list, large", "list, usual")

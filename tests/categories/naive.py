@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -12,7 +12,18 @@ from typing import Any
 from chargeback.model.dated import DatedValue
 from tests.support.categories import SomeNames, SomeTags
 
+Shares = dict[str, Fraction]
+
 COLUMNS = {"topic": "topic_name", "product_type": "product_type", "product_category": "product_category"}
+
+
+#: Words that say that there is no value.
+NO_VALUES = ("UNASSIGNED", "UNTAGGED", "UNALLOCATED")
+
+
+def some(text: str | None) -> str:
+    """Return a captured text; NUL if there is none, or it says so."""
+    return "\0" if not text or text in NO_VALUES else text
 
 
 class Naive:
@@ -42,10 +53,10 @@ class Naive:
         if "split" in rule:
             shares = {value: Fraction(percentage) / 100 for value, percentage in rule["split"].items()}
         elif isinstance(assign, dict):
-            shares = {value: Fraction(1) for value in self._tag(assign["from_tag"], row, day)}
+            shares = {value: Fraction(1) for value in self._tag(assign["from_tag"], row, day) if value not in NO_VALUES}
         else:
-            made = re.sub(r"\$\{(\w+)\}", lambda group: captured.get(group[1]) or "\0", assign)
-            shares = {} if "\0" in made else {made: Fraction(1)}
+            made = re.sub(r"\$\{(\w+)\}", lambda group: some(captured.get(group[1])), assign)
+            shares = {} if "\0" in made or (made in NO_VALUES and "${" in assign) else {made: Fraction(1)}
         known = all(self._may_be(value) and valid(self.values.get(value, {}), day) for value in shares)
         return shares if shares and known else None
 
@@ -88,8 +99,8 @@ class Naive:
 
     def steps(
         self, held: Mapping[str, int], usage: Mapping[str, Mapping[str, int]], day: date
-    ) -> list[tuple[str, dict[str, int]]]:
-        """Return (source, its parts of 10¹² by value) for every step of a day."""
+    ) -> list[tuple[str, dict[str, Fraction]]]:
+        """Return (source, the part of each target) for every step of a day; what is held is counted in whole units."""
         holds, gone, steps = dict(held), [], []
         for step in self.share:
             source, by = step["from"], step["by"]
@@ -103,9 +114,8 @@ class Naive:
             weight = {value: Fraction(self._weight(by, value, holds, usage)) for value in to}
             if (whole := sum(each for each in weight.values() if each > 0)) == 0:
                 continue
-            parts = largest_remainder(10**12, {value: each / whole for value, each in weight.items() if each > 0})
-            parts = {value: part for value, part in parts.items() if part}
-            for value, units in largest_remainder(holds.pop(source), shares_of(parts)).items():
+            parts = {value: each / whole for value, each in weight.items() if each > 0}
+            for value, units in largest_remainder(holds.pop(source), parts).items():
                 holds[value] = holds.get(value, 0) + units
             steps.append((source, parts))
         return steps
@@ -120,9 +130,26 @@ class Naive:
         return holds.get(value, 0) if by == "proportional" else usage.get(by[6:-1], {}).get(value, 0)
 
 
-def shares_of(parts: Mapping[str, int]) -> dict[str, Fraction]:
-    """Return parts of 10¹² as fractions."""
-    return {value: Fraction(part, 10**12) for value, part in parts.items()}
+def handed(steps: Sequence[tuple[str, Mapping[str, Fraction]]], place: int) -> tuple[Shares, Shares]:
+    """Return who has which part of what the source of a step had, after all later steps, and who passed on which."""
+    remaining, passed = dict(steps[place][1]), {}
+    for source, parts in steps[place + 1 :]:
+        if source in remaining:
+            passed[source] = remaining.pop(source)
+            for value, part in parts.items():
+                remaining[value] = remaining.get(value, Fraction(0)) + passed[source] * part
+    return remaining, passed
+
+
+def weights_of_day(steps: Sequence[tuple[str, Mapping[str, Fraction]]]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return by source and value: the part of 10¹² that remains with the value, and the one that it passed on."""
+    found = {}
+    for place, (source, _) in enumerate(steps):
+        remaining, passed = handed(steps, place)
+        weights = largest_remainder(10**12, remaining)
+        both = {value: (weights.get(value, 0), int(passed.get(value, 0) * 10**12)) for value in {*weights, *passed}}
+        found[source] = {value: parts for value, parts in both.items() if any(parts)}
+    return found
 
 
 def largest_remainder(units: int, shares: Mapping[str, Fraction]) -> dict[str, int]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from chargeback.categories.handover import WHOLE, Amounts, Step, day_steps, row_amounts
+from chargeback.categories.handover import WHOLE, Receiver, Step, composed, day_steps
 from chargeback.categories.parsing import parse_category
-from chargeback.categories.weights import Outcome
 
 HELD = {"platform": 300, "a": 100, "b": 300, "refunded": -50, "empty": 0, "UNASSIGNED": 70}
 
 
 def _steps(*share: dict[str, Any], **document: Any) -> list[tuple[str, dict[str, int]]]:
+    """Each step alone, in parts of the whole."""
     category = parse_category("k", {"share": list(share), **document})
     steps = day_steps(category, HELD, {"bytes_in": {"a": 1, "b": 4, "nobody": 9}}, date(2026, 3, 1))
-    return [(step.source, dict(step.parts)) for step in steps]
+    alone = [(step.source, composed([step])[step.source]) for step in steps]
+    return [(source, {each.value: each.weight for each in receivers}) for source, receivers in alone]
 
 
 def test_proportional_follows_what_is_held() -> None:
@@ -66,12 +67,31 @@ def test_a_value_gets_nothing_on_days_on_which_it_is_not_valid() -> None:
     ]
 
 
-def test_a_row_is_handed_on_exactly() -> None:
-    """The direct amounts, what came in and what went out sum to the row, for charges and refunds."""
-    steps = [Step("platform", (("a", WHOLE // 2), ("b", WHOLE // 2))), Step("a", (("b", WHOLE),))]
-    outcome = Outcome((("a", 1), ("platform", 2)), 0)
-    assert row_amounts(-10, outcome, steps) == {
-        "a": Amounts(direct=-3, shared_in=-4, shared_out=-7),
-        "b": Amounts(shared_in=-10),
-        "platform": Amounts(direct=-7, shared_out=-7),
+def test_steps_are_composed_before_they_are_rounded() -> None:
+    """A third of a third is a ninth, rounded once; what passes through a value in between comes and goes."""
+    thirds = tuple((value, 1) for value in ("a", "b", "c"))
+    found = composed([Step("platform", thirds), Step("c", (("a", 1), ("b", 1), ("d", 1)))])
+    assert found == {
+        "platform": (
+            Receiver("a", 444444444445),
+            Receiver("b", 444444444444),
+            Receiver("c", 0, 333333333333),
+            Receiver("d", 111111111111),
+        ),
+        "c": (Receiver("a", 333333333334), Receiver("b", 333333333333), Receiver("d", 333333333333)),
     }
+
+
+def test_a_value_keeps_what_it_gets_after_its_own_step() -> None:
+    """It has handed on what it had before; what comes later remains."""
+    found = composed([Step("a", (("b", 1),)), Step("platform", (("a", 1), ("b", 3)))])
+    assert found["platform"] == (Receiver("a", WHOLE // 4), Receiver("b", 3 * WHOLE // 4))
+
+
+def test_many_steps_keep_numbers_small() -> None:
+    """Sixty steps, each in proportion to what the steps before left, take no time: what is held is a whole number."""
+    names = [f"v{number:02}" for number in range(60)]
+    share = [{"from": name, "to": "*", "by": "proportional"} for name in names[:-1]]
+    held = {name: 10**20 + 7 * number**5 for number, name in enumerate(names)}
+    found = composed(day_steps(parse_category("k", {"share": share}), held, {}))
+    assert {source: sum(each.weight for each in to) for source, to in found.items()} == dict.fromkeys(names[:-1], WHOLE)

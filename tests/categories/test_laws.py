@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import date, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -14,11 +15,11 @@ from hypothesis import strategies as st
 
 from chargeback.categories.analysis import analyse
 from chargeback.categories.document import CostCategory
-from chargeback.categories.handover import day_steps, row_amounts
+from chargeback.categories.handover import WHOLE, composed, day_steps
 from chargeback.categories.parsing import parse_category, to_document
 from chargeback.categories.resolve import Outcome, Resolved, outcome_of, resolve, used_columns
 from chargeback.categories.weights import parts
-from tests.categories.naive import Naive, largest_remainder, shares_of
+from tests.categories.naive import Naive, handed, largest_remainder, weights_of_day
 from tests.support.categories import (
     CHANGES,
     DAYS,
@@ -89,43 +90,42 @@ def test_the_periods_of_a_subject_cover_all_of_time_once(
 
 
 @given(documents(), bills(), tags(), names(), usages())
-def test_share_keeps_the_sum_of_every_row_and_day(
+def test_the_weights_of_a_day_are_those_of_its_steps(
     document: dict[str, Any],
     bill: list[BillRow],
     tags: SomeTags,
     names: SomeNames,
     usage: dict[str, dict[str, int]],
 ) -> None:
-    """What is handed on equals the naive reading, sums to the row, and what goes out on a day comes in on it."""
+    """The steps of each day are composed as fractions and rounded once: the weights of a value that hands on are whole,
+    sum to 10¹², and each is less than one from its exact part; what passes through a value comes and goes."""
     category = parse_category("team", document)
     naive = Naive(document, tags, names)
     resolved, periods = _resolved(category, bill, tags, names)
     for day in DAYS:
-        rows = [(row.units, _outcome(category, resolved, periods, row, day)) for row in bill if row.day == day]
         held: dict[str, int] = defaultdict(int)
-        for units, outcome in rows:
-            for value, part in parts(units, outcome):
-                held[value] += part
-        steps = day_steps(category, held, usage, day)
-        assert [(step.source, dict(step.parts)) for step in steps] == naive.steps(held, usage, day)
-        assert all(sum(weight for _, weight in step.parts) == 10**12 for step in steps)
-        for units, outcome in rows:
-            amounts = row_amounts(units, outcome, steps)
-            assert sum(each.total for each in amounts.values()) == units
-            assert {value: each.direct for value, each in amounts.items() if each.direct} == {
-                value: part for value, part in parts(units, outcome) if part
-            }
-            assert sum(each.shared_in for each in amounts.values()) == sum(each.shared_out for each in amounts.values())
-            assert {value: each.total for value, each in amounts.items() if each.total} == _handed_on(
-                dict(parts(units, outcome)), naive.steps(held, usage, day)
-            )
+        for row in bill:
+            if row.day == day:
+                for value, part in parts(row.units, _outcome(category, resolved, periods, row, day)):
+                    held[value] += part
+        steps, expected = day_steps(category, held, usage, day), naive.steps(held, usage, day)
+        assert [(step.source, _fractions(step.parts)) for step in steps] == expected
+        found = {
+            source: {each.value: (each.weight, each.passed) for each in receivers}
+            for source, receivers in composed(steps).items()
+        }
+        assert found == weights_of_day(expected)
+        for place, (source, _) in enumerate(expected):
+            remaining, passed = handed(expected, place)
+            assert sum(weight for weight, _ in found[source].values()) == WHOLE
+            for value, (weight, through) in found[source].items():
+                assert abs(weight - WHOLE * remaining.get(value, Fraction(0))) < 1
+                assert abs(through - WHOLE * passed.get(value, Fraction(0))) < 1
 
 
-def _handed_on(left: dict[str, int], steps: list[tuple[str, dict[str, int]]]) -> dict[str, int]:
-    for source, step in steps:
-        for value, units in largest_remainder(left.pop(source, 0), shares_of(step)).items():
-            left[value] = left.get(value, 0) + units
-    return {value: units for value, units in left.items() if units}
+def _fractions(weights: tuple[tuple[str, int], ...]) -> dict[str, Fraction]:
+    whole = sum(weight for _, weight in weights)
+    return {value: Fraction(weight, whole) for value, weight in weights}
 
 
 @given(documents())

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chargeback.categories import reading
 from chargeback.categories.document import (
     CategoryValue,
     Constant,
@@ -259,6 +260,14 @@ WRONG: list[tuple[object, list[str]]] = [
         ],
     ),
     (_match({"identity": []}), ["rules[0].match.identity: should not be empty"]),
+    (
+        _match({"topic": {"regex": ["pay", "a{1,1000}" * 50]}}),
+        [
+            "rules[0].match.topic.regex[1]: is too large a regex: with its repetitions unfolded it has about 99,950 "
+            "parts, at most 1,300 are allowed; repeat less often, or use * or +: 'a{1,1000}a{1,1000}a{1,1000}"
+            "a{1,1000}a{1,1000}a{1,1000}a{1,1000}a{1,1000}a{1,10…"
+        ],
+    ),
     (_match({"identity": {}}), ["rules[0].match.identity: should have one of exact, glob, prefix, regex"]),
     (_match({"identity": None}), ["rules[0].match.identity: should be a text or a list of texts; quote numbers"]),
     (_match({"identity": ["a", 1]}), [f"rules[0].match.identity[1]: {TEXT}"]),
@@ -330,6 +339,23 @@ def test_a_mistake_is_named_with_its_place(document: object, problems: list[str]
     assert _problems(document) == problems
 
 
+def test_not_all_of_many_problems_are_listed() -> None:
+    """The first thousand are, and that there are more."""
+    found = _problems({f"k{number}": 1 for number in range(1500)})
+    assert found[:2] == ["k0: unknown key", "k1: unknown key"]
+    assert (len(found), found[-2:]) == (1001, ["k999: unknown key", "has more problems than these 1,000"])
+
+
+def test_all_regexes_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many regexes that are each small enough are refused at the first that is too much; the rest is not compiled."""
+    monkeypatch.setattr(reading, "MAX_REGEXES_SIZE", 4_000)
+    document = _match({"topic": {"regex": [f"{number}a{{999}}" for number in range(9)]}})
+    assert _problems(document) == [
+        "rules[0].match.topic.regex[4]: the regexes of the document are too large in all: with their repetitions "
+        "unfolded they have more than 4,000 parts; the rest was not read"
+    ]
+
+
 @pytest.mark.parametrize("key", ["", "1x", "a b", "x" * 65, "é"])
 def test_a_key_is_a_plain_word(key: str) -> None:
     """Keys are used in addresses, parameters and columns."""
@@ -366,3 +392,28 @@ def test_values_that_differ_only_in_case_are_a_warning() -> None:
         CategoryProblem("rules[1].assign", "the values a and A differ only in case"),
         CategoryProblem("rules[2].assign", "the values UNASSIGNED and Unassigned differ only in case"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("word", "of"), [("UNALLOCATED", "costs without an identity"), ("UNTAGGED", "rows without a tag")]
+)
+def test_reserved_names(word: str, of: str) -> None:
+    """No value can be called so, wherever it is named; a document that is stored keeps it, with a warning."""
+    document = {
+        "default": word,
+        "values": {"a": {"parent": word}, word: None},
+        "rules": [
+            {"match": {"identity": "x"}, "assign": word},
+            {"match": {"identity": "x"}, "split": {"a": "50", word: "50"}},
+        ],
+        "share": [{"from": "a", "by": {"fixed": {word: "100"}}}],
+    }
+    sentence = f"{word} stands for {of}, which would be added to those of the value; choose another name"
+    places = (f"values.{word}", "default", "values.a.parent", "rules[0].assign", f"rules[1].split.{word}")
+    with pytest.raises(CategoryError) as refused:
+        parse_category("team", document)
+    assert {(each.path, each.message) for each in refused.value.problems} == {
+        (place, sentence) for place in (*places, f"share[0].by.fixed.{word}")
+    }
+    stored = parse_category("team", document, is_stored=True)
+    assert warnings_of(stored) == [CategoryProblem("default", sentence)]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.categories.regex import compiled_groups, mistake_in, without_unnamed_groups
+from chargeback.categories.regex import (
+    MAX_COMPILED_SIZE,
+    compiled_groups,
+    compiled_size,
+    mistake_in,
+    without_unnamed_groups,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +55,44 @@ def test_the_names_of_groups_are_known() -> None:
 def test_a_mistake_has_its_position(regex: str, mistake: str) -> None:
     """Positions count characters from 1."""
     assert mistake_in(regex) == mistake
+
+
+@pytest.mark.parametrize(
+    ("regex", "size"),
+    [
+        (r"^pay-[a-z0-9-]+\.(prod|dev)$", 17),
+        (r"[A-Za-z0-9_.-]{1,255}", 509),
+        (".{1,255}", 1274),
+        ("(?:ab){3}c{2,}", 10),
+        ("(?P<x>a{2}){3}", 6),
+        ("a{2}{3}", 6),
+        (r"(\)|[)]){3}", 9),
+        (r"\Qa{9}\E", 4),
+        ("я{3}[я-ю]", 21),
+        (r"\pL\p{Greek}[\pL-]", 301),
+        ("x{0}", 1),
+        ("a)b{2}", 3),
+        ("(a(b{3}", 4),
+        ("a{,9}", 5),
+    ],
+)
+def test_repetitions_are_unfolded(regex: str, size: int) -> None:
+    """The size is that of the regex without counted repetitions, whether it is a sound regex or not."""
+    assert compiled_size(regex) == size
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "a{1,1000}" * 50,
+        "(a?){1,1000}",
+        "((a?){1,30}){1,30}b",
+        "(((a{1,10}){1,10}){1,10})",
+        r"\pL{300}",
+        r"[\pL\d]{1,63}",
+        "(.?){1,330}",
+    ],
+)
+def test_regexes_that_would_take_seconds_are_too_large(regex: str) -> None:
+    """Each of these takes from half a second to minutes for some thousand names."""
+    assert compiled_size(regex) > MAX_COMPILED_SIZE

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from chargeback.categories.parsing import parse_category
 from chargeback.categories.resolve import Assignment, Outcome, RuleName, outcome_of, resolve, used_columns
@@ -173,3 +174,26 @@ def test_no_subjects_have_no_periods() -> None:
     resolved = resolve(category, pa.table({"identity_id": pa.array([], pa.string())}), NO_TAGS, NO_NAMES)
     assert resolved.periods.column_names == ["identity_id", "first_day", "end_day", "outcome"]
     assert resolved.periods.num_rows == 0
+
+
+@pytest.mark.parametrize("word", ["UNASSIGNED", "UNTAGGED", "UNALLOCATED"])
+@pytest.mark.parametrize("default", ["UNASSIGNED", "nobody"])
+def test_words_that_say_that_there_is_no_value(word: str, default: str) -> None:
+    """Tags and names that have one of them give no value: later rules go on, and without any the row is unassigned."""
+    tags = SomeTags({("identity", "sa-1", "team"): [DatedValue(word)]})
+    group = {"display_name": {"regex": "^(?P<team>[A-Z]+)-"}}
+    rules: list[dict[str, Any]] = [
+        {"match": {"identity": "sa-1"}, "assign": {"from_tag": "team"}},
+        {"match": {"tag": {"key": "team", "value": {"regex": "(?P<team>.+)"}}}, "assign": "${team}"},
+        {"match": group, "assign": "${team}-shared"},
+        {"match": {"identity": {"regex": "^(?P<half>..)"}}, "assign": "${half}" + word[2:]},
+    ]
+    row = {"identity_id": "UNIT", "resource_id": None}
+    names = SomeNames({("identity", "sa-1"): f"{word}-prod", ("identity", "UNIT"): f"{word}-prod"})
+    for last, expected in (([], default), ([{"match": {"identity": "*"}, "assign": "later"}], "later")):
+        category = parse_category("k", {"default": default, "rules": rules[:3] + last})
+        for identity in ("sa-1", "UNIT"):
+            found = outcome_of(category, {**row, "identity_id": identity}, date(2026, 3, 1), tags, names)
+            assert found.parts == ((expected, 1),)
+        category = parse_category("k", {"default": default, "rules": rules[3:] + last})
+        assert outcome_of(category, row, date(2026, 3, 1), tags, names).parts == ((expected, 1),)

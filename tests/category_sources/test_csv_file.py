@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chargeback.category_sources import csv_file
 from chargeback.category_sources.contract import CategoryEntry
 from chargeback.category_sources.csv_file import decoded, read_entries, source
 from chargeback.errors import ConfigurationError, SourceError
@@ -118,3 +119,15 @@ def test_what_the_export_guards_comes_back(text: str) -> None:
     assert entry.value == text.strip()
     (row,) = csv.reader(io.StringIO(csv_field(text), newline=""))
     assert not row[0].startswith(("=", "+", "-", "@"))
+
+
+def test_a_file_has_no_more_lines_than_a_category_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused at the first line that is too much; the rest is not read."""
+    monkeypatch.setattr(csv_file, "MOST_ENTRIES", 3)
+    head, lines = "entity_type,entity_id,value\n", [f"identity,sa-{number},Payments\n" for number in range(9)]
+    assert len(read_entries(head + "".join(lines[:3]))) == 3
+    with pytest.raises(ConfigurationError) as raised:
+        read_entries(head + "".join(lines))
+    assert [str(each) for each in raised.value.problems] == [
+        "line 5: has more than 3 lines, the most that a cost category can hold"
+    ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 
 from chargeback.category_sources.contract import CategoryEntry
-from chargeback.category_sources.entries import assignments_of
+from chargeback.category_sources.entries import MOST_PERIODS, assignments_of
 from chargeback.errors import ConfigurationError
 from chargeback.model.dated import Period
 
@@ -25,7 +26,8 @@ def entry(value: str, percent: str | None = None, during: Period = MARCH, line: 
 def test_splits() -> None:
     """Entries of one entity are a split, wherever they stand; a single percentage of 100 is none."""
     other = CategoryEntry("topic", "orders", "b")
-    found = assignments_of([entry("a", "33.3"), other, entry("b", "66.7"), entry("c", "100", Period())])
+    since = Period(date(2026, 4, 1))
+    found = assignments_of([entry("a", "33.3"), other, entry("b", "66.7"), entry("c", "100", since)])
     assert [(each.entity_id, each.parts) for each in found] == [
         ("sa-1", (("a", Decimal("33.3")), ("b", Decimal("66.7")))),
         ("orders", (("b", Decimal(100)),)),
@@ -57,10 +59,39 @@ def test_splits() -> None:
                 "line 3: the percentages of the identity sa-1 on these days sum to 100.5, not to 100",
             ],
         ),
+        (
+            [entry("b", None, Period(date(2026, 3, 31))), entry("a", line=3), entry("c", None, Period(), line=4)],
+            [
+                "line 4: the identity sa-1 has the value 'c' for ever, and the value 'a' 2026-03-01 to 2026-04-01 "
+                "(line 3); a day can have one of them: let one end where the other begins",
+                "line 4: the identity sa-1 has the value 'c' for ever, and the value 'b' since 2026-03-31 (line 2); a "
+                "day can have one of them: let one end where the other begins",
+            ],
+        ),
+        (
+            [entry("a", "60"), entry("b", "40", line=3), entry("a", None, Period(None, date(2026, 3, 2)), line=4)],
+            [
+                "line 4: the identity sa-1 has the value 'a' until 2026-03-02, and the values 'a' and 'b' 2026-03-01 "
+                "to 2026-04-01 (line 2); a day can have one of them: let one end where the other begins"
+            ],
+        ),
     ],
 )
 def test_what_does_not_fit(entries: list[CategoryEntry], problems: list[str]) -> None:
-    """Two values, or percentages that do not sum to 100."""
+    """Two values on one day, or percentages that do not sum to 100; both lines are named."""
     with pytest.raises(ConfigurationError) as error:
         assignments_of(entries)
     assert [str(each) for each in error.value.problems] == problems
+
+
+def test_the_periods_of_an_entity_have_a_limit() -> None:
+    """Each is compared with the others of the same entity."""
+    days = [date(2026, 1, 1) + timedelta(days=number) for number in range(MOST_PERIODS + 2)]
+    entries = [
+        CategoryEntry("identity", "sa-1", "a", None, Period(first, end), f"line {number}")
+        for number, (first, end) in enumerate(pairwise(days), start=2)
+    ]
+    assert len(assignments_of(entries[:-1])) == MOST_PERIODS
+    with pytest.raises(ConfigurationError) as raised:
+        assignments_of(entries)
+    assert [str(each) for each in raised.value.problems] == ["line 102: the identity sa-1 has more than 100 periods"]

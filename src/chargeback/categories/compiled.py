@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from chargeback.categories.document import Assignment, Constant, CostCategory, FromTag, Rule, Split, Template
+from chargeback.categories.document import NO_VALUES, Assignment, Constant, CostCategory, FromTag, Rule, Split, Template
 from chargeback.categories.matching import (
     COLUMNS_OF_SUBJECT,
     All,
@@ -90,11 +90,20 @@ class CompiledRules:
     """The rules of ``category`` for subjects whose columns have the texts ``columns``.
 
     ``outcomes`` are numbered; the first is the default. It grows while subjects are resolved. ``unknown`` collects the
-    (rule, value) made from tags and templates that are not in the register.
+    (rule, value) made from tags and templates that are not in the register. ``check`` is called before each test of
+    all texts: what it raises ends the work.
     """
 
-    def __init__(self, category: CostCategory, columns: Mapping[str, set[str]], tags: Tags, names: Names) -> None:
+    def __init__(
+        self,
+        category: CostCategory,
+        columns: Mapping[str, set[str]],
+        tags: Tags,
+        names: Names,
+        check: Callable[[], object] = lambda: None,
+    ) -> None:
         self.category = category
+        self._check = check
         self.outcomes = [Outcome(((category.default, 1),), None)]
         self.unknown: dict[tuple[int, str], None] = {}
         self._numbers = {self.outcomes[0]: 0}
@@ -186,15 +195,16 @@ class CompiledRules:
         return None if span is None or outcome is None else Application(place, span, outcome)
 
     def _made_value(self, place: int, bits: int, subject: Subject, tags: Mapping[str, str]) -> str | None:
-        """Return the value that a rule takes from a tag or makes from captures; None if it cannot."""
+        """Return the value that a rule takes from a tag or makes from captures; None if it cannot, or if one of these
+        says that there is none."""
         assign = self.category.rules[place].assign
         if isinstance(assign, FromTag):
-            return tags.get(assign.key) or None
+            return _a_value(tags.get(assign.key))
         if not isinstance(assign, Template):
             return None
         captured = self._captures(self._matches[place], bits, subject, tags)
-        pieces = [captured.get(piece) if at % 2 else piece for at, piece in enumerate(assign.pieces)]
-        return None if None in pieces else "".join(piece or "" for piece in pieces)
+        pieces = [_a_value(captured.get(piece)) if at % 2 else piece for at, piece in enumerate(assign.pieces)]
+        return None if None in pieces else _a_value("".join(piece or "" for piece in pieces))
 
     def _captures(self, match: Match, bits: int, subject: Subject, tags: Mapping[str, str]) -> dict[str, str]:
         """Return what the branches that hold capture; the first capture of a name counts."""
@@ -294,6 +304,7 @@ class CompiledRules:
         }
         known: dict[tuple[str, str | None], Texts] = {}
         for test, bits in self._bits.items():
+            self._check()
             source = (test.subject, test.tag)
             texts = known.get(source) or known.setdefault(source, Texts(self._all_texts(test)))
             self._set_bits(test, matching_texts(test.pattern, texts), bits)
@@ -324,6 +335,10 @@ class CompiledRules:
         of_names, of_ids = self._text_bits.get("display_name", {}), self._text_bits[column]
         for entity, name in self._names[kind].items():
             of_ids[entity] = of_ids.get(entity, 0) | of_names.get(name, 0)
+
+
+def _a_value(text: str | None) -> str | None:
+    return None if text in NO_VALUES else text or None
 
 
 def _has_any(wanted: int) -> Callable[[int], bool]:

@@ -1,8 +1,9 @@
 """The ``share`` stage: on every UTC day, the cost of a value is handed on to others.
 
 The steps of a day follow from what every value holds on that day over the whole bill, and from nothing else: they are
-the same whatever part of the bill is shown. Each row is then handed on by these steps on its own, so that every sum of
-rows is exact.
+the same whatever part of the bill is shown. Together they say which part of a value's cost remains with whom, as whole
+weights that sum to :data:`WHOLE`. An amount times a weight is an exact number of 10⁻²⁴, so that nothing is rounded when
+cost is handed on, and every sum of rows is exact.
 """
 
 from __future__ import annotations
@@ -14,33 +15,29 @@ from typing import Final
 
 from chargeback.allocation.split import split_in_order
 from chargeback.categories.document import CostCategory, Handover
-from chargeback.categories.weights import Outcome, split_units, weights_of
+from chargeback.categories.weights import split_units, weights_of
 
-#: The parts in which a step hands on; the weights of a step sum to this.
+#: What the weights of a value that hands on sum to, on each day.
 WHOLE: Final = 10**12
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one step does on one day: ``parts`` are (value, weight), ascending by value, with the sum
-    :data:`WHOLE`."""
+    """What one step does on one day: ``parts`` are (value, positive weight), ascending by value, in proportion to which
+    the cost of ``source`` is handed on."""
 
     source: str
     parts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
-class Amounts:
-    """What one value has of a row, in units: by the rules, and what was handed on to it and by it."""
+class Receiver:
+    """A value that gets a part of what another value was assigned on a day, in parts of :data:`WHOLE`: the ``weight``
+    that remains with it, and what it ``passed`` on in a later step. It got the sum of both."""
 
-    direct: int = 0
-    shared_in: int = 0
-    shared_out: int = 0
-
-    @property
-    def total(self) -> int:
-        """What remains with the value."""
-        return self.direct + self.shared_in - self.shared_out
+    value: str
+    weight: int
+    passed: int = 0
 
 
 def day_steps(
@@ -52,7 +49,8 @@ def day_steps(
     """Return the steps of one UTC day, in order; those that hand nothing on are left out.
 
     ``held`` is what each value holds by the rules over the whole bill of the day, in units; values without rows are
-    absent. ``usage`` is each value's usage by metric. On a ``day``, values that are not valid then get nothing.
+    absent. ``usage`` is each value's usage by metric. On a ``day``, values that are not valid then get nothing. What a
+    value holds before a later step is counted in whole units.
     """
     holdings = dict(held)
     sources: set[str] = set()
@@ -67,7 +65,7 @@ def day_steps(
             targets = list(handover.targets)
         valid = [value for value in targets if day is None or day in category.validity(value)]
         if weights := _weights(handover, valid, holdings, usage):
-            step = Step(handover.source, _in_parts_of_whole(weights))
+            step = Step(handover.source, tuple(sorted(weights.items())))
             _hand_on(step, holdings)
             steps.append(step)
     return tuple(steps)
@@ -86,33 +84,37 @@ def _weights(
     return {value: weights[value] for value in targets if weights.get(value, 0) > 0}
 
 
-def _in_parts_of_whole(weights: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    values = sorted(weights)
-    shares = split_in_order(WHOLE, [weights[value] for value in values])
-    return tuple((value, share) for value, share in zip(values, shares, strict=True) if share)
-
-
 def _hand_on(step: Step, holdings: dict[str, int]) -> None:
     for value, units in split_units(holdings.pop(step.source), step.parts):
         holdings[value] = holdings.get(value, 0) + units
 
 
-def row_amounts(units: int, outcome: Outcome, steps: Sequence[Step]) -> dict[str, Amounts]:
-    """Return what every value has of one row: its units are split by the outcome, then handed on step by step.
+def composed(steps: Sequence[Step]) -> dict[str, tuple[Receiver, ...]]:
+    """Return who gets which part of what each source of the steps was assigned, ascending by value.
 
-    The totals of the values sum exactly to ``units``.
+    The parts are exact fractions until all steps are done, and are rounded once, by largest remainder: the weights of a
+    source sum to :data:`WHOLE`.
 
-    >>> step = Step("platform", (("orders", WHOLE // 2), ("payments", WHOLE // 2)))
-    >>> row_amounts(3, Outcome((("platform", 1),), None), [step])["orders"]
-    Amounts(direct=0, shared_in=2, shared_out=0)
+    >>> first, second = Step("platform", (("infra", 1), ("orders", 2))), Step("infra", (("orders", 1),))
+    >>> [(each.value, each.weight, each.passed) for each in composed([first, second])["platform"]]
+    [('infra', 0, 333333333333), ('orders', 1000000000000, 0)]
     """
-    amounts = {value: Amounts(direct=share) for value, share in split_units(units, outcome.parts)}
-    for step in steps:
-        source = amounts.get(step.source)
-        if source is None:
-            continue
-        amounts[step.source] = Amounts(source.direct, source.shared_in, source.shared_out + source.total)
-        for value, share in split_units(source.total, step.parts):
-            before = amounts.get(value, Amounts())
-            amounts[value] = Amounts(before.direct, before.shared_in + share, before.shared_out)
-    return amounts
+    return {step.source: _receivers(step, steps[place + 1 :]) for place, step in enumerate(steps)}
+
+
+def _receivers(first: Step, later: Sequence[Step]) -> tuple[Receiver, ...]:
+    """Hand on the parts of one step by the later ones; the parts are numerators of a common denominator."""
+    parts = dict(first.parts)
+    passed: dict[str, int] = {}
+    for step in later:
+        part = parts.pop(step.source, 0)
+        if part:
+            passed[step.source] = part * WHOLE // sum([part, *parts.values()])
+            whole = sum(weight for _, weight in step.parts)
+            parts = {value: each * whole for value, each in parts.items()}
+            for value, weight in step.parts:
+                parts[value] = parts.get(value, 0) + part * weight
+    values = sorted(parts)
+    weights = dict(zip(values, split_in_order(WHOLE, [parts[value] for value in values]), strict=True))
+    found = (Receiver(value, weights.get(value, 0), passed.get(value, 0)) for value in sorted({*values, *passed}))
+    return tuple(each for each in found if each.weight or each.passed)

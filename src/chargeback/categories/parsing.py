@@ -14,6 +14,7 @@ from chargeback.categories.canonical import to_document
 from chargeback.categories.cycles import arrow_path, cycles
 from chargeback.categories.document import (
     EVERY_VALUE,
+    RESERVED,
     UNASSIGNED,
     Assignment,
     CategoryValue,
@@ -37,13 +38,14 @@ MAX_VALUES: Final = 10_000
 MAX_REASON: Final = 2_000
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _GROUP = re.compile(r"\$\{([^{}$]+)\}")
-_USAGE = re.compile(r"usage\(\s*([a-z][a-z0-9_]{0,63})\s*\)")
+_USAGE = re.compile(r"usage\(\s*([a-z][a-z0-9_]{0,254})\s*\)")
 _RULE_PATH = re.compile(r"rules\[[0-9]+\]")
 _BY: Final = "proportional, even, usage(metric) such as usage(bytes_in), or fixed: {value: percentage}"
 
 
-def parse_category(key: str, document: object) -> CostCategory:
-    """Return the category ``key`` as its document describes it.
+def parse_category(key: str, document: object, *, is_stored: bool = False) -> CostCategory:
+    """Return the category ``key`` as its document describes it. One that ``is_stored`` may have values with reserved
+    names, which were allowed once; :func:`warnings_of` tells them.
 
     Raises:
         CategoryError: the document is not valid; it has every problem.
@@ -52,21 +54,27 @@ def parse_category(key: str, document: object) -> CostCategory:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         message = "should start with a letter and have at most 64 letters, digits, _ or -"
         reader.problem("", f"the key {shown(key)} {message}")
-    category = _Parser(reader).category(key, document)
+    category = _Parser(reader, is_stored=is_stored).category(key, document)
     if reader.problems:
         raise CategoryError(tuple(dict.fromkeys(reader.problems)))
     return category
 
 
 def warnings_of(category: CostCategory) -> list[CategoryProblem]:
-    """Return what is allowed but probably not meant: values that differ only in case."""
+    """Return what is allowed but probably not meant: values that differ only in case, and reserved names."""
     first: dict[str, str] = {}
     warnings: dict[str, CategoryProblem] = {}
     for value, path in _written_values(category):
         known = first.setdefault(value.casefold(), value)
         if known != value and value not in warnings:
             warnings[value] = CategoryProblem(path, f"the values {known} and {value} differ only in case")
+        if value in RESERVED:
+            warnings.setdefault(value, CategoryProblem(path, _reserved(value)))
     return list(warnings.values())
+
+
+def _reserved(value: str) -> str:
+    return f"{value} stands for {RESERVED[value]}, which would be added to those of the value; choose another name"
 
 
 def _written_values(category: CostCategory) -> Iterator[tuple[str, str]]:
@@ -87,8 +95,9 @@ def _written_values(category: CostCategory) -> Iterator[tuple[str, str]]:
 class _Parser:
     """Reads the parts of a document, top down; needs the default and the register to judge what follows."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, is_stored: bool) -> None:
         self._read = reader
+        self._is_stored = is_stored
         self._default = UNASSIGNED
         self._register: frozenset[str] = frozenset()
         self._known_values: list[str] = []
@@ -295,6 +304,8 @@ class _Parser:
             return None
         if name == UNASSIGNED != self._default and path != "default":
             self._read.problem(path, f"{UNASSIGNED} can only be the default, which is {self._default} here")
+        elif name in RESERVED and not self._is_stored:
+            self._read.problem(path, _reserved(name))
         elif name == EVERY_VALUE or "${" in name:
             self._read.problem(path, f"{shown(name)} cannot be the name of a value")
         else:

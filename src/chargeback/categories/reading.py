@@ -18,8 +18,11 @@ from chargeback.model.dated import Period
 from chargeback.model.money import is_exact, parse_decimal, total
 
 MAX_TEXT: Final = 255
+MAX_PROBLEMS: Final = 1_000
 #: The most texts of all patterns together, which also bounds what YAML's aliases can unfold to.
 MAX_ENTRIES: Final = 200_000
+#: The largest compiled size of all regexes together: about 5,000 regexes of 40 characters.
+MAX_REGEXES_SIZE: Final = 200_000
 # To compare with every known name takes milliseconds each, so only the first problems get a suggestion.
 _MAX_SUGGESTIONS: Final = 20
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -32,10 +35,14 @@ class Reader:
         self.problems: list[CategoryProblem] = []
         self._suggestions_left = _MAX_SUGGESTIONS
         self._entries_left = MAX_ENTRIES
+        self._regex_size_left = MAX_REGEXES_SIZE
 
     def problem(self, path: str, message: str) -> None:
-        """Record a problem."""
-        self.problems.append(CategoryProblem(path, message))
+        """Record a problem, unless there are too many already."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(CategoryProblem(path, message))
+        elif len(self.problems) == MAX_PROBLEMS:
+            self.problems.append(CategoryProblem("", f"has more problems than these {MAX_PROBLEMS:,}"))
 
     def suggestion(self, name: object, known: Collection[str]) -> str:
         """Return ``; did you mean …?``, or an empty text if no known name is similar."""
@@ -85,6 +92,19 @@ class Reader:
         if self._entries_left < 0:
             self.problem(path, f"the document has more than {MAX_ENTRIES:,} entries in all; the rest was not read")
         return self._entries_left < 0
+
+    def allows_regex(self, size: int, path: str) -> bool:
+        """Return whether the document may have another regex of that compiled size."""
+        if self._regex_size_left < 0:
+            return False
+        self._regex_size_left -= size
+        if self._regex_size_left < 0:
+            self.problem(
+                path,
+                "the regexes of the document are too large in all: with their repetitions unfolded they have more than "
+                f"{MAX_REGEXES_SIZE:,} parts; the rest was not read",
+            )
+        return self._regex_size_left >= 0
 
     def text(
         self, value: object, path: str, *, longest: int = MAX_TEXT, what: str = "", padded: bool = False

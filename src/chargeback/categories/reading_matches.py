@@ -7,7 +7,7 @@ from typing import Final
 
 from chargeback.categories.matching import COLUMNS_OF_SUBJECT, KINDS, All, AnyOf, Kind, Match, Not, Pattern, Test
 from chargeback.categories.reading import Reader, shown
-from chargeback.categories.regex import mistake_in
+from chargeback.categories.regex import MAX_COMPILED_SIZE, compiled_size, mistake_in
 
 MAX_DEPTH: Final = 10
 MAX_LIST: Final = 10_000
@@ -100,10 +100,23 @@ def _alternative(reader: Reader, kind: Kind, value: object, path: str) -> tuple[
         return None
     if kind == "glob" and not is_wild(text):
         return "exact", text
-    if kind == "regex" and (mistake := mistake_in(text)):
-        reader.problem(path, f"is not a regex of RE2: {mistake} in {shown(text)}")
-        return None
-    return kind, text
+    return (kind, text) if kind != "regex" or _is_sound(reader, text, path) else None
+
+
+def _is_sound(reader: Reader, regex: str, path: str) -> bool:
+    """Return whether a regex is small enough and without a mistake."""
+    if (size := compiled_size(regex)) > MAX_COMPILED_SIZE:
+        reader.problem(
+            path,
+            f"is too large a regex: with its repetitions unfolded it has about {size:,} parts, at most "
+            f"{MAX_COMPILED_SIZE:,} are allowed; repeat less often, or use * or +: {shown(regex)}",
+        )
+        return False
+    if not reader.allows_regex(size, path):
+        return False
+    if mistake := mistake_in(regex):
+        reader.problem(path, f"is not a regex of RE2: {mistake} in {shown(regex)}")
+    return mistake is None
 
 
 def is_wild(text: str) -> bool:

@@ -1,6 +1,8 @@
 r"""Regexes of users, in RE2's syntax: what they capture, and where a wrong one is wrong.
 
-Arrow's functions do not show RE2's parser, so the little that is needed of a regex is read here: its parentheses.
+Arrow's functions do not show RE2's parser, so the little that is needed of a regex is read here: its parentheses, and
+how large it becomes when it is compiled. RE2 unfolds repetitions: ``a{1,1000}`` is a thousand times ``a``. Its time
+grows with that size, and from about 1,500 parts on, a thousand names take minutes.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +20,22 @@ _TOKEN = re.compile(
     r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*(?:\]|\Z)|\(\??|\)",
     re.DOTALL,
 )
+
+#: The parts of a regex that have a size, and what repeats them.
+_PART = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|(?P<property>\\[pP](?:\{[^}]*\}|.))|(?P<escape>\\(?:x\{[^}]*\}|.))"
+    r"|(?P<set>\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{[^}]*\}|\\.|[^\]\\])*(?:\]|\Z))"
+    r"|(?P<open>\((?:\?(?:P?<\w*>|[a-zA-Z-]*:)?)?)|(?P<close>\))"
+    r"|\{(?P<least>[0-9]+)(?P<comma>,?)(?P<most>[0-9]*)\}|(?P<repeat>[*+?])|(?P<sign>.)",
+    re.DOTALL,
+)
+_PROPERTY = re.compile(r"\\[pP]")
+
+#: The largest compiled size of a regex. It allows ``[a-z0-9-]{1,255}`` and ``.{1,255}``.
+MAX_COMPILED_SIZE: Final = 1_300
+#: About so many parts represent a Unicode property, and a character that can have several bytes.
+_PROPERTY_SIZE: Final = 100
+_WIDE_SIZE: Final = 4
 
 
 @lru_cache(maxsize=4096)
@@ -39,6 +58,57 @@ def without_unnamed_groups(regex: str) -> str:
     return _TOKEN.sub(lambda token: "(?:" if token[0] == "(" else token[0], regex)
 
 
+@lru_cache(maxsize=4096)
+def compiled_size(regex: str) -> int:
+    """Return about how many parts a regex has when its repetitions are unfolded.
+
+    >>> compiled_size("team-[a-z]+"), compiled_size("(ab){3}"), compiled_size("(a{1,10}){1,10}")
+    (7, 6, 199)
+    """
+    totals, lasts = [0], [0]
+    for part in _PART.finditer(regex):
+        if part["open"]:
+            totals.append(0)
+            lasts.append(0)
+            continue
+        if part["close"]:
+            size = 0
+            if len(totals) > 1:
+                size = totals.pop()
+                lasts.pop()
+        elif part["repeat"] or part["least"]:
+            size = _repeated(part, lasts[-1])
+            totals[-1] -= lasts[-1]
+        else:
+            size = _size(part)
+        totals[-1] += size
+        lasts[-1] = size
+    return sum(totals)
+
+
+def _repeated(part: re.Match[str], size: int) -> int:
+    """Return the size of what is repeated: each copy that may be missing is a part more."""
+    if part["repeat"]:
+        return size + 1
+    least = int(part["least"])
+    most = int(part["most"]) if part["most"] else least + bool(part["comma"])
+    return max(most, 1) * size + max(most - least, 0)
+
+
+def _size(part: re.Match[str]) -> int:
+    if part["quoted"] is not None:
+        return len(part["quoted"].encode())
+    if part["property"]:
+        return _PROPERTY_SIZE
+    if part["set"]:
+        within: str = part["set"]
+        wide = sum(not sign.isascii() for sign in within) + (within[1:2] == "^")
+        return 1 + _WIDE_SIZE * wide + _PROPERTY_SIZE * len(_PROPERTY.findall(within))
+    sign: str = part["escape"] or part["sign"]
+    return _WIDE_SIZE if sign == "." or sign in {r"\W", r"\D", r"\S"} or not sign.isascii() else 1
+
+
+@lru_cache(maxsize=4096)
 def mistake_in(regex: str) -> str | None:
     """Return why RE2 refuses a regex and at which position (from 1), or None if it accepts it.
 

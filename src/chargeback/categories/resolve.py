@@ -7,7 +7,7 @@ the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -35,6 +35,7 @@ __all__ = [
 
 #: The columns of a row that rules can see.
 SUBJECTS: Final = ("identity_id", "resource_id", "environment_id", "topic_name", "product_type", "product_category")
+_ROWS_BETWEEN_CHECKS: Final = 10_000
 _DATES: Final = (pa.field("first_day", pa.date32()), pa.field("end_day", pa.date32()), pa.field("outcome", pa.int32()))
 
 
@@ -86,17 +87,26 @@ def rule_name(category: CostCategory, place: int) -> RuleName:
     return RuleName(place, category.rule_id(place), category.rules[place].reason)
 
 
-def resolve(category: CostCategory, subjects: pa.Table, tags: Tags, names: Names) -> Resolved:
+def resolve(
+    category: CostCategory,
+    subjects: pa.Table,
+    tags: Tags,
+    names: Names,
+    check: Callable[[], object] = lambda: None,
+) -> Resolved:
     """Return the outcome of every subject on every day.
 
-    ``subjects`` has distinct rows with exactly the :func:`used_columns`, texts or null.
+    ``subjects`` has distinct rows with exactly the :func:`used_columns`, texts or null. ``check`` is called again and
+    again: what it raises ends the work.
     """
-    resolver = Resolver(category, subjects, tags, names)
+    resolver = Resolver(category, subjects, tags, names, check)
     rows: list[int] = []
     firsts: list[int] = []
     ends: list[int] = []
     outcomes: list[int] = []
     for row in range(resolver.rows):
+        if row % _ROWS_BETWEEN_CHECKS == 0:
+            check()
         for first, end, outcome in resolver.periods(row):
             rows.append(row)
             firsts.append(first)
@@ -123,12 +133,19 @@ def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, 
 class Resolver:
     """The compiled rules of a category and a table of subjects."""
 
-    def __init__(self, category: CostCategory, subjects: pa.Table, tags: Tags, names: Names) -> None:
+    def __init__(
+        self,
+        category: CostCategory,
+        subjects: pa.Table,
+        tags: Tags,
+        names: Names,
+        check: Callable[[], object] = lambda: None,
+    ) -> None:
         self.columns = used_columns(category)
         self._texts = {name: subjects[name].cast(pa.string()).to_pylist() for name in self.columns}
         self.rows = subjects.num_rows if self.columns else 1
         distinct = {name: {text for text in texts if text is not None} for name, texts in self._texts.items()}
-        self.rules = CompiledRules(category, distinct, tags, names)
+        self.rules = CompiledRules(category, distinct, tags, names, check)
         self._bits = [self.rules.bits_of_all] * self.rows
         for name in self.columns:
             of_text = self.rules.bits_of_text(name)

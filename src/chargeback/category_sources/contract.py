@@ -50,7 +50,7 @@ class RegisteredValue:
 
 @dataclass(frozen=True, slots=True)
 class SourceContent:
-    """What a source has read. Where several entries are about one entity on one day, the first decides.
+    """What a source has read. An entity has one entry on a day, or those of a split.
 
     ``notes`` are sentences about what was left out, for the person who imports.
     """

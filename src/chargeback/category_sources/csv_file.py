@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from chargeback.category_sources.contract import ENTITY_TYPES, CategoryEntry, CategorySource, SourceContent
-from chargeback.category_sources.entries import MOST_PROBLEMS
+from chargeback.category_sources.entries import MOST_ENTRIES, MOST_PROBLEMS
 from chargeback.errors import ConfigProblem, ConfigurationError, SourceError
 from chargeback.model.dated import Period
 
@@ -95,7 +95,10 @@ def read_entries(text: str) -> list[CategoryEntry]:
         for row in rows:
             if any(cell.strip() for cell in row):
                 entries += reader.read(row, f"line {rows.line_num + before}", problems)
-            if len(problems) >= MOST_PROBLEMS:
+            if len(entries) > MOST_ENTRIES:
+                message = f"has more than {MOST_ENTRIES:,} lines, the most that a cost category can hold"
+                problems.append(ConfigProblem(f"line {rows.line_num + before}", message))
+            if len(problems) >= MOST_PROBLEMS or len(entries) > MOST_ENTRIES:
                 break
     except csv.Error as error:
         problems.append(ConfigProblem(f"line {rows.line_num + before}", f"is not CSV: {error}"))
