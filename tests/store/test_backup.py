@@ -31,7 +31,7 @@ from tests.support.objects import PLACES, new_place
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+def address(tmp_path: Path, postgresql: str) -> Iterator[str]:
     """An empty database of a PostgreSQL, whose locks hold a backup in its middle."""
     with scratch_database("postgresql", tmp_path) as connection_string:
         yield connection_string

@@ -16,6 +16,8 @@ from chargeback.errors import StorageError
 from chargeback.store.postgres_client import connection_parameters, run_client
 from tests.support.databases import PostgresServer, own_postgres_server
 
+pytestmark = pytest.mark.usefixtures("postgresql")
+
 PASSWORD = "p@ss/w%rd 'quoted' + more"
 
 

@@ -55,7 +55,7 @@ def test_a_lease_of_tables_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=PLACES)
-def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Place]]:
+def shared(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str) -> Iterator[tuple[str, Place]]:
     """The database and the place of a tenant that several processes use, with its tables."""
     with migrated_database("postgresql", tmp_path) as address:
         place = new_place(request.param, tmp_path)

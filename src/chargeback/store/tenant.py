@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+import pyarrow as pa
 from sqlalchemy import Connection
 
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
 from chargeback.config.object_store import ObjectLocation
+from chargeback.ecosystems.contract import UsageResolver
 from chargeback.errors import SchemaError, StorageError
+from chargeback.model.inventory import Inventory
 from chargeback.store.clocks import ClockReading
 from chargeback.store.control.database import ConnectRetry, ControlDatabase
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire, resume
@@ -40,13 +44,15 @@ _START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
 @dataclass(frozen=True)
 class TenantStore:
-    """The control database and the fact tables of one tenant, whose ecosystem and ``tenant_id`` are in every row."""
+    """The control database and the fact tables of one tenant, whose ecosystem and ``tenant_id`` are in every row.
+    ``resolve_usage`` returns the stored usage of a day with identities as subjects; None if it is stored so."""
 
     tenant_name: str
     tenant_id: str
     ecosystem: str
     control: ControlDatabase
     facts: FactTables
+    resolve_usage: Callable[[date, pa.Table, Inventory], pa.Table] | None = None
 
     @classmethod
     def open(
@@ -244,7 +250,7 @@ def open_store(
     limits: ServerLimits = USUAL_LIMITS,
 ) -> TenantStore:
     """Return the storage of a configured tenant; with ``retry``, connecting to its database server is retried."""
-    return TenantStore.open(
+    store = TenantStore.open(
         tenant_name=tenant.name,
         tenant_id=tenant.settings.tenant_id,
         ecosystem=tenant.settings.ecosystem,
@@ -253,3 +259,5 @@ def open_store(
         retry=retry,
         limits=limits,
     )
+    ecosystem = tenant.ecosystem
+    return replace(store, resolve_usage=ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None)

@@ -46,6 +46,7 @@ def test_a_migrated_database_is_current(connection_string: str) -> None:
     database.close()
 
 
+@pytest.mark.usefixtures("process")
 def test_several_processes_may_upgrade_at_the_same_time(connection_string: str) -> None:
     """API and worker start together on an empty database, and both find it migrated."""
     program = (
@@ -213,6 +214,7 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.mark.usefixtures("process")
 def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) -> None:
     """With patience a transaction that finds no server begins when there is one; its old connections are forgotten."""
     with ControlDatabase(postgres.address, ConnectRetry(120, threading.Event())) as database:
@@ -227,6 +229,7 @@ def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) 
         starting.join()
 
 
+@pytest.mark.usefixtures("process")
 def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresServer) -> None:
     """Whoever is asked to stop does not wait, and whoever waited in vain does not wait again."""
     stop = threading.Event()
@@ -242,6 +245,7 @@ def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresS
         postgres.start()
 
 
+@pytest.mark.usefixtures("process")
 def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) -> None:
     """What is sent to a machine that is gone is an error within a request's time, not after a quarter of an hour."""
     with ControlDatabase(postgres.address) as database, database.read() as connection:

@@ -90,6 +90,7 @@ def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDa
         acquire(database, LeaseOwner.this_process())
 
 
+@pytest.mark.usefixtures("process")
 def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
     """Nobody waits for the expiry of a process that is known to be gone."""
     program = "from chargeback.store.control.lease import LeaseOwner; print(LeaseOwner.this_process())"
@@ -168,6 +169,7 @@ def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -
         assert tuple(connection.execute(shown).one()) == (None, None)
 
 
+@pytest.mark.usefixtures("process")
 def test_another_clock_breaks_no_lease(tmp_path: Path) -> None:
     """A machine whose clock is far ahead finds the lease of another one held: the clock of the server decides."""
     with migrated_database("postgresql", tmp_path) as address:

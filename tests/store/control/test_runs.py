@@ -20,13 +20,13 @@ def test_a_run_is_recorded_from_start_to_end(database: ControlDatabase) -> None:
     """A run is visible while it lasts and keeps its counts and errors; only then is there a last one."""
     with database.write() as connection:
         run_id = runs.start_run(connection, 1)
-        assert runs.start_of_last_completed(connection) is None
+        assert runs.last_completed(connection) is None
     assert outcomes(database) == [("running", [])]
     with database.write() as connection:
         runs.finish_run(
             connection, run_id, outcome="completed_with_errors", errors=["a", "b"], counts={"dates_gathered": 3}
         )
-        assert runs.start_of_last_completed(connection) is not None
+        assert runs.last_completed(connection) is not None
     assert outcomes(database) == [("completed_with_errors", ["a", "b"])]
 
 
@@ -37,7 +37,7 @@ def test_a_run_that_did_not_complete_leaves_work(database: ControlDatabase, outc
         for how in ("completed", outcome):
             run_id = runs.start_run(connection, 1)
             runs.finish_run(connection, run_id, outcome=how, errors=[], counts={})
-        assert runs.start_of_last_completed(connection) is None
+        assert runs.last_completed(connection) is None
 
 
 def test_a_run_whose_process_died_was_interrupted(database: ControlDatabase) -> None:
@@ -45,7 +45,7 @@ def test_a_run_whose_process_died_was_interrupted(database: ControlDatabase) -> 
     with database.write() as connection:
         runs.start_run(connection, 1)
         runs.start_run(connection, 2)
-        assert runs.start_of_last_completed(connection) is None
+        assert runs.last_completed(connection) is None
     assert [outcome for outcome, _ in outcomes(database)] == ["interrupted", "running"]
 
 

@@ -19,6 +19,8 @@ from chargeback.store.ownership import StorageOwner
 from chargeback.store.postgres_client import connection_parameters
 from tests.support.databases import scratch_database, with_schema
 
+pytestmark = pytest.mark.usefixtures("postgresql")
+
 TENANTS = 12
 
 

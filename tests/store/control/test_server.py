@@ -17,6 +17,8 @@ from chargeback.store.control.server import ServerLimits
 from tests.support.databases import PostgresServer, own_postgres_server
 from tests.support.processes import eventually
 
+pytestmark = pytest.mark.usefixtures("postgresql")
+
 QUICK = ServerLimits(connect=2, lock=0.3, statement=0.5, silence=1)
 
 

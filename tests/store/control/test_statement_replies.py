@@ -16,8 +16,8 @@ from chargeback.store.control.statement_replies import (
 )
 
 OCTOBER = ("2026-10", "category:cost_center")
-FIRST = StatementKey("CB-acme-2026-10-cost_center.payments-r1", *OCTOBER, "payments", 1)
-OTHER = StatementKey("CB-acme-2026-10-tag.team.payments-r1", "2026-10", "tag:team", "payments", 1)
+FIRST = StatementKey("CB-acme-2026-10-cost_center.payments-r1", *OCTOBER, "payments", 1, "one")
+OTHER = StatementKey("CB-acme-2026-10-tag.team.payments-r1", "2026-10", "tag:team", "payments", 1, "other")
 
 
 def test_replies_are_kept_in_order(database: ControlDatabase) -> None:

@@ -13,6 +13,7 @@ from chargeback.errors import TagConflict
 from chargeback.model.dated import FOREVER, DatedValue, Period
 from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, place_value
 from tests.support.facts import days_from
+from tests.support.laws import examples
 
 JAN, MARCH, OCTOBER = date(2026, 1, 1), date(2026, 3, 1), date(2026, 10, 1)
 NAME = "The tag team of the identity sa-1"
@@ -144,7 +145,7 @@ _writes = st.lists(
 
 
 @given(writes=_writes)
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=examples(300), database=None)
 def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date | None, Existing]]) -> None:
     """Whatever is written in whatever order; what is refused changes nothing, and the written value holds."""
     held: tuple[HeldTag, ...] = ()

@@ -15,12 +15,16 @@ from chargeback.config.object_store import ObjectLocation
 from chargeback.errors import StorageError
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
+from chargeback.store.facts.owner import check_owner
 from chargeback.store.facts.places import Folder, LogState, Place
 from chargeback.store.facts.tables import MEMBERS_TABLE, FactTables, read_day
+from chargeback.store.ownership import StorageOwner
 from tests.store.facts.test_tables import DAY, rows
 from tests.support.careless import careless_store
 from tests.support.network import Fault, network
 from tests.support.objects import new_bucket, object_server
+
+pytestmark = pytest.mark.usefixtures("object_storage")
 
 
 @pytest.fixture
@@ -113,6 +117,13 @@ def test_who_may_not_read_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="signature") as raised:
         at(replace(server.location(), settings=settings), tmp_path).read("usage/missing")
     assert not isinstance(raised.value, FileNotFoundError)
+
+
+def test_a_bucket_that_does_not_exist_is_named_first(tmp_path: Path) -> None:
+    """The error begins with its cause, not with the table that is read first."""
+    nowhere = replace(object_server().location(), bucket="no-such-bucket")
+    with pytest.raises(StorageError, match=r"^the bucket `no-such-bucket` does not exist: create it, or correct"):
+        check_owner(FactTables(at(nowhere, tmp_path)), StorageOwner("acme", None))
 
 
 @pytest.mark.parametrize(("first", "second"), [("folder", "s3"), ("s3", "folder")])

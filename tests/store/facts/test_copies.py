@@ -24,6 +24,8 @@ from tests.store.facts.test_tables import rows
 from tests.support.damage import DAMAGES
 from tests.support.objects import damage_object, new_bucket, object_server
 
+pytestmark = pytest.mark.usefixtures("object_storage")
+
 DAYS = [date(2026, 1, day) for day in range(1, 6)]
 
 

@@ -18,6 +18,8 @@ from tests.support.facts import Share, write_shares
 from tests.support.network import Network, network
 from tests.support.objects import object_server
 
+pytestmark = pytest.mark.usefixtures("object_storage")
+
 FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
 TABLES = (*DAY_TABLES, DIMENSIONS_TABLE)
 

@@ -29,3 +29,15 @@ def test_nothing_begins_after_it() -> None:
         token.check()
     with pytest.raises(QueryTimeout), token.interruptible(lambda: None):
         pytest.fail("it must not begin")
+
+
+def test_a_token_expires_or_commits() -> None:
+    """What has expired cannot be committed; what is being committed does not expire, and may be committed in parts."""
+    expired, committed = CancellationToken(), CancellationToken()
+    assert expired.expire()
+    with pytest.raises(QueryTimeout):
+        expired.begin_commit()
+    committed.begin_commit()
+    assert not committed.expire()
+    committed.begin_commit()
+    assert not committed.cancelled

@@ -15,34 +15,50 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chargeback.access.scope import RowScope
 from chargeback.categories.document import CostCategory
+from chargeback.categories.handover import WHOLE
 from chargeback.categories.parsing import parse_category
-from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.money import from_units, to_units
+from chargeback.errors import SumTooLarge
+from chargeback.model.cents import rounded_cents, to_cents
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
+from chargeback.model.money import from_units, to_shared_units, to_units
+from chargeback.model.money import total as exact_total
+from chargeback.service.category_answers import preview
+from chargeback.service.changes import changes
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
 from chargeback.store.queries.category_lookup import CategoryLookup
-from chargeback.store.queries.cost_sums import sum_selected
+from chargeback.store.queries.cost_sums import sum_selected, sum_where
+from chargeback.store.queries.costs import CostQuery, costs, daily_amounts
+from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.flow import flow as flow_through
+from chargeback.store.queries.graph_sums import charged_costs
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, Selection
+from chargeback.store.queries.statement_sums import statement_sums
+from chargeback.store.queries.sums import sums_by
 from chargeback.store.queries.tag_index import TagIndex
-from tests.categories.naive import Naive, largest_remainder, shares_of
+from tests.categories.naive import Naive, largest_remainder, weights_of_day
 from tests.store.queries.conftest import Ask
 from tests.support.categories import DAYS, VALUES, BillRow, SomeNames, SomeTags, bills, documents, names, tags
 from tests.support.facts import Share, new_facts, write_shares
+from tests.support.laws import examples
 
 UTC = ZoneInfo("UTC")
-ALL = Selection.of_days(DayRange(DAYS[0], DAYS[-1] + ONE_DAY))
-#: (direct, in, out) in units.
+SPAN = DayRange(DAYS[0], DAYS[-1] + ONE_DAY)
+ALL = Selection.of_days(SPAN)
+BEFORE = InstantRange(start_of_day(DAYS[0]), start_of_day(DAYS[2]))
+#: (direct, in, out) in units of 10⁻²⁴.
 Flow = tuple[int, int, int]
 
 
@@ -80,30 +96,34 @@ def lookup(categories: Mapping[str, CostCategory], tags: SomeTags, names: SomeNa
         return kept.setdefault(place, Assignments(categories[key], dataset, tags, names))
 
     stored = {key: StoredCategory(each, 1) for key, each in categories.items()}
-    return CategoryLookup(CategoryIndex(stored), _assignments)
+    return CategoryLookup(CategoryIndex(stored), _assignments, tags, lambda: names)
 
 
 def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
-    """What each value has of each row, row by row."""
+    """What each value has of each row, row by row: units of a part times weights of its value."""
     held: dict[date, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     parts = [largest_remainder(row.units, naive.decided(row.subject, row.day)[1]) for row in bill]
     for row, of_row in zip(bill, parts, strict=True):
         for value, units in of_row.items():
             held[row.day][value] += units
-    steps = {day: naive.steps(values, {}, day) for day, values in held.items()}
+    weights = {day: weights_of_day(naive.steps(values, {}, day)) for day, values in held.items()}
     found = []
     for row, of_row in zip(bill, parts, strict=True):
-        flows = {value: (units, 0, 0) for value, units in of_row.items()}
-        for source, to in steps[row.day]:
-            if source not in flows:
+        flows = {value: (units * WHOLE, 0, 0) for value, units in of_row.items()}
+        for source, units in of_row.items():
+            if (receivers := weights[row.day].get(source)) is None:
                 continue
-            direct, came, went = flows[source]
-            flows[source] = (direct, came, went + total(flows[source]))
-            for value, units in largest_remainder(direct + came - went, shares_of(to)).items():
-                before = flows.get(value, (0, 0, 0))
-                flows[value] = (before[0], before[1] + units, before[2])
+            flows[source] = added(flows[source], (0, 0, units * WHOLE))
+            for value, (weight, passed) in receivers.items():
+                came, went = units * (weight + passed), units * passed
+                flows[value] = added(flows.get(value, (0, 0, 0)), (0, came, went))
         found.append(flows)
     return found
+
+
+def added(one: Flow, other: Flow) -> Flow:
+    """Both flows together."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def total(flow: Flow) -> int:
@@ -140,13 +160,11 @@ class World:
         for row, of_row in zip(self.bill, naive_flows(self.naive, self.bill), strict=True):
             for value, flow in of_row.items():
                 if chosen(value):
-                    before = sums[key(row, value)]
-                    sums[key(row, value)] = (before[0] + flow[0], before[1] + flow[1], before[2] + flow[2])
+                    sums[key(row, value)] = added(sums[key(row, value)], flow)
         return {key: flow for key, flow in sums.items() if any(flow)}
 
 
 WORLDS: Final = st.builds(World, documents(), bills(), tags(), names())
-_written_once = [HealthCheck.function_scoped_fixture]
 #: Of one bill: so many categories, and so many bills.
 CATEGORIES, BILLS = 5, 100
 
@@ -163,7 +181,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[World], FactT
     return _write
 
 
-@settings(suppress_health_check=_written_once, max_examples=BILLS)
+@settings(max_examples=examples(BILLS))
 @given(bills(), tags(), names(), st.lists(documents(), min_size=CATEGORIES, max_size=CATEGORIES))
 def test_the_sums_of_500_categories_are_exact(
     ask: Ask,
@@ -181,11 +199,11 @@ def test_the_sums_of_500_categories_are_exact(
         found = _sums(ask, world, facts, ALL, "category:team")
         assert found == world.flows(lambda row, value: (str(row.day), value))
         for day in DAYS:
-            whole = sum(row.units for row in world.bill if row.day == day)
+            whole = sum(row.units for row in world.bill if row.day == day) * WHOLE
             assert sum(total(flow) for key, flow in found.items() if key[0] == str(day)) == whole
 
 
-@settings(suppress_health_check=_written_once, max_examples=40)
+@settings(max_examples=examples(40))
 @given(WORLDS, st.booleans(), st.frozensets(st.sampled_from([*VALUES, "UNASSIGNED"]), min_size=1), st.booleans())
 def test_every_question_gets_the_sums_of_the_rows(
     ask: Ask,
@@ -217,9 +235,11 @@ def test_every_question_gets_the_sums_of_the_rows(
     def _collected(cursor: Cursor) -> list[tuple[str, Decimal]]:
         reader = world.reader(cursor, facts)
         sum_selected(reader, selection, [ALL.window], ("category:team", "cost_type"))
-        return [(row[0], row[1]) for row in reader.cursor.rows("SELECT d0, sum(total) FROM selected GROUP BY ALL")]
+        return [
+            (row[0], row[1]) for row in reader.cursor.rows(f"SELECT d0, {sum_where('TRUE')} FROM selected GROUP BY ALL")
+        ]
 
-    costs = {value: to_units(amount) for value, amount in ask(_collected)}
+    costs = {value: to_shared_units(amount) for value, amount in ask(_collected)}
     everything = {value: total(flow) for value, flow in world.flows(lambda _, value: value, _is_wanted).items()}
     assert {value: units for value, units in costs.items() if units} == {
         value: units for value, units in everything.items() if units
@@ -232,7 +252,7 @@ def _sums(ask: Ask, world: World, facts: FactTables, selection: Selection, *by: 
     return _flows(ask(lambda cursor: world.reader(cursor, facts).aggregate(CHARGEBACKS, selection, grouping)))
 
 
-@settings(suppress_health_check=_written_once, max_examples=50)
+@settings(max_examples=examples(50))
 @given(WORLDS, st.frozensets(st.sampled_from([*VALUES, "UNASSIGNED"]), min_size=1), st.booleans())
 def test_a_row_counts_once_for_each_of_its_values(
     ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str], excludes: bool
@@ -263,16 +283,17 @@ def _flows(answer: Aggregate) -> dict[Any, Flow]:
     found: dict[Any, Flow] = {}
     for bucket in answer.buckets:
         direct, came, went, whole = (
-            to_units(Decimal(bucket[name])) for name in ("direct_amount", "shared_in", "shared_out", "total_amount")
+            to_shared_units(Decimal(bucket[name]))
+            for name in ("direct_amount", "shared_in", "shared_out", "total_amount")
         )
         assert whole == direct + came - went
         if direct or came or went:
             found[bucket["time_bucket"][:10], *bucket["dimensions"].values()] = (direct, came, went)
-    assert to_units(Decimal(answer.totals["total_amount"])) == sum(total(flow) for flow in found.values())
+    assert to_shared_units(Decimal(answer.totals["total_amount"])) == sum(total(flow) for flow in found.values())
     return found
 
 
-@settings(suppress_health_check=_written_once, max_examples=50)
+@settings(max_examples=examples(50))
 @given(WORLDS, st.frozensets(st.sampled_from(VALUES), min_size=1))
 def test_lists_and_files_show_the_parts_of_each_row(
     ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str]
@@ -319,3 +340,150 @@ def _file(
 ) -> list[list[str]]:
     content = b"".join(world.reader(cursor, facts).export(CHARGEBACKS, selection, columns))
     return list(csv.reader(io.StringIO(content.decode())))[1:]
+
+
+ONE_UNIT: Final = Fraction(1, WHOLE**2)
+RATE: Final = {date(2026, 3, 1): Decimal("0.92276461")}
+
+
+@settings(max_examples=examples(8))
+@given(WORLDS, st.frozensets(st.sampled_from([*VALUES, "UNASSIGNED"]), min_size=1), st.booleans())
+def test_every_report_has_the_same_digits(
+    ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str], converts: bool
+) -> None:
+    """Aggregates, costs, series, flows, graphs, changes, statements, previews and sums of emitters: each is the sum of
+    units times weights, and of these times the rate, to the last digit."""
+    facts, rates = written(world), RATE if converts else None
+
+    def _is_wanted(value: str) -> bool:
+        return not wanted.isdisjoint(world.category.path(value))
+
+    selection = replace(ALL, categories=(CategoryFilter("team", wanted),))
+    by_value = {key: flow for key, flow in world.flows(lambda _, value: value, _is_wanted).items() if total(flow)}
+    factor = Fraction(RATE[date(2026, 3, 1)] if rates else 1) / WHOLE**2
+    by_day = world.flows(lambda row, _: row.day, _is_wanted)
+    by_identity = world.flows(lambda row, _: row.identity_id, _is_wanted)
+    everything = sum(total(flow) for flow in by_value.values())
+
+    def _same(found: Mapping[Any, Decimal], flows: Mapping[Any, Flow], factor: Fraction = ONE_UNIT) -> None:
+        expected = {key: total(flow) * factor for key, flow in flows.items() if total(flow)}
+        assert {key: Fraction(amount) for key, amount in found.items() if amount} == expected
+
+    def _ask(question: Callable[[TenantReader], Any]) -> Any:
+        return ask(lambda cursor: question(world.reader(cursor, facts)))
+
+    by, day = ("category:team", "identity_id"), Grouping(("identity_id",), "day", UTC, rates)
+    sums = _ask(lambda reader: reader.aggregate(CHARGEBACKS, selection, day))
+    summed = _by(sums.buckets, lambda bucket: bucket["dimensions"]["identity_id"])
+    _same(summed, by_identity, factor)
+    assert Fraction(sums.totals["total_amount"]) == everything * factor
+
+    asked = CostQuery(selection, ALL.window, by, "category:team", 2, "day", UTC, rates=rates)
+    found = _ask(lambda reader: costs(reader, asked))
+    assert Fraction(found.totals.amount) == Fraction(found.totals.previous) == everything * factor
+    for breakdown in found.breakdowns:
+        other = breakdown.other[1] if breakdown.other else 0
+        assert sum(Fraction(item.amount) for item in breakdown.items) + Fraction(other) == everything * factor
+        assert [item.amount for item in breakdown.items] == sorted((i.amount for i in breakdown.items), reverse=True)
+    _same(found.previous, by_day, factor)
+    _same({date.fromisoformat(each): sum_of(amounts) for each, amounts in found.series.items()}, by_day, factor)
+    flows = _ask(lambda reader: flow_through(reader, selection, None, by, (2, 2), rates))
+    assert sum(Fraction(link.amount) for link in flows.links) == everything * factor
+
+    _same(_ask(lambda reader: daily_amounts(reader, CHARGEBACKS, selection)), by_day)
+    by_team = _ask(lambda reader: sums_by(reader, CHARGEBACKS, selection, by[:1]))
+    _same({value: amount for (value,), amount in by_team.items()}, by_value)
+    placed = _ask(lambda reader: charged_costs(reader, selection, None))
+    assert sum(each.units[0] for each in placed) == everything
+    changed = _ask(lambda reader: changes(reader, selection, BEFORE, by[1:]))
+    _same({item.key[0]: item.after for item in changed.items}, by_identity)
+    assert all(sum_of(item.effects.values()) == item.delta for item in changed.items)
+    stated = _ask(lambda reader: statement_sums(reader, selection, "category:team"))
+    amounts: dict[str, list[Decimal]] = defaultdict(list)
+    for each in stated:
+        amounts[each.value] += [each.direct, each.shared_in, each.shared_out.copy_negate()]
+    exact = {value: sum_of(of_value) for value, of_value in amounts.items()}
+    _same(exact, by_value)
+    assert sum_of(to_cents(list(exact.values()), "USD")) == rounded_cents(sum_of(exact.values()), "USD")
+    of_value = _ask(lambda reader: preview(reader, "team", world.category, ALL)).values
+    _same({value: now for value, _, now in of_value}, world.flows(lambda _, value: value))
+    scoped = RowScope.of({"category:team": wanted})
+    within = ask(
+        lambda cursor: list(
+            daily_totals(_within(world.reader(cursor, facts), scoped), CHARGEBACKS, SPAN, ("identity_id",), (1, "rest"))
+        )
+    )
+    daily = {row["date"]: Decimal(0) for batch in within for row in batch.to_pylist()}
+    for batch in within:
+        for row in batch.to_pylist():
+            daily[row["date"]] = sum_of([daily[row["date"]], row["amount"]])
+    _same(daily, by_day)
+
+
+def sum_of(amounts: Iterable[Decimal]) -> Decimal:
+    """The exact sum."""
+    return exact_total(amounts)
+
+
+def _by(buckets: Iterable[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], Any]) -> dict[Any, Decimal]:
+    amounts: dict[Any, list[Decimal]] = defaultdict(list)
+    for bucket in buckets:
+        amounts[key(bucket)].append(Decimal(bucket["total_amount"]))
+    return {each: sum_of(parts) for each, parts in amounts.items()}
+
+
+def _within(reader: TenantReader, scope: RowScope) -> TenantReader:
+    return TenantReader(reader.cursor, reader._tables, reader.tags, categories=reader.categories, scope=scope)
+
+
+@settings(max_examples=examples(8))
+@given(documents(), WORLDS)
+def test_two_categories_at_once(
+    ask: Ask, written: Callable[[World], FactTables], document: dict[str, Any], world: World
+) -> None:
+    """By both, the sums of the first one are those that it has alone, to the last digit, of the other one almost; all
+    together they are the bill, and each row counts once."""
+    facts = written(world)
+    both = {"area": parse_category("area", document), "team": world.category}
+
+    def _answer(*by: str, categories: tuple[CategoryFilter, ...] = ()) -> Aggregate:
+        def _ask(cursor: Cursor) -> Aggregate:
+            reader = TenantReader(cursor, facts, TagIndex(), categories=lookup(both, world.tags, world.names))
+            return reader.aggregate(CHARGEBACKS, replace(ALL, categories=categories), Grouping(by, "day", UTC))
+
+        answer: Aggregate = ask(_ask)
+        return answer
+
+    found = _answer("category:area", "category:team")
+    assert to_shared_units(Decimal(found.totals["total_amount"])) == sum(row.units for row in world.bill) * WHOLE
+    assert found.totals["total_rows"] == len(world.bill)
+    for key, name in (("area", "category:area"), ("team", "category:team")):
+        alone = _by(_answer(name).buckets, lambda bucket: (bucket["time_bucket"], bucket["dimensions"][name]))  # noqa: B023
+        together = _by(found.buckets, lambda bucket: (bucket["time_bucket"], bucket["dimensions"][name]))  # noqa: B023
+        assert alone.keys() == together.keys()
+        assert key == "team" or {each: amount for each, amount in alone.items() if amount} == {
+            each: amount for each, amount in together.items() if amount
+        }
+        largest = sum(abs(row.units) for row in world.bill) + len(world.bill) * WHOLE
+        for each, amount in alone.items():
+            assert abs(to_shared_units(amount) - to_shared_units(together[each])) <= 100 * largest
+    wanted = CategoryFilter("area", frozenset(["platform"]))
+    parts = [_answer("category:team", categories=(each,)).totals for each in (wanted, replace(wanted, excludes=True))]
+    whole = sum_of(Decimal(part["total_amount"]) for part in parts)
+    assert whole == Decimal(found.totals["total_amount"])
+
+
+def test_sums_are_as_large_as_any_other(ask: Ask, written: Callable[[World], FactTables]) -> None:
+    """What is handed on has 26 digits before the decimal point, and all digits after it; what is larger is refused."""
+    share = {"share": [{"from": "platform", "by": {"fixed": {"orders": "33.3", "payments": "66.7"}}}]}
+    rules = [{"match": {"identity": "*"}, "assign": "platform"}]
+    document = {"default": "UNASSIGNED", "rules": rules, **share}
+    row = BillRow(DAYS[0], "sa-1", "lkc-1", None, None, "KAFKA_STORAGE", "KAFKA", 10**38 - 1)
+    world = World(document, [row], SomeTags({}), SomeNames({}))
+    found = _sums(ask, world, written(world), ALL, "category:team")
+    assert found[str(DAYS[0]), "payments"] == (0, (10**38 - 1) * 667 * 10**9, 0)
+    twice = World(document, [row, row], SomeTags({}), SomeNames({}))
+    facts = written(twice)
+    for by in ("category:team", "identity_id"):
+        with pytest.raises(SumTooLarge, match="26 digits"):
+            _sums(ask, twice, facts, ALL, by)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from chargeback.access.scope import RowScope
+from chargeback.model.dated import DatedValue
 from chargeback.model.days import instants
 from chargeback.model.effects import BilledType, Charged, Quantity
 from chargeback.model.money import to_units
@@ -52,7 +54,9 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
     write_lines(facts, lines)
     compared = found(read, None, "identity_id", identity_id="sa-1")
     assert compared.days == (1, 2)
-    ((before, after),) = compared.parts[("sa-1",)]
+    (part,) = compared.parts[("sa-1",)]
+    assert (part.resource_id, part.product_type, part.by_identity) == (*CKUS, {"sa-1": 25 * ONE})
+    before, after = part.before, part.after
     assert before == Charged(
         {"usage_ratio": 60 * ONE},
         BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"})),
@@ -63,6 +67,30 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
             {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}, Quantity(6 * ONE, "CKU"), frozenset({"old", "new"})
         ),
     )
+
+
+@pytest.mark.parametrize("scope", [{"identity_id": ["sa-1"]}, {"tag:team": ["mine"]}])
+def test_a_scope_sees_the_bill_of_its_lines(read: Read, facts: FactTables, scope: dict[str, list[str]]) -> None:
+    """Lines without a visible row, of the same product on the same resource, have no part in costs, quantities and
+    policies; of the others the whole cost counts. Without a visible row, nothing was billed."""
+    shares = [
+        Share(DAYS[0], "sa-1", "60", line="a"),
+        Share(DAYS[0], "sa-2", "40", line="a"),
+        Share(DAYS[0], "sa-2", "500", line="b", policy="other"),
+        Share(DAYS[4], "sa-2", "700", line="b"),
+    ]
+    write_shares(facts, shares)
+    write_lines(facts, [line(DAYS[n], "1", quantity=Decimal(7), unit="CKU", description=f"{n}") for n in (0, 4)])
+    tags = TagIndex({"sa-1": {"team": (DatedValue("mine"),)}})
+
+    def _query(reader: TenantReader) -> ComparedCharges:
+        scoped = TenantReader(reader.cursor, facts, tags, scope=RowScope.of(scope))
+        return compared_charges(scoped, Selection(AFTER), BEFORE, ("identity_id",))
+
+    (part,) = read(_query).parts[("sa-1",)]
+    before, after = part.before, part.after
+    assert before.billed == BilledType({"usage_ratio": 100 * ONE}, None, frozenset({"abc123"}))
+    assert after == Charged({}, None)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +105,34 @@ def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]])
     """Lines without a quantity, in several units, or that are lost: nothing is said of the quantity."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], f"{n}", **more) for n, more in enumerate(lines)])
-    ((before, after),) = found(read, None, "identity_id").parts[("sa-1",)]
-    assert before.billed is not None
-    assert before.billed.quantity is None
-    assert after == Charged({}, None)
+    (part,) = found(read, None, "identity_id").parts[("sa-1",)]
+    assert part.before.billed is not None
+    assert part.before.billed.quantity is None
+    assert part.after == Charged({}, None)
+
+
+@pytest.mark.parametrize(("costs", "mixed"), [("1 -1", True), ("-1 -2", False), ("1 0", False)])
+def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: bool) -> None:
+    """The bill says whether some of its lines are charges and others refunds, whatever their sum is."""
+    write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
+    write_lines(facts, [line(DAYS[0], cost) for cost in costs.split()])
+    (part,) = found(read, None, "identity_id").parts[("sa-1",)]
+    assert part.before.billed is not None
+    assert part.before.billed.has_refunds == mixed
+
+
+def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
+    """Whatever it is grouped by, each part says which identities pay another amount for it."""
+    shares = [Share(DAYS[0], "sa-1", "60"), Share(DAYS[0], "sa-2", "40"), Share(DAYS[4], "sa-1", "70")]
+    write_shares(facts, shares)
+    (part,) = found(read, None, "product_type").parts[(CKUS[1],)]
+    assert part.by_identity == {"sa-1": 10 * ONE, "sa-2": -40 * ONE}
+    assert (part.before.amount, part.after.amount) == (100 * ONE, 70 * ONE)
 
 
 def test_nothing_at_all(read: Read) -> None:
     """Without charges there is nothing to compare."""
-    assert found(read, None, "identity_id") == ComparedCharges((0, 0), {})
+    assert found(read, None, "identity_id") == ComparedCharges((0, 0), {}, {})
 
 
 def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -109,7 +156,9 @@ def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFact
         by = random.choice([("identity_id",), ("product_type", "resource_id"), ("allocation_method",), ("tag:team",)])
         parts = [part for group in found(read, tables, *by).parts.values() for part in group]
         for period, days in enumerate((DAYS[:4], DAYS[4:])):
-            assert sum(part[period].amount for part in parts) == _units(s for s in shares if s.day in days)
+            assert sum((part.before, part.after)[period].amount for part in parts) == _units(
+                s for s in shares if s.day in days
+            )
 
 
 def _units(shares: Iterable[Share]) -> int:

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Context, Decimal
 from zoneinfo import ZoneInfo
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.currency import Rates, converted, month_start
@@ -22,6 +22,7 @@ from chargeback.store.queries.flow import flow
 from chargeback.store.queries.selection import Selection, equal
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
+from tests.support.laws import examples
 
 EXACT = Context(prec=100)
 NOW, BEFORE = instants(date(2026, 1, 28), date(2026, 2, 4)), instants(date(2026, 1, 20), date(2026, 1, 27))
@@ -53,7 +54,7 @@ def those_of(rows: list[Share], first: date, last: date, known: Rates) -> list[t
 
 
 @given(rows=shares, january=rates, february=rates, zone=st.sampled_from(["UTC", "Asia/Tokyo"]))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25))
 def test_converted_sums(
     read: Read, facts: FactTables, rows: list[Share], january: Decimal, february: Decimal, zone: str
 ) -> None:

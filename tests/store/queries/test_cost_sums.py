@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from chargeback.model.days import instants
@@ -27,6 +27,7 @@ from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilte
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Ask
 from tests.support.facts import Share, days_from, new_facts, write_shares
+from tests.support.laws import examples
 
 MONDAY = date(2026, 3, 23)
 DAYS = days_from(MONDAY, 12)
@@ -89,7 +90,7 @@ def _answers(cursor: Cursor, facts: FactTables, query: CostQuery) -> Any:
 
 
 @seed(9)
-@settings(deadline=None, max_examples=12, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(12), database=None)
 @given(shares=SHARES, queries=st.lists(QUERIES, min_size=2, max_size=5))
 def test_partials_and_rows_answer_the_same(
     ask: Ask, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], queries: list[CostQuery]

@@ -10,11 +10,12 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, instants, start_of_day
+from chargeback.model.inventory import UNTAGGED
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
 from chargeback.store.queries.clusters import CLUSTER_ID
@@ -22,10 +23,11 @@ from chargeback.store.queries.cost_sums import COST_COLUMNS
 from chargeback.store.queries.costs import CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import UNTAGGED, ColumnFilter, Selection, TagFilter, equal
+from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, write_lines, write_shares
+from tests.support.laws import examples
 
 UTC = ZoneInfo("UTC")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -85,7 +87,7 @@ shares = st.lists(
     zone=st.sampled_from([UTC, BERLIN]),
 )
 @seed(5)
-@settings(max_examples=25, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), database=None)
 def test_costs_are_the_sums_of_the_rows(
     read: Read, tmp_path_factory: pytest.TempPathFactory, made: list[Share], wanted: str, series: str, zone: ZoneInfo
 ) -> None:

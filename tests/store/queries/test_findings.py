@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.access.scope import RowScope
@@ -37,6 +37,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
+from tests.support.laws import examples
 
 FIRST = date(2026, 1, 1)
 DAYS = days_from(FIRST, 10)
@@ -115,7 +116,7 @@ def test_topics(read: Read, facts: FactTables) -> None:
     measured=st.sets(st.integers(0, 9)),
     min_days=st.integers(1, 10),
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15))
 def test_only_measured_days_count(
     read: Read, facts: FactTables, active: set[int], measured: set[int], min_days: int
 ) -> None:
@@ -199,3 +200,27 @@ def test_identities(read: Read, facts: FactTables, table_has_members: bool) -> N
     if table_has_members:
         one = items[IDLE_IDENTITY, "sa-idle"]
         assert [one.monthly_cost, one.avoidable, one.last_active] == [10, 0, None]
+
+
+def test_use_outside_a_scope_is_not_seen(read: Read, facts: FactTables) -> None:
+    """An identity that uses only what is outside the scope is idle within it, and in use for who sees everything."""
+    for day in DAYS:
+        shares = [Share(day, name, "1", cost_type="shared") for name in ("sa-busy", "sa-idle")]
+        write_shares(facts, [*shares, Share(day, "sa-busy", "1", resource="lkc-2", line="line-2")])
+        used = [("bytes_in", "lkc-1", "sa-busy", "3"), ("bytes_in", "lkc-2", "sa-idle", "2")]
+        measure(facts, USAGE_TABLE, day, used)
+        members = [
+            {"date": day, "resource_id": "lkc-1", "identity_id": name, "relation": "active"}
+            for name in ("sa-busy", "sa-idle")
+        ]
+        facts.replace_day(MEMBERS_TABLE, day, pa.Table.from_pylist(members, schema=MEMBERS), epoch=1)
+
+    def _idle(scope: RowScope | None) -> list[str]:
+        def _query(reader: TenantReader) -> list[Unused]:
+            return unused(TenantReader(reader.cursor, facts, TagIndex(), scope=scope), {IDLE_IDENTITY}, 3)
+
+        return [each.name for each in read(_query)]
+
+    assert _idle(None) == []
+    assert _idle(RowScope.of({"identity_id": ["sa-idle"]})) == ["sa-idle"]
+    assert _idle(RowScope.of({"resource_id": ["lkc-1"]})) == ["sa-idle"]

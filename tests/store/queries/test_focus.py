@@ -40,6 +40,7 @@ from tests.support.focus import (
     write_special_bill,
 )
 from tests.support.focus_checks import check_focus
+from tests.support.laws import examples
 
 MONTHS = DayRange(date(2026, 2, 1), date(2026, 4, 1))
 LAYOUTS = pytest.mark.parametrize("layout", layouts(), ids=lambda layout: f"{layout.version}-{layout.split}")
@@ -187,7 +188,7 @@ def _tag(store: TenantStore, kind: str, entity: str, key: str, value: str) -> No
 
 def test_tags_and_cost_categories(tmp_path: Path) -> None:
     """Version 1.2 has the resolved tags, 1.4 those of the resource and of the payer apart; a split row of a category is
-    one row for each value."""
+    one row for each value, as the rules assign it. Rules about identities see nothing of a whole line."""
     with tenant_store(tmp_path) as store:
         write_bill(store, [BilledLine(line(DAY, "10", **PRICED), ((("sa-1", 1), ("sa-2", 2)),))])
         _tag(store, RESOURCE, "lkc-1", "team", "platform")
@@ -198,11 +199,14 @@ def test_tags_and_cost_categories(tmp_path: Path) -> None:
             "rules": [
                 {"match": {"identity": ["sa-1"]}, "split": {"payments": "50", "retail": "50"}},
                 {"match": {"identity": ["sa-2"]}, "assign": "retail"},
+                {"match": {"resource": ["lkc-1"]}, "assign": "payments"},
             ],
+            "share": [{"from": "payments", "to": ["retail"], "by": "even"}],
         }
         with store.control.write() as connection:
             save_categories(connection, [parse_category("cost_center", document)], who="test")
         old, new = read(store, FocusLayout("1.2")), read(store, FocusLayout("1.4"))
+        whole = read(store, FocusLayout("1.4", split="none")).table.to_pylist()
     check_focus(old)
     check_focus(new)
     first, *_, last = old.table.to_pylist()
@@ -215,6 +219,7 @@ def test_tags_and_cost_categories(tmp_path: Path) -> None:
     assert last["AllocatedTags"] is None
     values = [(row["AllocatedResourceId"], row["x_CostCategoryCostCenter"]) for row in new.table.to_pylist()]
     assert values == [("sa-1", "payments"), ("sa-1", "retail"), ("sa-2", "retail")]
+    assert [(row["AllocatedResourceId"], row["x_CostCategoryCostCenter"]) for row in whole] == [(None, "payments")]
 
 
 _amounts = st.integers(-(10**16), 10**16).map(lambda units: Decimal(units).scaleb(-12))
@@ -245,7 +250,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
         yield store
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6))
 @given(bill=st.lists(_lines(), min_size=1, max_size=20), layout=st.sampled_from(layouts()))
 def test_random_months(month: TenantStore, bill: list[BilledLine], layout: FocusLayout) -> None:
     """The rows of any bill sum to it, digit by digit, line by line."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.focus_sharing import decimal_of, divisor, positions, shared
 from tests.store.queries.conftest import Ask
+from tests.support.laws import examples
 
 amounts = st.lists(st.integers(1, 10**20), min_size=1, max_size=6)
 wholes = st.integers(-(10**26), 10**26)
@@ -38,7 +39,7 @@ def sql_shares(ask: Ask, units: list[int], wholes: list[int]) -> list[tuple[int,
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60))
 @given(units=amounts, whole=wholes, sign=st.sampled_from([1, -1]))
 def test_shares_sum_to_the_whole(ask: Ask, units: list[int], whole: int, sign: int) -> None:
     """The shares have the sign of the whole and sum to it, and each is near the exact one."""
@@ -52,7 +53,7 @@ def test_shares_sum_to_the_whole(ask: Ask, units: list[int], whole: int, sign: i
         assert abs(share - Fraction(whole * each, total)) <= 2 + abs(whole) * Fraction(2 * 10**lost, total)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40))
 @given(units=amounts, whole=st.integers(-(10**14), 10**14))
 def test_small_wholes_are_rounded_down_at_running_sums(ask: Ask, units: list[int], whole: int) -> None:
     """As long as all digits fit, the share is the difference of two rounded running sums."""

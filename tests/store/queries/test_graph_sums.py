@@ -14,7 +14,7 @@ from tests.support.topics import TopicShare, write_topic_shares
 
 DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)
 NOW, EARLIER = Selection(instants(DAY, DAY)), instants(BEFORE, BEFORE)
-ONE = 10**12
+ONE = 10**24
 
 
 def test_charges_of_two_periods(read: Read, facts: FactTables) -> None:

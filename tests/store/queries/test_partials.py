@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.errors import SumTooLarge
@@ -34,6 +34,7 @@ from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Ask, Read
 from tests.support.damage import DAMAGES, file_of, flip_a_bit
 from tests.support.facts import Share, days_from, new_facts, write_shares
+from tests.support.laws import examples
 
 MONDAY = date(2026, 3, 23)
 UTC = ZoneInfo("UTC")
@@ -105,7 +106,7 @@ GROUPINGS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15))
 @given(
     writes=st.lists(SHARES, min_size=1, max_size=3),
     made_after=st.integers(0, 2),
@@ -278,7 +279,7 @@ def test_sums_that_are_too_large_are_left_to_the_query(read: Read, facts: FactTa
     write_shares(facts, [Share(MONDAY, "sa-1", half, line=line) for line in ("a", "b")])
     _make(ask, facts)
     assert _files(facts) == []
-    with pytest.raises(SumTooLarge, match="an amount must be wrong"):
+    with pytest.raises(SumTooLarge, match="at least one amount must be wrong"):
         _sums(read, facts, "identity_id")
 
 

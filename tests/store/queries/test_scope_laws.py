@@ -15,10 +15,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.access.scope import RowScope
+from chargeback.categories.handover import WHOLE
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.money import from_units, to_units
 from chargeback.service.changes import changes
@@ -49,6 +50,7 @@ from chargeback.store.queries.visible_sums import VisibleSums
 from tests.store.queries.conftest import Ask
 from tests.support.categories import DAYS, VALUES, BillRow
 from tests.support.facts import new_facts
+from tests.support.laws import examples
 from tests.support.scopes import CLUSTERS, ISSUE, SCOPES, UNKNOWN, ScopedWorld, worlds
 
 UTC = ZoneInfo("UTC")
@@ -60,7 +62,6 @@ AFTER: Final = InstantRange(start_of_day(DAYS[2]), start_of_day(DAYS[-1] + ONE_D
 AT_ONCE, SOME, MANY = 10, 10, 50
 #: How much of the sums of what is visible is kept in memory, in bytes: nothing is summed for it, or kept, or all is.
 MEMORY: Final = st.sampled_from([None, 0, 2**30])
-_written_once = [HealthCheck.function_scoped_fixture]
 
 Written = Callable[[ScopedWorld, bool], FactTables]
 #: Asks a world within a scope.
@@ -230,7 +231,7 @@ def _check_flows(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
     assert {(each.environment_id, each.resource_id, each.leaf) for each in placed} == {
         (rows[place].environment_id, rows[place].resource_id, rows[place].identity_id) for place in visible
     }
-    assert sum(each.units[0] for each in placed) == sum(visible.values())
+    assert sum(each.units[0] for each in placed) == sum(visible.values()) * WHOLE
     compared = asked(lambda reader: changes(reader, replace(ALL, window=AFTER), BEFORE, ("identity_id",)))
     assert {item.key[0] for item in compared.items} == {rows[place].identity_id for place in visible}
     assert units_of({item.key[0]: item.before for item in compared.items}) == summed(rows, earlier, payer)
@@ -287,7 +288,7 @@ def _check_topics(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
     assert {(each.cluster_id, each.topic) for each in summary.items} == {topic(rows[place]) for place in visible}
     placed = asked(lambda reader: topic_costs_by_cluster(reader, ALL, None))
     assert {(each.resource_id, each.leaf) for each in placed} == {topic(rows[each]) for each in visible}
-    assert sum(each.units[0] for each in placed) == sum(visible.values())
+    assert sum(each.units[0] for each in placed) == sum(visible.values()) * WHOLE
 
 
 @pytest.mark.parametrize("bills", [SOME, pytest.param(MANY, marks=[pytest.mark.drill, pytest.mark.timeout(1800)])])
@@ -300,7 +301,7 @@ def test_rows_and_sums_within_random_scopes(
     """Every reader answers with rows of the scope only; an amount is what is visible of the row, and every total is the
     sum of these."""
 
-    @settings(max_examples=bills)
+    @settings(max_examples=examples(bills))
     @given(worlds(handing_on=False), st.booleans(), MEMORY, st.lists(SCOPES, min_size=AT_ONCE, max_size=AT_ONCE))
     def within(world: ScopedWorld, kept: bool, memory: int | None, scopes: list[RowScope]) -> None:
         facts = written(world, kept)
@@ -355,7 +356,7 @@ _REQUESTS: Final = st.builds(
 )
 
 
-@settings(suppress_health_check=_written_once, max_examples=25)
+@settings(max_examples=examples(25))
 @given(worlds(handing_on=True), st.booleans(), MEMORY, SCOPES, _REQUESTS)
 def test_a_scope_is_filters(
     ask: Ask,
@@ -387,7 +388,10 @@ def test_a_scope_is_filters(
         return flow(reader, selection, BEFORE, ("resource_id", "identity_id"), (2, 2))
 
     def _changes(reader: TenantReader, selection: Selection) -> Any:
-        return changes(reader, selection, BEFORE, ("identity_id",))
+        # Effects are parts of the bills that the scope shows, and of all bills without one.
+        found = changes(reader, selection, BEFORE, ("identity_id",))
+        assert all(to_units(sum(each.effects.values(), Decimal(0))) == to_units(each.delta) for each in found.items)
+        return [(each.key, each.before, each.after) for each in found.items], found.days
 
     def _listed(reader: TenantReader, selection: Selection) -> Any:
         items, count = reader.list_rows(CHARGEBACKS, selection, Page(0, 100))
@@ -411,7 +415,7 @@ def _answer(
     return question(world.reader(cursor, facts, scope, sums), selection)
 
 
-@settings(suppress_health_check=_written_once, max_examples=10)
+@settings(max_examples=examples(10))
 @given(worlds(handing_on=False), SCOPES)
 def test_shares_of_tags_are_of_what_is_visible(ask: Ask, written: Written, world: ScopedWorld, scope: RowScope) -> None:
     """How much has a tag is told of the visible cost, and days and dates are those of everything."""

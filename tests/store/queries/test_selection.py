@@ -8,10 +8,11 @@ from itertools import product
 import pytest
 
 from chargeback.model.days import instants
+from chargeback.model.inventory import UNTAGGED
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.selection import UNTAGGED, ColumnFilter, Selection, TagFilter, equal
+from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares

@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.money import render
@@ -23,10 +23,11 @@ from chargeback.store.queries.sql_format import (
     json_text,
 )
 from tests.store.queries.conftest import Ask
+from tests.support.laws import examples
 
 FORMULAS = st.sampled_from("=+-@'\";\t\r\n")
 INVERSE = re.compile(r"(^|[;\t\r\n])'")  # as the documentation tells it
-QUICK = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 @QUICK

@@ -14,11 +14,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from chargeback.model.dated import DatedValue, Period
 from chargeback.model.days import InstantRange, instants
+from chargeback.model.inventory import UNTAGGED
 from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
@@ -28,13 +29,14 @@ from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.entity_costs import EntityCosts, entity_costs
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import UNTAGGED, Selection, TagFilter
+from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.sums import daily_sums_by
 from chargeback.store.queries.tag_coverage import tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, new_facts, write_shares
+from tests.support.laws import examples
 from tests.support.topics import TopicShare, write_topic_shares
 
 FIRST = date(2026, 1, 25)
@@ -123,9 +125,7 @@ filters = st.builds(
     values=st.none() | st.sets(st.sampled_from(["a", "b", "c=;", UNTAGGED]), min_size=1).map(frozenset),
     excludes=st.booleans(),
 )
-PROPERTY = settings(
-    max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+PROPERTY = settings(max_examples=examples(40), deadline=None, database=None)
 
 
 def _matches(tag: TagFilter, found: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.days import instants
@@ -19,6 +19,7 @@ from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
+from tests.support.laws import examples
 
 FIRST = date(2026, 1, 1)
 DAYS = days_from(FIRST, 4)
@@ -70,7 +71,7 @@ def counts(row: Share, used: Measured) -> bool:
 
 
 @given(rows=shares, used=measured)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30))
 def test_by_hand(read: Read, facts: FactTables, rows: list[Share], used: Measured) -> None:
     """Every group, and the total: no cost is lost, no usage is counted twice."""
     write_shares(facts, [*rows, *(Share(day, "sa-0", "0") for day in DAYS)])

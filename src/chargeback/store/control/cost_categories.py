@@ -97,6 +97,14 @@ def read_version(connection: Connection, key: str, version: int) -> CategoryVers
     return _first(connection, _of(key).where(cost_categories.c.version == version))
 
 
+def read_changes(connection: Connection, key: str, until: int) -> list[tuple[datetime, bool]]:
+    """Return when each version of a category up to the number ``until`` was written, and whether it has a document, in
+    order."""
+    columns = (cost_categories.c.at, cost_categories.c.document.is_not(None))
+    query = select(*columns).where(cost_categories.c.key == key, cost_categories.c.version <= until)
+    return [(at, bool(is_there)) for at, is_there in connection.execute(query.order_by(cost_categories.c.version))]
+
+
 def category_history(connection: Connection, key: str, *, offset: int, limit: int) -> tuple[list[CategoryVersion], int]:
     """Return one page of the versions of a category, the newest first, as (versions, number of versions in all)."""
     count = select(func.count()).select_from(cost_categories).where(cost_categories.c.key == key)

@@ -37,6 +37,12 @@ def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> 
     return found
 
 
+def ids_named(connection: Connection, kind: EntityKind, name: str) -> list[str]:
+    """Return the ids of the entities of one kind with a display name, at most three, in ascending order."""
+    query = select(kind.id).where(kind.table.c.display_name == name)
+    return sorted(connection.execute(query).scalars())[:3]
+
+
 def owners_of(connection: Connection, ids: Collection[str]) -> dict[str, str]:
     """Return the owners of those of some resources that have one, by the id of the resource."""
     wanted = sorted(ids)

@@ -102,12 +102,12 @@ def suspended_because(connection: Connection) -> str | None:
     return reason
 
 
-def start_of_last_completed(connection: Connection) -> datetime | None:
-    """Return when the last run that ended began if it completed; None if it failed or was interrupted: work is left."""
+def last_completed(connection: Connection) -> tuple[datetime, str] | None:
+    """Return when the last run that ended began, and its outcome; None if it did not complete: work is left."""
     last = connection.execute(
         select(runs.c.started_at, runs.c.outcome)
         .where(runs.c.ended_at.is_not(None))
         .order_by(runs.c.run_id.desc())
         .limit(1)
     ).first()
-    return last.started_at if last is not None and last.outcome in _COMPLETED else None
+    return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None

@@ -299,7 +299,7 @@ finding_snoozes = Table(
 )
 
 #: What recipients say of their statements, in order; nothing is ever changed. ``grouping`` is what statements are made
-#: by.
+#: by; ``digest`` is that of its content, null in replies that an earlier version recorded.
 statement_replies = Table(
     "statement_replies",
     metadata,
@@ -309,6 +309,7 @@ statement_replies = Table(
     Column("grouping", String(80), nullable=False),
     Column("value", String(512), nullable=False),
     Column("revision", Integer, nullable=False),
+    Column("digest", String(32)),
     Column("verdict", String(16), nullable=False),
     Column("note", Text, nullable=False),
     Column("data_through", Date),

@@ -1,6 +1,7 @@
 """What recipients say of their statements: that they acknowledge or dispute them.
 
-Replies are never changed or removed; the last one to a revision counts. Every reply is recorded in the audit log, as
+Replies are never changed or removed. A reply belongs to the content that the statement had: the last one to that
+content counts, and none to another. Every reply is recorded in the audit log, as
 made by ``who``.
 """
 
@@ -23,22 +24,25 @@ _RECORDED: Final = {ACKNOWLEDGED: STATEMENT_ACKNOWLEDGED, DISPUTED: STATEMENT_DI
 
 @dataclass(frozen=True, slots=True)
 class StatementKey:
-    """A revision of a statement: its number, month (``YYYY-MM``), what statements are made by, value and revision."""
+    """A statement with its content: its number, month (``YYYY-MM``), what statements are made by, value, revision, and
+    the ``digest`` of the content."""
 
     number: str
     period: str
     grouping: str
     value: str
     revision: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What somebody said of a revision of a statement, with a note; ``data_through`` is the last calculated day that
-    the statement had then."""
+    """What a recipient said of a statement, with a note; ``data_through`` is the last calculated day that the statement
+    had then, and ``digest`` that of its content: None if an earlier version recorded the reply."""
 
     number: str
     revision: int
+    digest: str | None
     verdict: str
     note: str
     data_through: date | None
@@ -50,6 +54,7 @@ class Reply:
         return {
             "number": self.number,
             "revision": self.revision,
+            "digest": self.digest,
             "verdict": self.verdict,
             "note": self.note,
             "data_through": None if self.data_through is None else self.data_through.isoformat(),
@@ -61,8 +66,12 @@ class Reply:
 def read_replies(connection: Connection, period: str, grouping: str) -> dict[str, list[Reply]]:
     """Return the replies to the statements of a month by one grouping, by value; the first come first."""
     its = statement_replies.c
-    names = (its.number, its.revision, its.verdict, its.note, its.data_through, its.created_by, its.created_at)
-    query = select(its.value, *names).where(its.period == period, its.grouping == grouping).order_by(its.id)
+    said = (its.verdict, its.note, its.data_through, its.created_by, its.created_at)
+    query = (
+        select(its.value, its.number, its.revision, its.digest, *said)
+        .where(its.period == period, its.grouping == grouping)
+        .order_by(its.id)
+    )
     found: dict[str, list[Reply]] = {}
     for value, *rest in connection.execute(query):
         found.setdefault(value, []).append(Reply(*rest))
@@ -87,13 +96,14 @@ def add_reply(
     who: str = API,
 ) -> Reply:
     """Record what somebody says of a statement, :data:`ACKNOWLEDGED` or :data:`DISPUTED`, and return it."""
-    reply = Reply(key.number, key.revision, verdict, note, through, author, utc_now())
+    reply = Reply(key.number, key.revision, key.digest, verdict, note, through, author, utc_now())
     values = {
         "number": key.number,
         "period": key.period,
         "grouping": key.grouping,
         "value": key.value,
         "revision": key.revision,
+        "digest": key.digest,
         "verdict": verdict,
         "note": note,
         "data_through": through,

@@ -26,6 +26,7 @@ from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 from chargeback.config.object_store import AZURE, GOOGLE, S3, ObjectLocation
 from chargeback.model.days import utc_now
 from chargeback.store.clocks import ClockReading
+from chargeback.store.facts.commits import MissingBucket
 from chargeback.store.facts.copies import Copies, copies_in
 from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.places import DIGITS, LAST_CHECKPOINT, LOG, LogState, Written, entry_name
@@ -342,7 +343,9 @@ def _translated(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if _NO_BUCKET.search(str(error)):
-            raise OSError(_message(name, error)) from error
+            kind = "container" if name.startswith(f"{AZURE}://") else "bucket"
+            bucket = name.partition("://")[2].partition("/")[0]
+            raise MissingBucket(f"the {kind} `{bucket}` does not exist: create it, or correct facts_path") from error
         raise FileNotFoundError(f"{name} does not exist") from error
     except (BaseError, ValueError) as error:
         raise OSError(_message(name, error)) from error

@@ -46,6 +46,10 @@ def commit_attempts(seconds: float = 30) -> Retrying:
     )
 
 
+class MissingBucket(OSError):
+    """The bucket of the tables does not exist: no table is at fault."""
+
+
 class translate_delta_errors:  # noqa: N801 - reads as a statement: `with naming(table)`
     """Translate errors of the Delta library into ours, with the table's name."""
 
@@ -58,6 +62,8 @@ class translate_delta_errors:  # noqa: N801 - reads as a statement: `with naming
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, CommitFailedError):
             raise StorageBusy(f"other writers kept the table {self._table} busy: {_plain(error)}") from error
+        if isinstance(error, MissingBucket):
+            raise StorageError(str(error)) from error
         if isinstance(error, DeltaError | OSError | pa.ArrowException):
             place = error.filename if isinstance(error, PermissionError) else None
             why = explain_denial(Path(place)) if isinstance(place, str) else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from deltalake.transaction import AddAction
 
 from chargeback.errors import DamagedFacts
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import DayFile, check_file, digest_in_name
 from chargeback.store.facts.parallel import side_by_side
@@ -30,7 +30,7 @@ def content_key(path: str) -> str:
 
 def files_of_day(snapshot: Snapshot, day: date) -> tuple[DayFile, ...]:
     """Return the files that have rows of a day."""
-    return snapshot.within(DayRange(day, day + ONE_DAY))
+    return snapshot.within(DayRange.of_day(day))
 
 
 def file_names_of_day(snapshot: Snapshot, day: date) -> list[str]:

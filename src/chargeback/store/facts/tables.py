@@ -26,7 +26,7 @@ from deltalake.transaction import AddAction
 from chargeback.errors import ForgottenDay, HistoryGone, LeaseLost, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
 from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
@@ -500,7 +500,7 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
         DamagedFacts: a file of the day is missing, or not what was written.
         StorageError: the table cannot be read.
     """
-    return read_files(name, day, tables.snapshot(name).within(DayRange(day, day + ONE_DAY)))
+    return read_files(name, day, tables.snapshot(name).within(DayRange.of_day(day)))
 
 
 def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:

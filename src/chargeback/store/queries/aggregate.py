@@ -15,6 +15,7 @@ import pyarrow as pa
 from chargeback.model.currency import Rates
 from chargeback.model.dated import DatedValue
 from chargeback.model.days import ONE_DAY, first_day_of
+from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import render
 from chargeback.store.queries.calendar import Bucket, bucket
 from chargeback.store.queries.category_index import CATEGORY_PREFIX, CategoryName, ancestors
@@ -25,8 +26,7 @@ from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.partials import FLOWS, ONCE, ROW_COUNT, Addends, sums_of
 from chargeback.store.queries.scan import Condition, Scan
-from chargeback.store.queries.selection import UNTAGGED
-from chargeback.store.queries.sql_format import decimal_text, json_text, quoted
+from chargeback.store.queries.sql_format import decimal_text, exact_text, json_text, named, quoted
 from chargeback.store.queries.tag_index import TagIndex, all_undated
 
 _EVERYTHING: Final = Condition()
@@ -101,12 +101,14 @@ def aggregate(
     days = scan.days()
     if days is None:
         return Aggregate.of_nothing(amounts)
-    when = bucket(grouping.unit, grouping.zone, days)
+    when, places = bucket(grouping.unit, grouping.zone, days), places_of(grouping.rates)
+    exact_sums: dict[str, str] = {}
     keys, joins = f"{when.keys}, {columns_of(by)}", joins_of(by)
 
     def _sum(addends: Addends) -> tuple[Any, ...]:
         source = addends.only({*dataset.shown_sums, *amounts.values(), ONCE})
-        shown = [f"{ONCE if ONCE in source.sums else ROW_COUNT}::BIGINT", *amounts.values()]
+        exact_sums.update({name: source.exact(sql, places) for name, sql in amounts.items()})
+        shown = [f"{ONCE if ONCE in source.sums else ROW_COUNT}::BIGINT", *exact_sums.values()]
         newest = _enough_days(source, scan, grouping)
         if newest is not None:
             newer = replace(source, condition=source.condition & Condition(("date >= $newest",), {"newest": newest}))
@@ -124,7 +126,13 @@ def aggregate(
     truncated = buckets > MAX_BUCKETS
     kept = _newest_buckets(cursor, when) if truncated else "grouped"
     totals = dict(zip(amounts, sums, strict=True)) | {"total_rows": total_rows}
-    return Aggregate(_buckets(cursor, kept, when, grouping, amounts), totals, truncated)
+    fine = {f"exact_{name}": sql for name, sql in exact_sums.items() if sql != amounts[name]}
+    texts = {
+        name: exact_text(column, places) if (column := f"exact_{name}") in fine else decimal_text(sql, places)
+        for name, sql in amounts.items()
+    }
+    shown = f"(SELECT *, {named(fine)} FROM {kept})" if fine else kept
+    return Aggregate(_buckets(cursor, shown, when, grouping.by, texts), totals, truncated)
 
 
 def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, str]:
@@ -282,14 +290,14 @@ def _newest_buckets(cursor: Cursor, when: Bucket) -> str:
     return "kept"
 
 
-def _buckets(cursor: Cursor, relation: str, when: Bucket, grouping: Grouping, amounts: Mapping[str, str]) -> list[str]:
-    """Written by the database: there may be thousands, and making objects of them takes longer than summing."""
-    by, places = grouping.by, places_of(grouping.rates)
+def _buckets(cursor: Cursor, relation: str, when: Bucket, by: Sequence[str], amounts: Mapping[str, str]) -> list[str]:
+    """Written by the database: there may be thousands, and making objects of them takes longer than summing. The
+    ``amounts`` are texts, as SQL."""
     dimensions = ", ".join(f"""'"{name}":' || coalesce({json_text(f"d{n}")}, 'null')""" for n, name in enumerate(by))
     members = [
         f"""'"dimensions":{{' || concat_ws(',', {dimensions}) || '}}'""",
         f"""'"time_bucket":' || {quoted(when.label)}""",
-        *(f"""'"{name}":' || {quoted(decimal_text(sql, places))}""" for name, sql in amounts.items()),
+        *(f"""'"{name}":' || {quoted(sql)}""" for name, sql in amounts.items()),
         """'"row_count":' || row_count""",
     ]
     order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))

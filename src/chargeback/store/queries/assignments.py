@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from chargeback.categories.document import CostCategory
-from chargeback.categories.handover import Step
+from chargeback.categories.handover import Receiver
 from chargeback.categories.resolve import Names, Outcome, Tags, resolve, used_columns
 from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
 from chargeback.store.facts.files import DayFile
@@ -27,9 +27,12 @@ from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.partials import Addends, add_up
 from chargeback.store.queries.scan import Scan
+from chargeback.store.queries.visible_sums import VisibleSums
 
 #: The most resolutions that are kept, of all tenants.
 _MOST: Final = 64
+#: The most memory for the sums of the parts of rows, of each of them.
+_MOST_BYTES: Final = 16 * 2**20
 
 _Combination = tuple[str | None, ...]
 
@@ -58,8 +61,11 @@ class Assignments:
     dataset: Dataset
     tags: Tags
     names: Names
-    #: What values hand on, by the path of a day's file, see :mod:`~chargeback.store.queries.handovers`.
-    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict, repr=False)
+    #: Who gets the cost of values that hand it on, by the path of a day's file and by value, see
+    #: :mod:`~chargeback.store.queries.handovers`.
+    shares: dict[str, Mapping[str, Sequence[Receiver]]] = field(default_factory=dict, repr=False)
+    #: The sums of the parts of rows that are split, see :mod:`~chargeback.store.queries.categorised`.
+    parts: VisibleSums = field(default_factory=lambda: VisibleSums(None, _MOST_BYTES), repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _seen: set[str] = field(default_factory=set, repr=False)
     _known: set[_Combination] = field(default_factory=set, repr=False)
@@ -87,7 +93,7 @@ class Assignments:
         with self._lock:
             unknown = sorted(found - self._known, key=_texts)
             if unknown or self._assigned is None:
-                self._assigned = _joined(self._assigned, self._resolved(unknown))
+                self._assigned = _joined(self._assigned, self._resolved(unknown, cursor))
                 self._known.update(unknown)
             self._seen.update(file.path for file in new)
             return self._assigned
@@ -116,9 +122,9 @@ class Assignments:
 
         return add_up(cursor, partials, self.dataset, within, columns, _read)
 
-    def _resolved(self, combinations: Sequence[_Combination]) -> Assigned:
+    def _resolved(self, combinations: Sequence[_Combination], cursor: Cursor) -> Assigned:
         """Resolve the rules for some combinations; what the dataset does not have is unknown."""
-        resolved = resolve(self.category, self._table(combinations), self.tags, self.names)
+        resolved = resolve(self.category, self._table(combinations), self.tags, self.names, cursor.check)
         return Assigned(resolved.periods, resolved.outcomes)
 
     def _table(self, combinations: Sequence[_Combination]) -> pa.Table:

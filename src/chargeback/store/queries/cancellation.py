@@ -16,11 +16,15 @@ class CancellationToken:
     """Cancels the queries of one request or use case, which run in another thread.
 
     An interrupt is lost on a cursor that is just not executing: repeat :meth:`cancel` until that thread has ended.
+
+    A request either times out or changes something, never both: :meth:`expire` and :meth:`begin_commit` exclude each
+    other.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = False
+        self._is_committing = False
         self._interrupts: list[Callable[[], object]] = []
 
     @property
@@ -35,6 +39,22 @@ class CancellationToken:
             interrupts = list(self._interrupts)
         for interrupt in interrupts:
             interrupt()
+
+    def expire(self) -> bool:
+        """Cancel the token unless a commit has begun; return whether it is cancelled. Does not block."""
+        with self._lock:
+            self._cancelled = self._cancelled or not self._is_committing
+            return self._cancelled
+
+    def begin_commit(self) -> None:
+        """Begin to make a change permanent. From now on, the token does not expire.
+
+        Raises:
+            QueryTimeout: the token was cancelled; the change must be rolled back.
+        """
+        with self._lock:
+            self.check()
+            self._is_committing = True
 
     def check(self) -> None:
         """Return if the token is not cancelled.

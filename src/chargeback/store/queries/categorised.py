@@ -1,33 +1,59 @@
 """Sums by cost category: each row belongs to a value, is split over several, or is handed on from one to others.
 
-What belongs to one value is summed like everything else, from partial aggregates where these answer. What is divided is
-divided row by row, in whole units of 10⁻¹² by largest remainder: however the parts are summed up later, they have the
-sum of the rows. The result is a table that takes the place of partial aggregates: it has the columns that the query
-names, ``category_<place>`` and ``rule_<place>`` for each category, and the sums.
+What belongs to one value is summed like everything else, from partial aggregates where these answer. What a rule splits
+is divided in whole units of 10⁻¹² by largest remainder, each distinct amount of a group once: so the parts have the sum
+of the rows, and are those that rows show. What a value hands on is its sums of a day times the weights of that day,
+which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in every group and filter.
+
+The result takes the place of partial aggregates: it has the columns that the query names, ``category_<place>`` and
+``rule_<place>`` for each category, and the sums. A product of a sum (up to 38 digits) and a weight (twelve) does not
+fit 128 bits, so it is kept in two columns, each of which is checked for overflow: whole units, and below these a number
+of 10⁻²⁴. Sums are therefore as large as any other: up to 26 digits before the decimal point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 import pyarrow as pa
 
+from chargeback.categories.handover import WHOLE, Receiver
 from chargeback.errors import StorageError
+from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.queries.category_join import HandedOn, UsedCategory, join_assigned
+from chargeback.store.queries.category_join import UsedCategory, join_assigned
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.division_sql import DIRECT, IN, OUT, handed_on, split_pieces
+from chargeback.store.queries.division_sql import handed_on, parts_of_whole, shared_parts, split_alike, split_pieces
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import ALWAYS, FLOWS, ONCE, ROW_COUNT, Addends, add_up, columns_named, sums_of
+from chargeback.store.queries.partials import (
+    ALWAYS,
+    COUNTS,
+    FLOWS,
+    ONCE,
+    ROW_COUNT,
+    Addends,
+    add_up,
+    covering,
+    sums_of,
+)
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
-from chargeback.store.queries.sql_format import named
+from chargeback.store.queries.sql_format import FINE, named, one_of
 
 _EVERYTHING: Final = Condition()
-_MONEY: Final = "DECIMAL(38, 12)"
-_UNIT: Final = "0.000000000001::DECIMAL(12, 12)"
-_NOTHING_SHARED: Final = {"shared_in": f"0::{_MONEY}", "shared_out": f"0::{_MONEY}"}
+_NOTHING: Final = one_of("0")
+_SHARES: Final = pa.schema(
+    [
+        ("day", pa.date32()),
+        ("source", pa.string()),
+        ("receiver", pa.string()),
+        ("weight", pa.int64()),
+        ("passed", pa.int64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -41,15 +67,25 @@ class CategoryQuery:
     used: tuple[UsedCategory, ...]
     wanted: Condition = _EVERYTHING
 
+    @property
+    def table(self) -> str:
+        """The table of the sums."""
+        return f"categorised_{'_'.join(str(each.place) for each in self.used)}"
 
-def units_of(dataset: Dataset) -> str:
-    """Return the amount of a row in units of 10⁻¹², as SQL."""
-    return f"replace({dataset.amount}::VARCHAR, '.', '')::HUGEINT"
+    @property
+    def sharing(self) -> list[UsedCategory]:
+        """The categories of which values hand on their cost."""
+        return [each for each in self.used if each.shares]
+
+    @property
+    def amounts(self) -> list[str]:
+        """The names of the dataset's sums that are amounts."""
+        return [name for name in self.dataset.sums if name not in COUNTS]
 
 
-def amount_of(units: str) -> str:
-    """Return the amount of some units, as SQL."""
-    return f"{units}::DECIMAL(38, 0) * {_UNIT}"
+def units_of(amount: str) -> str:
+    """Return an amount in units of 10⁻¹², as SQL."""
+    return f"replace({amount}::VARCHAR, '.', '')::HUGEINT"
 
 
 def categorised(query: CategoryQuery, columns: Sequence[str]) -> Addends:
@@ -59,34 +95,45 @@ def categorised(query: CategoryQuery, columns: Sequence[str]) -> Addends:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    of_categories = [name for each in query.used for name in (each.value, each.rule)]
-    keys = [*ALWAYS, *(name for name in columns if name not in ALWAYS), *of_categories]
-    table = f"categorised_{'_'.join(str(each.place) for each in query.used)}"
+    rows_keys = [*ALWAYS, *(name for name in columns if name not in ALWAYS), *(each.rule for each in query.used)]
+    keys = [*rows_keys, *(each.value for each in query.used)]
     joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
     joins = " ".join(each.join for each in joined)
-    dividing = [each for each, found in zip(query.used, joined, strict=True) if found.divides]
-    _sum_undivided(query, table, keys, joins, dividing)
-    if dividing and query.scan.files:
-        _sum_divided(query, table, keys, joins, dividing)
+    splitting = [each for each, found in zip(query.used, joined, strict=True) if found.splits]
+    _sum_whole_rows(query, keys, joins, splitting)
+    if splitting and query.scan.files:
+        _sum_split_rows(query, rows_keys, joins, splitting)
     missing = " OR ".join(f"{each.value} IS NULL" for each in query.used)
-    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {table}")
+    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {query.table}")
     if lost:
         raise StorageError("some rows have no value of a cost category: their files changed; ask again")
-    sums = sums_of([*query.dataset.sums, *FLOWS.values(), ROW_COUNT, ONCE])
-    return Addends(table, Condition(), sums, are_partial=True, rows=rows)
+    sums = [*query.dataset.sums, ROW_COUNT, ONCE]
+    relation = f"(SELECT *, total AS direct, {_NOTHING} AS shared_in, {_NOTHING} AS shared_out FROM {query.table})"
+    if query.sharing:
+        shared = _share(query, rows_keys)
+        fine = [f"{name}{FINE}" for name in (*query.amounts, "shared_in", "shared_out")]
+        nothing = dict.fromkeys(fine, "0::HUGEINT")
+        relation = f"""(
+            SELECT * EXCLUDE (is_shared), {named(nothing)} FROM {relation} WHERE NOT is_shared
+            UNION ALL BY NAME SELECT * FROM {shared})"""
+        sums += fine
+    return Addends(relation, Condition(), sums_of([*sums, *FLOWS.values()]), are_partial=True, rows=rows)
 
 
-def _sum_undivided(
-    query: CategoryQuery, table: str, keys: Sequence[str], joins: str, dividing: Sequence[UsedCategory]
-) -> None:
+def _sum_whole_rows(query: CategoryQuery, keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]) -> None:
     """Make the table, of what belongs to one value of each category."""
-    whole = Condition(tuple(f"{each.is_divided} IS NOT TRUE" for each in dividing))
+    not_split = Condition(tuple(f"{each.is_split} IS NOT TRUE" for each in splitting))
+    # What is handed on may get to a value that is wanted.
+    wanted = " OR ".join(filter(None, [query.wanted.sql, _is_shared(query)]))
+    columns = [*keys, *_outcomes(query)]
 
     def _make(source: Addends) -> None:
-        condition = source.condition & query.wanted & whole
-        sums = {**source.sums, ONCE: source.sums[ROW_COUNT], **_NOTHING_SHARED, "direct": source.sums["total"]}
+        condition = (
+            source.condition & Condition((f"({wanted})",), query.wanted.parameters | _sources(query)) & not_split
+        )
+        sums = {**source.sums, ONCE: source.sums[ROW_COUNT]}
         query.cursor.run(
-            f"""CREATE OR REPLACE TEMP TABLE {table} AS SELECT {", ".join(keys)}, {named(sums)}
+            f"""CREATE OR REPLACE TEMP TABLE {query.table} AS SELECT {", ".join(columns)}, {named(sums)}
                 FROM {source.relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
             condition.parameters,
         )
@@ -94,86 +141,178 @@ def _sum_undivided(
     add_up(query.cursor, query.partials, query.dataset, query.scan, f"{' '.join(keys)} {joins}", _make)
 
 
-def _sum_divided(
-    query: CategoryQuery, table: str, keys: Sequence[str], joins: str, dividing: Sequence[UsedCategory]
-) -> None:
-    """Insert the parts of what is divided."""
-    amount, sums = query.dataset.amount, query.dataset.sums
-    condition = query.scan.condition()
-    read = columns_named(query.dataset, f"{amount} {' '.join(keys)} {' '.join(sums.values())}") | {*ALWAYS}
-    assigned = [name for each in query.used for name in (each.value, each.rule)]
-    assigned += [name for each in dividing for name in each.parts]
-    pieces = f"""
-        SELECT row_number() OVER () AS row, {", ".join(f"facts.{name}" for name in sorted(read))},
-               {", ".join(assigned)}, {units_of(query.dataset)} AS units, '{DIRECT}' AS kind, TRUE AS is_held,
-               TRUE AS is_first, TRUE AS is_new
-        FROM {SOURCE} AS facts {joins}
-        WHERE {condition.sql} AND ({" OR ".join(each.is_divided for each in dividing)})"""
-    stages = {"pieces": pieces}
-    for each in dividing:
-        values = [other.value for other in query.used]
-        stages |= dict(_stages(query.cursor, each, values, next(reversed(stages))))
-    following = [*list(stages)[1:], ""]
-    made = ", ".join(
-        f"{name} AS {_kept(after)} ({stages[name]})" for name, after in zip(stages, following, strict=True)
-    )
-    # Of the pieces of a row with one value, the row is counted once.
-    rows = "count(CASE WHEN is_new THEN 1 END)" if _know_new(dividing) else "count(DISTINCT row)"
-    found = {name: sql.replace("count(*)", rows) for name, sql in sums.items()}
-    found |= {ROW_COUNT: rows, ONCE: "count(*) FILTER (is_first)"}
-    found |= {
-        "direct": f"coalesce(sum({amount}) FILTER (kind = '{DIRECT}'), 0)::{_MONEY}",
-        "shared_in": f"coalesce(sum({amount}) FILTER (kind = '{IN}'), 0)::{_MONEY}",
-        "shared_out": f"coalesce(-sum({amount}) FILTER (kind = '{OUT}'), 0)::{_MONEY}",
+def _is_shared(query: CategoryQuery) -> str:
+    """Return whether a row belongs to a value that hands on its cost, as SQL; empty where none does."""
+    return " OR ".join(f"{each.value} IN (SELECT unnest(${_sources_of(each)}::VARCHAR[]))" for each in query.sharing)
+
+
+def _sources(query: CategoryQuery) -> dict[str, object]:
+    return {
+        _sources_of(each): sorted({source for of_day in each.shares.values() for source in of_day})
+        for each in query.sharing
     }
-    # The piece that stands for a row may be one that is not wanted.
-    first = ", row_number() OVER (PARTITION BY row) = 1 AS is_first" if query.wanted.clauses else ""
-    sources = {_source(each, number): by.source for each in dividing for number, by in enumerate(each.handovers)}
+
+
+def _sources_of(used: UsedCategory) -> str:
+    return f"sources_{used.place}"
+
+
+def _outcomes(query: CategoryQuery) -> list[str]:
+    """Return the further columns that are needed where cost is handed on: rows with the same outcomes have the same
+    values before and after."""
+    if not query.sharing:
+        return []
+    return [*(each.outcome for each in query.used), f"({_is_shared(query)}) AS is_shared"]
+
+
+def _sum_split_rows(
+    query: CategoryQuery, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
+) -> None:
+    """Insert the parts of what is split. Where cost is handed on, that comes next, and decides what is wanted."""
+    outcomes, sharing = [each.outcome for each in query.used], query.sharing
+    wanted = _EVERYTHING if sharing else query.wanted
+    once = _once(rows_keys, outcomes) if wanted.clauses else ONCE
+    kept = _kept_parts(query, rows_keys, joins)
+    sql, condition = kept or _parts_of_rows(query, query.scan, rows_keys, joins, splitting)
     query.cursor.run(
-        f"""INSERT INTO {table} BY NAME WITH {made}
-            SELECT {", ".join(keys)}, {named(found)} FROM (
-                SELECT * REPLACE ({amount_of("units")} AS {amount}{first})
-                FROM {next(reversed(stages))} WHERE {query.wanted.sql})
-            GROUP BY ALL""",
-        condition.parameters | query.wanted.parameters | sources,
+        f"""INSERT INTO {query.table} BY NAME
+            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {ONCE})
+                   {", TRUE AS is_shared" if sharing else ""}
+            FROM ({sql}) WHERE {wanted.sql}""",
+        condition.parameters | wanted.parameters,
     )
 
 
-def _know_new(dividing: Sequence[UsedCategory]) -> bool:
-    """Return whether pieces know that the row has no other with their value: where values hand on once at most."""
-    return len(dividing) == 1 and len(dividing[0].handovers) <= 1
+def _parts_of_rows(
+    query: CategoryQuery, scan: Scan, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
+) -> tuple[str, Condition]:
+    """Return the sums of the parts of what is split, as SQL with the parameters of a condition.
+
+    Amounts repeat, and so does what is left of them by the sum of the weights, which alone needs a largest remainder:
+    each is divided once.
+    """
+    conditions, last = query.dataset.conditions, splitting[-1]
+    flags = {f"is_{name}": f"({condition})" for name, condition in conditions.items()}
+    condition, found = scan.condition(), [*rows_keys, *_divided_columns(query)]
+    stages = {
+        "rows": f"""
+            SELECT {", ".join(found)}, {named({**flags, "part": query.dataset.amount, "alike": "count(*)"})},
+                   TRUE AS is_first
+            FROM {SOURCE} AS facts {joins}
+            WHERE {condition.sql} AND ({" OR ".join(each.is_split for each in splitting)}) GROUP BY ALL""",
+        "amounts": f"SELECT * EXCLUDE (part), {units_of('part')} AS units FROM rows",
+    }
+    for each in splitting[:-1]:
+        stages[f"split_{each.place}"] = split_pieces(next(reversed(stages)), each.value, each.outcome, each.outcomes)
+    kept = [*found, *flags, "is_first"]
+    stages |= split_alike(next(reversed(stages)), last.value, last.outcome, last.outcomes, kept)
+    made = ", ".join(f"{name} AS {'MATERIALIZED' if name == 'wholes' else ''} ({sql})" for name, sql in stages.items())
+    sums = {name: _sum_of_parts(name, conditions) for name in (*query.dataset.sums, ROW_COUNT)}
+    sums[ONCE] = "sum(CASE WHEN is_first THEN alike ELSE 0 END)::BIGINT"
+    sql = f"WITH {made} SELECT {', '.join(found)}, {named(sums)} FROM {next(reversed(stages))} GROUP BY ALL"
+    return sql, Condition(parameters=condition.parameters)
 
 
-def _kept(after: str) -> str:
-    """Return whether the result of a stage is kept in memory: where the stage ``after`` it reads it several times."""
-    return "NOT MATERIALIZED" if not after or after.endswith("_found") else "MATERIALIZED"
+def _divided_columns(query: CategoryQuery) -> list[str]:
+    return [*(each.value for each in query.used), *(each.outcome for each in query.used)]
 
 
-def _stages(cursor: Cursor, used: UsedCategory, values: Sequence[str], last: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, query) of the steps that divide the pieces ``last`` among the values of a category."""
-    before = f"split_{used.place}"
-    yield before, split_pieces(last, used.value, *used.parts)
-    for number, handover in enumerate(used.handovers):
-        proportions = f"proportions_{used.place}_{number}"
-        cursor.register(proportions, _proportions(handover))
-        source = f"${_source(used, number)}"
-        of_piece = () if number == 0 else ("row", *values)
-        for name, sql in handed_on(before, used.value, used.parts[0], source, proportions, of_piece):
-            yield f"{before}_{name}", sql
-        before = f"{before}_handed"
+def _kept_parts(query: CategoryQuery, rows_keys: Sequence[str], joins: str) -> tuple[str, Condition] | None:
+    """Return the same of the sums that are kept of each file, by the columns of its partial aggregates; None if these
+    have not all columns, with several categories, or if the sums are too large to be kept."""
+    if len(query.used) > 1 or query.partials is None:
+        return None
+    (used,) = query.used
+    columns = covering(query.dataset, f"{' '.join(rows_keys)} {query.scan.condition().sql}")
+    if columns is None:
+        return None
+    keys = [*ALWAYS, *columns, used.rule]
+
+    def _make(files: Sequence[DayFile]) -> pa.Table:
+        days = DayRange.spanning([file.day for file in files if file.day is not None])
+        scan = Scan(InstantRange(start_of_day(days.start), start_of_day(days.end)), tuple(files))
+        sql, condition = _parts_of_rows(query, scan, keys, joins, [used])
+        return query.cursor.table(f"SELECT * FROM ({sql}) ORDER BY date", condition.parameters)
+
+    table = used.assignments.parts.of(query.dataset, columns, query.scan.files, _make)
+    if table is None:
+        return None
+    relation, condition = f"parts_kept_{used.place}", query.scan.row_condition()
+    query.cursor.register(relation, table)
+    found, sums = ", ".join([*rows_keys, *_divided_columns(query)]), sums_of([*query.dataset.sums, ROW_COUNT, ONCE])
+    return f"SELECT {found}, {named(sums)} FROM {relation} WHERE {condition.sql} GROUP BY ALL", condition
 
 
-def _source(used: UsedCategory, number: int) -> str:
-    return f"source_{used.place}_{number}"
+def _sum_of_parts(name: str, conditions: Mapping[str, str]) -> str:
+    """Return a sum of parts each of which stands for several rows, as SQL."""
+    value = "alike" if name in COUNTS else "units"
+    if name in conditions:
+        value = f"CASE WHEN is_{name} THEN {value} ELSE 0 END"
+    return f"sum({value})::BIGINT" if name in COUNTS else one_of(f"sum({value})")
 
 
-def _proportions(handover: HandedOn) -> pa.Table:
-    days = sorted(handover.by_day)
-    parts = [handover.by_day[day] for day in days]
-    return pa.table(
-        {
-            "day": pa.array(days, pa.date32()),
-            "receivers": pa.array([[value for value, _ in each] for each in parts], pa.list_(pa.string())),
-            "weights": pa.array([[weight for _, weight in each] for each in parts], pa.list_(pa.int64())),
-        }
+def _once(rows_keys: Iterable[str], outcomes: Iterable[str]) -> str:
+    """Return the number of rows where a group is the first of those with parts of the same rows, else 0, as SQL: where
+    some are not wanted, any may be the first."""
+    rows = ", ".join([*rows_keys, *outcomes])
+    return f"CASE WHEN row_number() OVER (PARTITION BY {rows}) = 1 THEN {ROW_COUNT} ELSE 0 END"
+
+
+def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
+    """Make the table of what values hand on, and what they keep of the same rows; return its name.
+
+    A piece is the sum of some rows and a number of parts of :data:`WHOLE` for each flow. The second category divides
+    the parts that the first one made, by largest remainder: so those of the first are what they are without it.
+    """
+    outcomes = [each.outcome for each in query.used]
+    halves: dict[str, str] = {}
+    for name in query.amounts:
+        units = units_of(name)
+        halves |= {f"{name}_high": f"{units} // {WHOLE}", f"{name}_low": f"{units} % {WHOLE}"}
+    stages = {
+        "pieces": f"""
+            SELECT *, {named(halves)}, {WHOLE}::HUGEINT AS units, 0::HUGEINT AS came, 0::HUGEINT AS went,
+                   TRUE AS is_direct
+            FROM {query.table} WHERE is_shared"""
+    }
+    for number, each in enumerate(query.sharing):
+        before, shares, parts = next(reversed(stages)), f"shared_by_{each.place}", f"parts_{each.place}"
+        query.cursor.register(shares, _shares_table(each.shares))
+        stages[parts] = parts_of_whole(shares) if number == 0 else shared_parts(before, each.value, shares)
+        stages[f"handed_{each.place}"] = handed_on(before, each.value, parts)
+    made = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in stages.items())
+    # A value may have several parts of the same rows, which count once.
+    sums = {name: f"max({name})" for name in (*query.dataset.sums, ROW_COUNT) if name in COUNTS}
+    sums["direct"] = f"{one_of('0')} + sum(CASE WHEN is_direct THEN total ELSE 0 END)"
+    for name in query.amounts:
+        sums |= _products(name, name, "units")
+    sums |= dict(_products("shared_in", "total", "came")) | dict(_products("shared_out", "total", "went"))
+    sums[ONCE] = f"sum(CASE WHEN is_direct THEN {ONCE} ELSE 0 END)::BIGINT"
+    once = _once(rows_keys, outcomes) if query.wanted.clauses else ONCE
+    keys = ", ".join([*rows_keys, *(each.value for each in query.used), *outcomes])
+    query.cursor.run(
+        f"""CREATE OR REPLACE TEMP TABLE {query.table}_shared AS WITH {made}
+            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {ONCE})
+            FROM (SELECT {keys}, {named(sums)} FROM {next(reversed(stages))}
+                  WHERE {query.wanted.sql} GROUP BY ALL)""",
+        query.wanted.parameters,
     )
+    return f"{query.table}_shared"
+
+
+def _products(name: str, amount: str, parts: str) -> Iterator[tuple[str, str]]:
+    """Yield the two sums of products of amounts and parts of :data:`WHOLE`, by their names: of the whole currency units
+    of the amounts, and of what is below these."""
+    yield name, one_of(f"sum({amount}_high * {parts})")
+    yield f"{name}{FINE}", f"sum({amount}_low * {parts})"
+
+
+def _shares_table(shares: Mapping[date, Mapping[str, Sequence[Receiver]]]) -> pa.Table:
+    found = [
+        (day, source, each.value, each.weight, each.passed)
+        for day, of_day in shares.items()
+        for source, receivers in of_day.items()
+        for each in receivers
+    ]
+    columns = zip(_SHARES, zip(*found, strict=True), strict=True)
+    return pa.table([pa.array(values, field.type) for field, values in columns], schema=_SHARES)

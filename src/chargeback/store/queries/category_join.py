@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
 
-from chargeback.categories.weights import Outcome
+from chargeback.categories.handover import Receiver
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.assignments import Assigned, Assignments
 from chargeback.store.queries.engine import Cursor
@@ -21,7 +21,7 @@ _OUTCOMES: Final = pa.schema(
         ("outcome", pa.int32()),
         ("value", pa.string()),
         ("rule", pa.int32()),
-        ("is_divided", pa.bool_()),
+        ("is_split", pa.bool_()),
         ("receivers", pa.list_(pa.string())),
         ("weights", pa.list_(pa.int64())),
         ("shares", pa.list_(pa.string())),
@@ -30,20 +30,13 @@ _OUTCOMES: Final = pa.schema(
 
 
 @dataclass(frozen=True)
-class HandedOn:
-    """What the value ``source`` hands on: by UTC day, to whom (ascending) and in which proportions."""
-
-    source: str
-    by_day: Mapping[date, Sequence[tuple[str, int]]]
-
-
-@dataclass(frozen=True)
 class UsedCategory:
-    """A category of a query: its place, its assignments, and how its values hand on what they have, in order."""
+    """A category of a query: its place, its assignments, and by UTC day who gets the cost of the values that hand it
+    on."""
 
     place: int
     assignments: Assignments
-    handovers: tuple[HandedOn, ...] = ()
+    shares: Mapping[date, Mapping[str, Sequence[Receiver]]] = field(default_factory=dict)
 
     @property
     def value(self) -> str:
@@ -61,24 +54,34 @@ class UsedCategory:
         return f"receivers_{self.place}", f"weights_{self.place}"
 
     @property
-    def shares(self) -> str:
+    def share_texts(self) -> str:
         """The column of the shares of the receivers of a split, as text."""
         return f"shares_{self.place}"
 
     @property
-    def is_divided(self) -> str:
-        """The column that tells whether a row is split, or handed on by its value."""
-        return f"is_divided_{self.place}"
+    def is_split(self) -> str:
+        """The column that tells whether a row is split."""
+        return f"is_split_{self.place}"
+
+    @property
+    def outcome(self) -> str:
+        """The column of the outcome, which decides everything above."""
+        return f"outcome_{self.place}"
+
+    @property
+    def outcomes(self) -> str:
+        """The table of the outcomes, see :func:`outcome_table`."""
+        return f"outcomes_{self.place}"
 
 
 @dataclass(frozen=True)
 class Joined:
     """The table of a category's assignments, the condition (SQL) by which they fit a row of ``facts``, and whether some
-    rows are divided."""
+    rows are split."""
 
     table: str
     condition: str
-    divides: bool
+    splits: bool
 
     @property
     def join(self) -> str:
@@ -94,72 +97,53 @@ def join_assigned(cursor: Cursor, partials: PartialFiles | None, scan: Scan, use
         StorageError: the facts cannot be read.
     """
     assignments, table = used.assignments, f"assigned_{used.place}"
-    made_of = _MadeOf(assignments.of(cursor, partials, scan), frozenset(each.source for each in used.handovers))
-    if cursor.made_of.get(table) != made_of:
-        _make(cursor, used, table, made_of)
-        cursor.made_of[table] = made_of
+    assigned = assignments.of(cursor, partials, scan)
+    if cursor.made_of.get(table) is not assigned:
+        _make(cursor, used, table, assigned)
+        cursor.made_of[table] = assigned
     clauses = [
         f"of_{used.place}_{name} IS NOT DISTINCT FROM facts.{column}"
         for name, column in zip(assignments.subjects, assignments.columns, strict=True)
     ]
-    if made_of.assigned.are_dated:
+    if assigned.are_dated:
         clauses += [f"facts.date >= first_{used.place}", f"facts.date < end_{used.place}"]
-    return Joined(table, " AND ".join(clauses) or "TRUE", made_of.divides)
+    splits = any(len(outcome.parts) > 1 for outcome in assigned.outcomes)
+    return Joined(table, " AND ".join(clauses) or "TRUE", splits)
 
 
-@dataclass(frozen=True)
-class _MadeOf:
-    """What a table of assignments is made of: these very assignments, and the values that hand on."""
-
-    assigned: Assigned
-    sources: frozenset[str]
-
-    @property
-    def divides(self) -> bool:
-        """Whether some rows are divided."""
-        return any(_is_divided(outcome, self.sources) for outcome in self.assigned.outcomes)
-
-
-def _make(cursor: Cursor, used: UsedCategory, table: str, made_of: _MadeOf) -> None:
-    place, assigned = used.place, made_of.assigned
-    outcomes = outcome_table(assigned, made_of.sources)
+def _make(cursor: Cursor, used: UsedCategory, table: str, assigned: Assigned) -> None:
+    place = used.place
     cursor.register(f"periods_{place}", assigned.periods)
-    cursor.register(f"outcomes_{place}", outcomes)
+    cursor.register(used.outcomes, outcome_table(assigned))
     own = "".join(f"{name} AS of_{place}_{name}, " for name in used.assignments.subjects)
     receivers, weights = used.parts
     cursor.run(
         f"""CREATE OR REPLACE TEMP TABLE {table} AS
             SELECT {own}first_day AS first_{place}, end_day AS end_{place}, value AS {used.value},
-                   rule AS {used.rule}, is_divided AS {used.is_divided},
-                   receivers AS {receivers}, weights::HUGEINT[] AS {weights}, shares AS {used.shares}
-            FROM periods_{place} JOIN outcomes_{place} USING (outcome)"""
+                   rule AS {used.rule}, outcome AS {used.outcome}, is_split AS {used.is_split},
+                   receivers AS {receivers}, weights::HUGEINT[] AS {weights}, shares AS {used.share_texts}
+            FROM periods_{place} JOIN {used.outcomes} USING (outcome)"""
     )
 
 
-def outcome_table(assigned: Assigned, sources: Collection[str] = ()) -> pa.Table:
-    """Return the outcomes of assignments: the value, or the receivers of a split with their weights. What is split, or
-    belongs to one of the ``sources`` that hand on what they have, is divided."""
+def outcome_table(assigned: Assigned) -> pa.Table:
+    """Return the outcomes of assignments: the value, or the receivers of a split with their weights."""
     rows = []
     for place, outcome in enumerate(assigned.outcomes):
         values, weights = [value for value, _ in outcome.parts], [weight for _, weight in outcome.parts]
         is_split = len(values) > 1
-        is_divided = _is_divided(outcome, sources)
         rows.append(
             {
                 "outcome": place,
                 "value": values[0],
                 "rule": outcome.rule,
-                "is_divided": is_divided,
+                "is_split": is_split,
                 "receivers": values if is_split else None,
                 "weights": weights if is_split else None,
                 "shares": [share_text(weight, sum(weights)) for weight in weights] if is_split else None,
             }
         )
     return pa.Table.from_pylist(rows, _OUTCOMES)
-
-
-def _is_divided(outcome: Outcome, sources: Collection[str]) -> bool:
-    return len(outcome.parts) > 1 or outcome.parts[0][0] in sources
 
 
 def share_text(weight: int, total: int) -> str:

@@ -10,6 +10,7 @@ from chargeback.categories.resolve import Names, Tags
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.category_index import CategoryIndex, with_descendants
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.measurements import MeasuredDays, WithOwners
 from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.selection import CategoryFilter
 from chargeback.store.queries.tag_index import TagIndex
@@ -26,15 +27,20 @@ def _none(_dataset: Dataset, key: str) -> Assignments:
     raise LookupError(f"there is no cost category {key}")
 
 
+def _as_stored(stored: MeasuredDays) -> MeasuredDays:
+    return stored
+
+
 @dataclass(frozen=True)
 class CategoryLookup:
     """The categories of a tenant, and the tags and names that their rules see; ``assignments`` are those of one of them
-    to the rows of a dataset, by its key."""
+    to the rows of a dataset, by its key. ``with_owners`` completes the measurements that their steps look at."""
 
     index: CategoryIndex = field(default_factory=CategoryIndex)
     assignments: Callable[[Dataset, str], Assignments] = _none
     tags: Tags = field(default_factory=TagIndex)
     names: Callable[[], Names] = _NoNames
+    with_owners: WithOwners = _as_stored
 
     def columns(self, dataset: Dataset, key: str) -> tuple[str, ...]:
         """Return the columns of a dataset that the rules of a category see."""

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from chargeback.allocation.split import split_in_order
 from chargeback.model.money import from_units, parse_decimal, render, to_units
-from chargeback.store.queries.categorised import CategoryQuery, amount_of, units_of
+from chargeback.store.queries.categorised import CategoryQuery, units_of
 from chargeback.store.queries.category_join import UsedCategory, join_assigned, share_text
 from chargeback.store.queries.datasets import METADATA
 from chargeback.store.queries.division_sql import divided
 from chargeback.store.queries.scan import SOURCE, Condition
+from chargeback.store.queries.sql_format import one_of
 
 #: The column of the share of a row's amount that a part has, where one category is asked for.
 SHARE = "category_share"
@@ -58,17 +59,17 @@ def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
         StorageError: the facts cannot be read.
     """
     joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
-    columns = [name for each in query.used for name in (each.value, *each.parts, each.shares)]
+    columns = [name for each in query.used for name in (each.value, *each.parts, each.share_texts)]
     condition = query.scan.condition()
     relation = (
-        f"(SELECT facts.*, {', '.join(columns)}, {units_of(query.dataset)} AS units, '1' AS {SHARE} "
+        f"(SELECT facts.*, {', '.join(columns)}, {units_of(query.dataset.amount)} AS units, '1' AS {SHARE} "
         f"FROM {SOURCE} AS facts {' '.join(each.join for each in joined)} WHERE {condition.sql})"
     )
     for each, found in zip(query.used, joined, strict=True):
-        if found.divides:
+        if found.splits:
             relation = _divided_rows(relation, each)
     amount = query.dataset.amount
-    relation = f"(SELECT * REPLACE ({amount_of('units')} AS {amount}) FROM {relation})"
+    relation = f"(SELECT * REPLACE ({one_of('units')} AS {amount}) FROM {relation})"
     return relation, query.wanted & Condition(parameters=condition.parameters)
 
 
@@ -96,7 +97,7 @@ def _divided_rows(rows: str, used: UsedCategory) -> str:
         f"(SELECT * REPLACE (coalesce({receivers}, [{used.value}]) AS {receivers}, "
         f"coalesce({weights}, [1]::HUGEINT[]) AS {weights}) FROM {rows})"
     )
-    share = f"coalesce({used.shares}[list_position({receivers}, receiver)], '1')"
+    share = f"coalesce({used.share_texts}[list_position({receivers}, receiver)], '1')"
     return (
         f"(SELECT * EXCLUDE (receiver, share) REPLACE (receiver AS {used.value}, share AS units, {share} AS {SHARE}) "
         f"FROM ({divided(listed, receivers, weights)}))"

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from chargeback.model.days import InstantRange
 from chargeback.model.effects import BilledType, Charged, Quantity
-from chargeback.model.money import to_units
+from chargeback.model.money import to_units, total
 from chargeback.store.queries.cost_sums import sum_selected
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import FINE, exact
 from chargeback.store.queries.sums import Key
 
+_PAYER: Final = "identity_id"
 #: What is billed, and by which method its cost was allocated.
 _BILLED: Final = ("resource_id", "product_type", "allocation_method")
+#: The condition that a line is one of those in the table ``visible_lines``.
+_VISIBLE: Final = " AND (date, line_id) IN (SELECT (date, line_id) FROM visible_lines)"
 #: A product type on a resource.
 _Billed = tuple[str, str]
 _Costs = dict[_Billed, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPart:
+    """What is charged for a product type on a resource in both ranges, and the difference of each identity, in units of
+    10⁻¹²."""
+
+    resource_id: str
+    product_type: str
+    before: Charged
+    after: Charged
+    by_identity: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -30,19 +48,21 @@ class ComparedCharges:
 
     Attributes:
         days: how many UTC days of each have costs, whatever the filters.
-        parts: by the values that were grouped by: the selected charges for each product type on each resource, before
-            and after.
+        parts: by the values that were grouped by: the selected charges for each product type on each resource, in units
+            of 10⁻¹².
+        amounts: by the same values: the selected charges before and after, with all their digits.
     """
 
     days: tuple[int, int]
-    parts: Mapping[Key, Sequence[tuple[Charged, Charged]]]
+    parts: Mapping[Key, Sequence[ComparedPart]]
+    amounts: Mapping[Key, tuple[Decimal, Decimal]]
 
 
 def compared_charges(
     reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]
 ) -> ComparedCharges:
-    """Return the selected charges beside those of the range ``before``, by columns or ``tag:<key>``. How the bills
-    changed, of which they are parts, is a matter of the whole bills.
+    """Return the selected charges beside those of the range ``before``, by columns or ``tag:<key>``. They are parts of
+    the whole bills or, within a scope, of the billing lines of which some row is visible.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -50,67 +70,108 @@ def compared_charges(
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = (before, selection.window)
-    charged: dict[Key, tuple[_Costs, _Costs]] = {}
-    for period, key, billed, method, amount in _sums(reader, selection, windows, by):
-        sides = charged.setdefault(key, ({}, {}))
-        sides[period].setdefault(billed, {})[method] = amount
-    bills = _bills(reader.unscoped(), windows)
-    parts = {}
-    for key, sides in charged.items():
-        all_billed = sides[0].keys() | sides[1].keys()
-        parts[key] = [(_part(0, billed, sides, bills), _part(1, billed, sides, bills)) for billed in all_billed]
-    return ComparedCharges((days_with_rows(reader, before), days_with_rows(reader, selection.window)), parts)
-
-
-def _part(
-    period: int, billed: _Billed, charged: tuple[_Costs, _Costs], bills: Sequence[Mapping[_Billed, BilledType]]
-) -> Charged:
-    return Charged(charged[period].get(billed, {}), bills[period].get(billed))
+    charged: dict[Key, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
+    payers: dict[tuple[Key, _Billed], Counter[str]] = {}
+    summed: dict[Key, tuple[list[Decimal], list[Decimal]]] = {}
+    for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
+        key, units = tuple(grouped), to_units(amount)
+        sides = charged.setdefault(key, {}).setdefault(billed, (Counter(), Counter()))
+        sides[period][method] += units
+        payers.setdefault((key, billed), Counter())[payer or ""] += units if period else -units
+        summed.setdefault(key, ([], []))[period].append(amount)
+    bills = _bills(reader, windows)
+    parts = {
+        key: [
+            ComparedPart(
+                billed[0],
+                billed[1],
+                Charged(before_by_method, bills[0].get(billed)),
+                Charged(after_by_method, bills[1].get(billed)),
+                payers[key, billed],
+            )
+            for billed, (before_by_method, after_by_method) in by_billed.items()
+        ]
+        for key, by_billed in charged.items()
+    }
+    days = (days_with_rows(reader, before), days_with_rows(reader, selection.window))
+    amounts = {key: (total(earlier), total(later)) for key, (earlier, later) in summed.items()}
+    return ComparedCharges(days, parts, amounts)
 
 
 def _sums(
     reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
-) -> list[tuple[int, Key, _Billed, str, int]]:
-    """Return the sums of the selected rows of each window, in units of 10⁻¹²: (window, key, what is billed, method,
-    amount)."""
+) -> list[tuple[int, Key, _Billed, str, Decimal]]:
+    """Return the sums of the selected rows of each window: (window, key, what is billed, method, amount)."""
     sum_selected(reader, selection, windows, (*by, *_BILLED))
     keys = ", ".join(f"d{number}" for number in range(len(by) + len(_BILLED)))
-    rows = reader.cursor.rows(f"SELECT period, {keys}, total FROM selected")
-    return [(row[0], row[1:-4], (row[-4], row[-3]), row[-2], to_units(row[-1])) for row in rows]
+    rows = reader.cursor.rows(f"SELECT period, {keys}, {exact('total', f'total{FINE}')} FROM selected")
+    return [(row[0], row[1:-4], (row[-4], row[-3]), row[-2], row[-1]) for row in rows]
 
 
 def _bills(reader: TenantReader, windows: Sequence[InstantRange]) -> list[dict[_Billed, BilledType]]:
     """Return what was billed in each window, by product type and resource, of the days that are calculated. Costs are
     those that were charged, so that the shares of all payers sum to one."""
-    costs: list[_Costs] = [{} for _ in windows]
-    for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
-        costs[period].setdefault(billed, {})[method] = amount
-    bills = []
-    for window, of_window in zip(windows, costs, strict=True):
-        quantities, policies = _quantities(reader, window), policies_used(reader, window)
-        bills.append(
-            {
-                billed: BilledType(by_method, quantities.get(billed), frozenset(policies.get(billed[1], ())))
-                for billed, by_method in of_window.items()
-            }
+    if reader.scope is None:
+        costs: list[_Costs] = [{} for _ in windows]
+        for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
+            costs[period].setdefault(billed, {})[method] = to_units(amount)
+        return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
+    return [_bill(reader, window, _costs_of_visible_lines(reader, window), _VISIBLE) for window in windows]
+
+
+def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str = "") -> dict[_Billed, BilledType]:
+    if not costs:
+        return {}
+    (quantities, refunded), policies = _lines(reader.unscoped(), window, only), policies_used(reader, window)
+    return {
+        billed: BilledType(
+            by_method, quantities.get(billed), frozenset(policies.get(billed[1], ())), billed in refunded
         )
-    return bills
+        for billed, by_method in costs.items()
+    }
 
 
-def _quantities(reader: TenantReader, window: InstantRange) -> dict[_Billed, Quantity]:
-    """Return the billed quantities of the calculated days, where all lines have one, and in the same unit."""
+def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> _Costs:
+    """Return what was charged to all payers for the lines of which the reader sees a row, by allocation method. The
+    table ``visible_lines`` has these lines."""
+    visible = reader.scan(CHARGEBACKS, Selection(window))
+    if not visible.files:
+        return {}
+    condition = visible.condition()
+    reader.cursor.run(
+        f"""CREATE OR REPLACE TEMP TABLE visible_lines AS
+            SELECT DISTINCT date, line_id FROM {SOURCE} WHERE {condition.sql}""",
+        condition.parameters,
+    )
+    condition = reader.unscoped().scan(CHARGEBACKS, Selection(window)).condition()
+    rows = reader.cursor.rows(
+        f"""SELECT resource_id, product_type, allocation_method, sum(amount)
+            FROM {SOURCE} WHERE {condition.sql}{_VISIBLE} GROUP BY ALL""",
+        condition.parameters,
+    )
+    costs: _Costs = {}
+    for resource, product, method, amount in rows:
+        costs.setdefault((resource, product), {})[method] = to_units(amount)
+    return costs
+
+
+def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[_Billed, Quantity], set[_Billed]]:
+    """Return the billed quantities of the calculated days, where all lines have one, and in the same unit; and what has
+    both charges and refunds. ``only`` is a condition on the lines."""
     calculated = {file.day for file in reader.scan(CHARGEBACKS, Selection(window)).files if file.day is not None}
     scan = reader.scan(BILLING_LINES, Selection(window)).only(calculated)
     if not scan.files:
-        return {}
+        return {}, set()
     condition = scan.condition()
     rows = reader.cursor.rows(
-        f"""SELECT resource_id, product_type, sum(quantity), min(unit)
-            FROM {SOURCE} WHERE {condition.sql} GROUP BY resource_id, product_type
-            HAVING count(quantity) = count(*) AND count(DISTINCT coalesce(unit, '')) = 1""",
+        f"""SELECT resource_id, product_type, sum(quantity), min(unit),
+                   count(quantity) = count(*) AND count(DISTINCT coalesce(unit, '')) = 1,
+                   min(total_cost) < 0 AND max(total_cost) > 0
+            FROM {SOURCE} WHERE {condition.sql}{only} GROUP BY resource_id, product_type""",
         condition.parameters,
     )
-    return {(resource, product): Quantity(to_units(amount), unit) for resource, product, amount, unit in rows}
+    quantities = {row[:2]: Quantity(to_units(row[2]), row[3]) for row in rows if row[4]}
+    return quantities, {row[:2] for row in rows if row[5]}
 
 
 def policies_used(reader: TenantReader, window: InstantRange) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from chargeback.store.queries.partials import ONCE, ROW_COUNT, Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import decimal_text, named
+from chargeback.store.queries.sql_format import decimal_text, exact_text, named
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
 _ISSUE_ORDER: Final = "resource_id, product_type, identity_id, allocation_detail, ecosystem"
@@ -80,14 +80,15 @@ def _issues(reader: TenantReader, page: Page, source: Addends) -> tuple[list[dic
     )
     condition = source.condition & details
     sums = {"row_count": source.sums.get(ONCE, source.sums[ROW_COUNT])}
-    sums |= {name: source.sums[name] for name in CHARGEBACKS.shown_sums}
-    amounts = ", ".join(decimal_text(CHARGEBACKS.amounts[name]) for name in ISSUE_AMOUNTS.values())
+    sums |= {name: sql for name, sql in source.only(CHARGEBACKS.shown_sums).sums.items() if name != ROW_COUNT}
+    shown = {name: source.exact(CHARGEBACKS.amounts[of]) for name, of in ISSUE_AMOUNTS.items()}
+    amounts = ", ".join(exact_text(name) if source.fine else decimal_text(name) for name in shown)
     sql = f"""
         WITH issues AS MATERIALIZED (
             SELECT {", ".join(_ISSUE_KEY)}, {named(sums)}
             FROM {source.relation} WHERE {condition.sql} GROUP BY ALL
         ),
-        page AS (SELECT * FROM issues ORDER BY {_ISSUE_ORDER} LIMIT {page.limit} OFFSET {offset})
+        page AS (SELECT *, {named(shown)} FROM issues ORDER BY {_ISSUE_ORDER} LIMIT {page.limit} OFFSET {offset})
         SELECT (SELECT count(*) FROM issues), {", ".join(_ISSUE_KEY)}, row_count, {amounts}
         FROM (SELECT 1) LEFT JOIN page ON TRUE
         ORDER BY {_ISSUE_ORDER}

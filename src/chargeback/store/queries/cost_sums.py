@@ -18,6 +18,7 @@ from chargeback.errors import StorageError
 from chargeback.model.chargeback import DIMENSION_COLUMNS, USAGE_COST
 from chargeback.model.days import InstantRange
 from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import PLACES
 from chargeback.store.facts.tables import DIMENSIONS_TABLE
 from chargeback.store.queries.aggregate import columns_of, joins_of
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -25,13 +26,17 @@ from chargeback.store.queries.partials import COUNTS, ONCE, ROW_COUNT, Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.sql_format import named
+from chargeback.store.queries.sql_format import FINE, exact, named
 
 #: What costs can be grouped and filtered by, beside tags and cost categories: what a dimension and its environment
 #: decide.
 COST_COLUMNS: Final = CHARGEBACKS.groups
 
-_TYPES: Final = dict.fromkeys(CHARGEBACKS.sums, "DECIMAL(38, 12)") | dict.fromkeys(COUNTS, "BIGINT")
+_AMOUNTS: Final = [name for name in CHARGEBACKS.sums if name not in COUNTS]
+_FINE_SUMS: Final = [f"{name}{FINE}" for name in _AMOUNTS]
+_TYPES: Final = (
+    dict.fromkeys(_AMOUNTS, "DECIMAL(38, 12)") | dict.fromkeys(_FINE_SUMS, "HUGEINT") | dict.fromkeys(COUNTS, "BIGINT")
+)
 _UNOWNED: Final = f"identity_id = '{UNALLOCATED}'"
 # The sums of a dimension, as SQL over its total and its number of rows.
 _OF_DIMENSION: Final = {
@@ -89,8 +94,9 @@ class CostSums:
         """Make the table of the sums by the named places in ``by``, of some ``periods`` or of all; ``also`` are further
         filters.
 
-        It has the columns ``period``, ``d0``, ``d1``, … for the places, the sums of the dataset, the number of rows,
-        and that of the rows of which it has the first part (cost categories divide some).
+        It has the columns ``period``, ``d0``, ``d1``, … for the places, the sums of the dataset with their further
+        digits (see :func:`sum_where`), the number of rows, and that of the rows of which it has the first part (cost
+        categories divide some).
         """
         keys = [self.keys[number] for number in numbers]
         columns = [
@@ -114,7 +120,7 @@ class CostSums:
             condition = self._reader.condition(CHARGEBACKS, selection)
             relation = self._dimensions(period, by_day=_names_day(f"{joins} {condition.sql}"))
             sums = {name: f"sum({sql})" for name, sql in _OF_DIMENSION.items()}
-        sums = {ONCE: sums[ROW_COUNT], **sums}
+        sums = {ONCE: sums[ROW_COUNT], **dict.fromkeys(_FINE_SUMS, "0::HUGEINT"), **sums}
         self._reader.cursor.run(
             f"""INSERT INTO {table} SELECT {period}, {columns}, {named({name: sums[name] for name in _TYPES})}
                 FROM {relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
@@ -167,6 +173,7 @@ def _names_day(sql: str) -> bool:
     return re.search(r"\bdate\b", sql) is not None
 
 
-def sum_where(condition: str) -> str:
-    """Return the sum of the totals of some rows of a table of sums, as SQL."""
-    return f"coalesce(sum(total) FILTER ({condition}), 0)"
+def sum_where(condition: str, name: str = "total", places: int = PLACES) -> str:
+    """Return the sum of the totals, or of other amounts, of some rows of a table of sums, with all digits, as SQL."""
+    whole, fine = (f"coalesce(sum({column}) FILTER ({condition}), 0)" for column in (name, f"{name}{FINE}"))
+    return exact(whole, fine, places)

@@ -14,7 +14,7 @@ from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
 from chargeback.store.queries.aggregate import GroupKey
 from chargeback.store.queries.calendar import bucket
-from chargeback.store.queries.converted import MONTH, MonthWindow, convert_table, month_windows, sums_sql
+from chargeback.store.queries.converted import MONTH, MonthWindow, convert_table, month_windows, places_of, sums_sql
 from chargeback.store.queries.cost_sums import CostSums, sum_where
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
@@ -22,6 +22,7 @@ from chargeback.store.queries.partials import ONCE, Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
+from chargeback.store.queries.sql_format import FINE, distance, exact, sum_exact
 
 _ZERO: Final = Decimal("0.000000000000")
 _ISSUES: Final = ColumnFilter("allocation_detail", frozenset(ALLOCATION_ISSUES))
@@ -149,14 +150,16 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
             sums.collect(table, numbers)
             convert_table(reader.cursor, table, parts, _AMOUNTS)
             tables |= dict.fromkeys(numbers, table)
+    places = places_of(query.rates)
     breakdowns = tuple(
-        break_down(reader.cursor, tables[number], number, name, query.top) for number, name in enumerate(query.by)
+        break_down(reader.cursor, tables[number], (number, name), query.top, places)
+        for number, name in enumerate(query.by)
     )
     series = query.by.index(query.series)
     return Costs(
-        totals=_totals(reader.cursor, tables[0]),
+        totals=_totals(reader.cursor, tables[0], places),
         breakdowns=breakdowns,
-        issues=_issues(reader.cursor, sums, parts, len(query.by)) if query.issues else (),
+        issues=_issues(reader.cursor, sums, parts, len(query.by), places) if query.issues else (),
         series=_series(reader, query, sums.keys[series], len(breakdowns[series].items)),
         previous={} if query.previous is None else _previous(reader, query, query.previous),
     )
@@ -181,39 +184,44 @@ def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) 
         return {}
 
     def _sum(source: Addends) -> dict[date, Decimal]:
-        sql = f"SELECT date, {source.sums['total']} FROM {source.relation} WHERE {source.condition.sql} GROUP BY date"
+        sql = f"SELECT date, {source.amount()} FROM {source.relation} WHERE {source.condition.sql} GROUP BY date"
         return dict(reader.cursor.rows(sql, source.condition.parameters))
 
     return reader.add_up(dataset, selection, "date", _sum)
 
 
-def _totals(cursor: Cursor, table: str) -> Totals:
+def _totals(cursor: Cursor, table: str, places: int) -> Totals:
     def of(name: str, period: int) -> str:
-        return f"coalesce(sum({name}) FILTER (period = {period}), 0)"
+        return sum_where(f"period = {period}", name, places)
 
-    sums = [of("total", 0), of("used", 0), f"{of(ONCE, 0)}::BIGINT", of("unowned", 0), of("total", 1)]
-    return Totals(*cursor.rows(f"SELECT {', '.join([*sums, of('unowned', 1)])} FROM {table}")[0])
+    rows = f"coalesce(sum({ONCE}) FILTER (period = 0), 0)::BIGINT"
+    sums = [of("total", 0), of("used", 0), rows, of("unowned", 0), of("total", 1), of("unowned", 1)]
+    return Totals(*cursor.rows(f"SELECT {', '.join(sums)} FROM {table}")[0])
 
 
-def break_down(cursor: Cursor, table: str, number: int, name: str, top: int) -> Breakdown:
-    """Sum a table of sums by one of its columns; the table ``ranked{number}`` keeps the rank of each value."""
+def break_down(cursor: Cursor, table: str, by: tuple[int, str], top: int, places: int) -> Breakdown:
+    """Sum a table of sums, which have so many decimal ``places`` before their further digits, by one of its columns:
+    its place and name. The table ``ranked{place}`` keeps the rank of each value."""
+    number, name = by
     ranked = f"ranked{number}"
+    before, now = "period = 1", "period = 0"
     cursor.run(
         f"""CREATE OR REPLACE TEMP TABLE {ranked} AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, value) AS rank FROM (
-                SELECT d{number} AS value, {sum_where("period = 0")} AS amount, {sum_where("period = 1")} AS previous,
-                       coalesce(sum(used) FILTER (period = 0), 0) AS usage,
-                       coalesce(sum(row_count) FILTER (period = 0), 0)::BIGINT AS row_count
+                SELECT d{number} AS value, {sum_where(now, places=places)} AS amount,
+                       {sum_where(before, places=places)} AS previous, {sum_where(now, "used", places)} AS usage,
+                       coalesce(sum(row_count) FILTER ({now}), 0)::BIGINT AS row_count
                 FROM {table} GROUP BY value)"""
     )
     fields = "value, amount, previous, usage, row_count"
     items = cursor.rows(f"SELECT {fields} FROM {ranked} WHERE rank <= {top} ORDER BY rank")
     ((count, amount, previous),) = cursor.rows(
-        f"SELECT count(*), sum(amount), sum(previous) FROM {ranked} WHERE rank > {top}"
+        f"SELECT count(*), {sum_exact('amount', places)}, {sum_exact('previous', places)} "
+        f"FROM {ranked} WHERE rank > {top}"
     )
     movers = cursor.rows(
         f"""SELECT {fields} FROM {ranked} WHERE amount <> previous
-            ORDER BY abs(amount - previous) DESC, value LIMIT {top}"""
+            ORDER BY {distance("amount", "previous", places)} DESC, value LIMIT {top}"""
     )
     return Breakdown(
         name,
@@ -256,8 +264,9 @@ def _over_time(
 
     def _sum(source: Addends) -> list[Any]:
         sums = sums_sql(source.only({"total"}), f"{when.keys}, {key.column}", key.joins, query.rates)
+        total = source.exact("sum(total)", places_of(query.rates))
         return reader.cursor.rows(
-            f"SELECT {when.label}, {place.sql}, sum(total) FROM ({sums}) {place.joined} GROUP BY ALL",
+            f"SELECT {when.label}, {place.sql}, {total} FROM ({sums}) {place.joined} GROUP BY ALL",
             source.condition.parameters,
         )
 
@@ -265,7 +274,7 @@ def _over_time(
     return reader.add_up(CHARGEBACKS, selection, f"{when.keys} {key.column} {key.joins} {month}", _sum)
 
 
-def _issues(cursor: Cursor, sums: CostSums, parts: Sequence[MonthWindow], first: int) -> tuple[Issue, ...]:
+def _issues(cursor: Cursor, sums: CostSums, parts: Sequence[MonthWindow], first: int, places: int) -> tuple[Issue, ...]:
     """Sum by reason and by whether nobody was charged; the keys of issues begin at the place ``first``."""
     periods = [number for number, part in enumerate(parts) if part.period == 0]
     sums.collect("issues", [first, first + 1], also=(_ISSUES,), periods=periods)
@@ -273,9 +282,13 @@ def _issues(cursor: Cursor, sums: CostSums, parts: Sequence[MonthWindow], first:
     reason, resource = f"d{first} AS reason", f"d{first + 1} AS resource"
     rows = cursor.rows(
         f"""WITH parts AS (
-                SELECT {reason}, {resource}, TRUE AS unallocated, unowned AS part, unowned_rows AS of_part FROM issues
-                UNION ALL SELECT {reason}, {resource}, FALSE, total - unowned, row_count - unowned_rows FROM issues)
-            SELECT reason, unallocated, sum(part) AS amount, sum(of_part)::BIGINT, count(DISTINCT resource)
+                SELECT {reason}, {resource}, TRUE AS unallocated, unowned AS part, unowned{FINE} AS fine,
+                       unowned_rows AS of_part FROM issues
+                UNION ALL
+                SELECT {reason}, {resource}, FALSE, total - unowned, total{FINE} - unowned{FINE},
+                       row_count - unowned_rows FROM issues)
+            SELECT reason, unallocated, {exact("sum(part)", "sum(fine)", places)} AS amount, sum(of_part)::BIGINT,
+                   count(DISTINCT resource)
             FROM parts WHERE of_part > 0 GROUP BY ALL ORDER BY amount DESC, reason, unallocated"""
     )
     return tuple(Issue(*row) for row in rows)

@@ -9,14 +9,18 @@ from typing import Final
 import pyarrow as pa
 
 from chargeback.model.days import DayRange
+from chargeback.model.money import PRECISION, SHARED_PLACES
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.engine import decimal_of_parts
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import exact
 
 _BATCH: Final = 10_000
+_EXACT: Final = pa.decimal256(PRECISION + SHARED_PLACES, SHARED_PLACES)
 
 
 def stored_rows(reader: TenantReader, dataset: Dataset, days: DayRange) -> Iterator[pa.RecordBatch]:
@@ -42,9 +46,9 @@ def daily_totals(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the sums of a dataset per day and text columns ``by``, ordered by these, then by day.
 
-    Batches have the columns ``date``, ``by`` and ``amount``; a missing value is an empty text. ``most`` is (how many
-    sums of a day keep their ids, what the ``ids`` of the dataset become in the others): those of the largest amounts
-    keep them.
+    Batches have the columns ``date``, ``by`` and ``amount``, with all its digits; a missing value is an empty text.
+    ``most`` is (how many sums of a day keep their ids, what the ``ids`` of the dataset become in the others): those of
+    the largest amounts keep them.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -61,9 +65,10 @@ def _totals(
     reader: TenantReader, dataset: Dataset, by: Sequence[str], most: tuple[int, str] | None, source: Addends
 ) -> Iterator[pa.RecordBatch]:
     condition = source.condition
+    whole, fine = source.in_parts()
     texts = ["date", *(f"coalesce({name}, '') AS {name}" for name in by)]
     grouped = (
-        f"SELECT {', '.join(texts)}, {source.sums['total']} AS amount "
+        f"SELECT {', '.join(texts)}, {whole} AS amount, {fine} AS fine "
         f"FROM {source.relation} WHERE {condition.sql} GROUP BY ALL"
     )
     parameters = dict(condition.parameters)
@@ -73,11 +78,19 @@ def _totals(
         rank = f"row_number() OVER (PARTITION BY date ORDER BY abs(amount) DESC, {', '.join(by)})"
         merged = ["date", *(f"CASE WHEN rank > $most THEN $other ELSE {n} END AS {n}" if n in ids else n for n in by)]
         grouped = (
-            f"SELECT {', '.join(merged)}, sum(amount) AS amount "
+            f"SELECT {', '.join(merged)}, sum(amount) AS amount, sum(fine) AS fine "
             f"FROM (SELECT *, {rank} AS rank FROM ({grouped})) GROUP BY ALL"
         )
-    sql = f"SELECT {', '.join(['date', *by])}, amount FROM ({grouped}) ORDER BY {', '.join([*by, 'date'])}"
-    yield from reader.cursor.batches(sql, parameters, size=_BATCH)
+    amount = exact("amount", "fine") if source.fine else "amount"
+    sql = f"SELECT {', '.join(['date', *by])}, {amount} AS amount FROM ({grouped}) ORDER BY {', '.join([*by, 'date'])}"
+    for batch in reader.cursor.batches(sql, parameters, size=_BATCH):
+        yield _with_decimals(batch) if source.fine else batch
+
+
+def _with_decimals(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return sums that have further digits as decimals."""
+    amounts = pa.array([decimal_of_parts(parts) for parts in batch.column("amount").to_pylist()], _EXACT)
+    return batch.set_column(batch.num_columns - 1, "amount", amounts)
 
 
 def is_finer_than(reader: TenantReader, dataset: Dataset, days: DayRange, unit: str) -> bool:

@@ -121,6 +121,7 @@ class Dataset:
         ids: columns that have more values the larger the organisation is.
         sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
             some rows is that of its values over parts of them.
+        conditions: which rows each of the sums but ``total`` is about, as SQL.
         partials: sets of columns by which the sums of each file are kept, see
             :mod:`~chargeback.store.queries.partials`; those with the fewest rows come first.
         amounts: what is shown of the sums, as SQL over them.
@@ -141,6 +142,7 @@ class Dataset:
     aliases: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     sums: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
     partials: tuple[tuple[str, ...], ...] = ()
     amounts: Mapping[str, str] = field(default_factory=dict)
     subjects: Mapping[str, str] = field(default_factory=dict)
@@ -233,6 +235,8 @@ _Finisher = tuple[str, Callable[[str], str] | None]
 _FINISH: Final[Mapping[str, Callable[[str], str]]] = {AMOUNT: finish_amount, INSTANT: finish_instant}
 
 _PRODUCT: Final = ("product_type", "product_category")
+_USED: Final = f"cost_type = '{USAGE_COST}'"
+_UNOWNED: Final = f"identity_id = '{UNALLOCATED}'"
 
 CHARGEBACKS: Final = Dataset(
     CHARGEBACKS_TABLE,
@@ -288,10 +292,11 @@ CHARGEBACKS: Final = Dataset(
     ids=("identity_id", "resource_id", "environment_id"),
     sums={
         "total": "sum(amount)",
-        "used": f"sum(CASE WHEN cost_type = '{USAGE_COST}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
-        "unowned": f"sum(CASE WHEN identity_id = '{UNALLOCATED}' THEN amount ELSE 0 END)::DECIMAL(38, 12)",
-        "unowned_rows": f"count(*) FILTER (WHERE identity_id = '{UNALLOCATED}')",
+        "used": f"sum(CASE WHEN {_USED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+        "unowned": f"sum(CASE WHEN {_UNOWNED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+        "unowned_rows": f"count(*) FILTER (WHERE {_UNOWNED})",
     },
+    conditions={"used": _USED, "unowned": _UNOWNED, "unowned_rows": _UNOWNED},
     # By all columns at once a daily bill has as many sums as rows.
     partials=(
         (

@@ -1,23 +1,14 @@
 """Dividing rows into pieces, as SQL: among the values of a split, or handed on from a value to others.
 
-A *piece* has all columns of the row that it is part of, and
-
-- ``units`` (HUGEINT, 10⁻¹² of the currency): what it adds to the total of its values;
-- ``kind``: what was assigned (``direct``), came from another value (``in``), or went to one (``out``, of the opposite
-  sign);
-- ``is_held``: whether its value has it still, so that it can be handed on;
-- ``is_first``: whether it stands for the row, as exactly one of its pieces does;
-- ``is_new``: whether no piece of the row before it has its value; unknown once values hand on a second time.
+Each query reads a relation of pieces, and keeps all of their columns; ``units`` (HUGEINT) is what is divided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-DIRECT: Final = "direct"
-IN: Final = "in"
-OUT: Final = "out"
+from chargeback.categories.handover import WHOLE
 
 # More than there are receivers: of equal remainders the first receiver is favoured.
 _MORE_THAN_RECEIVERS: Final = 1_000_000
@@ -47,57 +38,89 @@ def divided(source: str, receivers: str, weights: str) -> str:
         FROM (SELECT *, list_sum({weights})::HUGEINT AS total_weight FROM {source})))))"""
 
 
-def split_pieces(before: str, value: str, receivers: str, weights: str) -> str:
-    """Return the query that divides the pieces of ``before`` among the values of a split, where they have one.
+def split_pieces(before: str, value: str, outcome: str, outcomes: str) -> str:
+    """Return the query that divides the pieces of ``before`` among the values of their outcomes.
 
-    ``value`` is the column of the values.
+    ``value`` and ``outcome`` are columns, ``outcomes`` is a table, see
+    :func:`~chargeback.store.queries.category_join.outcome_table`.
     """
-    some = divided(f"(SELECT * FROM {before} WHERE {weights} IS NOT NULL)", receivers, weights)
+    pieces = f"(SELECT * FROM {before} JOIN {_weights(outcomes)} AS of_outcome ON of_outcome.outcome = {outcome})"
     return f"""
-        SELECT * REPLACE (TRUE AS is_held) FROM {before} WHERE {weights} IS NULL
-        UNION ALL BY NAME
-        SELECT * EXCLUDE (receiver, share)
-               REPLACE (receiver AS {value}, share AS units, TRUE AS is_held,
-                        is_first AND receiver = {receivers}[1] AS is_first)
-        FROM ({some})"""
+        SELECT * EXCLUDE (receivers, weights, outcome, receiver, share)
+               REPLACE (receiver AS {value}, share AS units, is_first AND receiver = receivers[1] AS is_first)
+        FROM ({divided(pieces, "receivers", "weights")})"""
 
 
-def handed_on(
-    before: str, value: str, receivers: str, source: str, proportions: str, together: Sequence[str] = ()
-) -> Iterator[tuple[str, str]]:
-    """Yield (suffix of its name, query): after the last, the pieces of ``before`` that the value ``source`` (SQL) holds
-    are handed on, on the days of ``proportions``, a table of (day, receivers, weights).
+def split_alike(before: str, value: str, outcome: str, outcomes: str, kept: Sequence[str]) -> dict[str, str]:
+    """Return the same in steps, by their names: the last one has the sums (``units``) of the parts of pieces that are
+    the same in the ``kept`` columns and in their remainder by the sum of the weights, and how many they are
+    (``alike``)."""
+    weights = _weights(outcomes)
+    return {
+        "wholes": f"""
+            SELECT {", ".join(kept)}, units % total AS remainder, sum(units // total * alike) AS wholes,
+                   sum(alike)::BIGINT AS alike
+            FROM {before} JOIN (SELECT outcome, list_sum(weights)::HUGEINT AS total FROM {weights}) AS of_outcome
+                 ON of_outcome.outcome = {outcome}
+            GROUP BY ALL""",
+        "remainders": divided(
+            f"""(SELECT outcome, remainder, remainder AS units, receivers, weights
+                 FROM (SELECT DISTINCT {outcome} AS outcome, remainder FROM wholes) JOIN {weights} USING (outcome))""",
+            "receivers",
+            "weights",
+        ),
+        "parts": f"""
+            SELECT wholes.* REPLACE (receiver AS {value}, is_first AND receiver = receivers[1] AS is_first),
+                   alike * share + wholes.wholes * weights[list_position(receivers, receiver)] AS units
+            FROM wholes JOIN remainders
+                 ON remainders.outcome = {outcome} AND remainders.remainder = wholes.remainder""",
+    }
 
-    Pieces that are the same in the columns ``together`` are handed on as one: what is rounded is their sum.
+
+def _weights(outcomes: str) -> str:
+    """Return the receivers and weights of all outcomes, also of those with one value."""
+    return f"""(SELECT outcome, coalesce(receivers, [value]) AS receivers,
+                       coalesce(weights, [1])::HUGEINT[] AS weights FROM {outcomes})"""
+
+
+def parts_of_whole(shares: str) -> str:
+    """Return who gets the whole cost of rows, by day and source: the ``receiver``, what remains with it (``share``) and
+    what it ``passed`` on.
+
+    ``shares`` is a table of (day, source, receiver, weight, passed), see
+    :class:`~chargeback.categories.handover.Receiver`; units are parts of the whole cost of a row.
     """
-    yield (
-        "found",
-        f"""
-        SELECT pieces.*, receivers AS to_whom, weights::HUGEINT[] AS how_much
-        FROM {before} AS pieces LEFT JOIN {proportions} ON is_held AND {value} = {source} AND date = day""",
-    )
-    found = f"{before}_found"
-    given = divided(f"({_as_one(found, together)})", "to_whom", "how_much")
-    rest = "EXCLUDE (to_whom, how_much)"
-    yield (
-        "handed",
-        f"""
-        SELECT * {rest} REPLACE (is_held AND how_much IS NULL AS is_held) FROM {found}
-        UNION ALL BY NAME
-        SELECT * {rest}
-               REPLACE (-units AS units, '{OUT}' AS kind, FALSE AS is_held, FALSE AS is_first, FALSE AS is_new)
-        FROM {found} WHERE how_much IS NOT NULL
-        UNION ALL BY NAME
-        SELECT * EXCLUDE (to_whom, how_much, receiver, share)
-               REPLACE (receiver AS {value}, share AS units, '{IN}' AS kind, TRUE AS is_held, FALSE AS is_first,
-                        NOT list_contains(coalesce({receivers}, []), receiver) AS is_new)
-        FROM ({given})""",
-    )
+    return f"""
+        SELECT day AS date, source, {WHOLE}::HUGEINT AS units, receiver, weight::HUGEINT AS share,
+               passed::HUGEINT AS passed
+        FROM {shares}"""
 
 
-def _as_one(found: str, together: Sequence[str]) -> str:
-    handed = f"SELECT * FROM {found} WHERE how_much IS NOT NULL"
-    if not together:
-        return handed
-    same = f"OVER (PARTITION BY {', '.join(together)})"
-    return f"SELECT * REPLACE (sum(units) {same} AS units) FROM ({handed}) QUALIFY row_number() {same} = 1"
+def shared_parts(before: str, value: str, shares: str) -> str:
+    """Return the same of the pieces of ``before``, for all ``units`` that earlier categories left of the whole: the
+    parts of the receivers sum to them."""
+    found = f"""(SELECT * FROM (SELECT DISTINCT date, {value} AS source, units FROM {before}) JOIN (
+                     SELECT day AS date, source, list(receiver ORDER BY receiver) AS receivers,
+                            list(weight::HUGEINT ORDER BY receiver) AS weights,
+                            list(passed::HUGEINT ORDER BY receiver) AS passed
+                     FROM {shares} GROUP BY ALL) USING (date, source))"""
+    return f"""
+        SELECT date, source, units, receiver, share,
+               units * passed[list_position(receivers, receiver)] // {WHOLE} AS passed
+        FROM ({divided(found, "receivers", "weights")})"""
+
+
+def handed_on(before: str, value: str, parts: str) -> str:
+    """Return the query that hands on the pieces of ``before`` by the result of :func:`shared_parts`: what a source has
+    ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the row."""
+    return f"""
+        SELECT pieces.* REPLACE (
+                   CASE WHEN found.source IS NULL THEN pieces.units ELSE 0 END AS units,
+                   CASE WHEN found.source IS NULL THEN went ELSE went + pieces.units END AS went)
+        FROM {before} AS pieces LEFT JOIN (SELECT DISTINCT date, source FROM {parts}) AS found
+            ON found.date = pieces.date AND found.source = {value}
+        UNION ALL BY NAME
+        SELECT pieces.* REPLACE (receiver AS {value}, share AS units, share + passed AS came, passed AS went,
+                                 FALSE AS is_direct)
+        FROM {before} AS pieces JOIN {parts} AS found
+            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units"""

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -17,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from chargeback.errors import DamagedFacts, QueryTimeout, StorageError, SumTooLarge
+from chargeback.model.money import PLACES, from_units, total
 from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.files import DayFile, damage_named_in, table_of
@@ -45,10 +47,23 @@ class Cursor:
         #: What tables of this cursor were made of, by their names: those that would be the same are not made again.
         self.made_of: dict[str, object] = {}
 
+    def check(self) -> None:
+        """Return if the query was not cancelled; for work between two statements."""
+        self._token.check()
+
     def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of the answer."""
+        """All rows of the answer; sums in two parts, see :func:`~chargeback.store.queries.sql_format.exact`, are
+        Decimals."""
         with self._asking():
-            return self._cursor.execute(sql, self._bound(parameters)).fetchall()
+            answer = self._cursor.execute(sql, self._bound(parameters))
+            in_parts = {place for place, column in enumerate(answer.description) if column[1].id == "struct"}
+            rows: list[tuple[Any, ...]] = answer.fetchall()
+        if not in_parts:
+            return rows
+        return [
+            tuple(decimal_of_parts(value) if place in in_parts else value for place, value in enumerate(row))
+            for row in rows
+        ]
 
     def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
         """Run a statement for its effect."""
@@ -103,6 +118,14 @@ class Cursor:
     def register(self, name: str, table: pa.Table) -> None:
         """Make a small table known under ``name``, to this cursor alone."""
         self._cursor.register(name, table)
+
+
+def decimal_of_parts(parts: Mapping[str, Any]) -> Decimal | None:
+    """Return the sum of a DECIMAL and of its further digits, None where there are no addends."""
+    whole: Decimal | None = parts["whole"]
+    if whole is None or not parts["fine"]:
+        return whole
+    return total([whole, from_units(parts["fine"], PLACES - whole.as_tuple().exponent)])  # type: ignore[operator]
 
 
 def default_memory() -> int:
@@ -170,7 +193,11 @@ def errors_of_queries() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise QueryTimeout("the query was cancelled") from error
     except duckdb.OutOfRangeException as error:
-        raise SumTooLarge("a sum has more than 26 digits before the decimal point: an amount must be wrong") from error
+        raise SumTooLarge from error
+    except duckdb.ConversionException as error:
+        if "DECIMAL" not in str(error):
+            raise
+        raise SumTooLarge from error  # a whole number that fits HUGEINT, and no DECIMAL
     except duckdb.OutOfMemoryException as error:
         raise StorageError("the query needs more memory than the query engine has; query fewer days") from error
     except (duckdb.IOException, duckdb.InvalidInputException) as error:  # a file is missing, or is no Parquet
@@ -179,6 +206,10 @@ def errors_of_queries() -> Iterator[None]:
         if str(error).startswith(_INTERRUPTED):
             raise QueryTimeout("the query was cancelled") from error
         raise _unreadable(error) from error
+
+
+def _too_large() -> SumTooLarge:
+    return SumTooLarge("a sum has more than 26 digits before the decimal point: an amount must be wrong")
 
 
 def _unreadable(error: Exception) -> StorageError:

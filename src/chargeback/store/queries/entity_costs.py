@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from chargeback.model.days import instants
-from chargeback.model.money import from_units, to_units
+from chargeback.model.money import SHARED_PLACES, from_units, to_shared_units
 from chargeback.store.control.tags import RESOURCE
-from chargeback.store.queries.cost_sums import sum_selected
+from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
@@ -89,8 +89,10 @@ def _pairs(
     ends = [*(day - timedelta(days=1) for day in starts[1:]), last]
     windows = [instants(start, end) for start, end in zip(starts, ends, strict=True)]
     sum_selected(reader, selection, windows, ("identity_id", "resource_id"))
-    rows = reader.cursor.rows("SELECT period, d0, d1, sum(total)::DECIMAL(38, 12) FROM selected GROUP BY ALL")
-    return [(starts[period], identity, resource, to_units(amount)) for period, identity, resource, amount in rows]
+    rows = reader.cursor.rows(f"SELECT period, d0, d1, {sum_where('TRUE')} FROM selected GROUP BY ALL")
+    return [
+        (starts[period], identity, resource, to_shared_units(amount)) for period, identity, resource, amount in rows
+    ]
 
 
 def _topics(reader: TenantReader, selection: Selection) -> dict[str, Decimal]:
@@ -100,7 +102,7 @@ def _topics(reader: TenantReader, selection: Selection) -> dict[str, Decimal]:
 
     def _sum(source: Addends) -> dict[str, Decimal]:
         sql = (
-            f"SELECT {topic} AS topic, {source.sums['total']}::DECIMAL(38, 12) FROM {source.relation} "
+            f"SELECT {topic} AS topic, {source.amount()} FROM {source.relation} "
             f"WHERE {source.condition.sql} GROUP BY topic"
         )
         return dict(reader.cursor.rows(sql, source.condition.parameters))
@@ -112,4 +114,4 @@ def _summed(parts: Iterable[tuple[K, int]]) -> dict[K, Decimal]:
     sums: dict[K, int] = defaultdict(int)
     for key, units in parts:
         sums[key] += units
-    return {key: from_units(units) for key, units in sums.items()}
+    return {key: from_units(units, SHARED_PLACES) for key, units in sums.items()}

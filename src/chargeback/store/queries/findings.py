@@ -23,6 +23,7 @@ from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
+from chargeback.store.queries.sql_format import exact, sum_exact
 from chargeback.store.queries.topic_costs import BYTES_IN, BYTES_OUT
 
 TOPIC_WITHOUT_TRAFFIC: Final = "topic_without_traffic"
@@ -146,7 +147,8 @@ def _resources(reader: TenantReader, min_days: int) -> list[Unused]:
 
 def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
     """Identities that bear a part of measured resources, because they belong to those that may use them, and used
-    none. Whoever is charged by usage, or as an owner, is in use."""
+    none. Whoever is charged by usage, or as an owner, is in use. Within a scope, an identity is in use if it uses a
+    resource that the reader sees a row of on that day."""
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
@@ -159,16 +161,18 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
         else "SELECT NULL::DATE AS date, '' AS place, '' AS name WHERE FALSE"
     )
     reader.cursor.run(f"CREATE OR REPLACE TEMP TABLE held AS {held}", {"files": members} if members else {})
+    # Within a scope, what an identity uses elsewhere is not seen.
+    visible = "TRUE" if reader.scope is None else "(date, place) IN (SELECT (date, place) FROM subject_costs)"
     reader.cursor.run(
-        """CREATE OR REPLACE TEMP TABLE subject_days AS
-            SELECT date, '' AS place, name, sum(total) FILTER (held.name IS NOT NULL) AS total,
+        f"""CREATE OR REPLACE TEMP TABLE subject_days AS
+            SELECT date, '' AS place, name, {sum_exact("total", where="held.name IS NOT NULL")} AS total,
                    bool_and(measured.place IS NOT NULL) FILTER (held.name IS NOT NULL) AS measured,
                    (coalesce(any_value(used.used), 0) + count(*) FILTER (by_usage))::DECIMAL(38, 6) AS used_in,
                    0::DECIMAL(38, 6) AS used_out
             FROM subject_costs
             LEFT JOIN held USING (date, place, name)
             LEFT JOIN (SELECT DISTINCT date, place FROM measured_usage) AS measured USING (date, place)
-            LEFT JOIN (SELECT date, name, sum(used_in) AS used FROM measured_usage GROUP BY ALL) AS used
+            LEFT JOIN (SELECT date, name, sum(used_in) AS used FROM measured_usage WHERE {visible} GROUP BY ALL) AS used
                 USING (date, name)
             WHERE name <> $nobody GROUP BY date, name HAVING count(held.name) > 0""",
         {"nobody": UNALLOCATED},
@@ -191,7 +195,7 @@ def _collect_costs(reader: TenantReader, dataset: Dataset, days: DayRange, place
     columns = f"date, {place} AS place, {name} AS name{also}"
 
     def _insert(source: Addends) -> None:
-        sums = f"SELECT {columns}, {source.sums['total']} AS total FROM {source.relation}"
+        sums = f"SELECT {columns}, {exact(*source.in_parts())} AS total FROM {source.relation}"
         reader.cursor.run(
             f"CREATE OR REPLACE TEMP TABLE subject_costs AS {sums} WHERE {source.condition.sql} GROUP BY ALL",
             source.condition.parameters,
@@ -232,11 +236,11 @@ def _runs(reader: TenantReader, kind: str, active: str, happened: str, min_days:
                    count(*) FILTER (measured), count(*) FILTER (NOT measured), max(date) FILTER (measured),
                    sum(used_in)::DECIMAL(38, 6), sum(used_out)::DECIMAL(38, 6), any_value(monthly)
             FROM subject_days JOIN last_days USING (place, name)
-            JOIN (SELECT place, name, sum(total) FILTER (date > newest - {MONTH_DAYS}) AS monthly
+            JOIN (SELECT place, name, {sum_exact("total", where=f"date > newest - {MONTH_DAYS}")} AS monthly
                   FROM subject_days JOIN last_days USING (place, name) GROUP BY ALL) USING (place, name)
             WHERE (last_active IS NULL OR date > last_active) AND last_day = newest
             GROUP BY place, name
-            HAVING count(*) FILTER (measured) >= $min_days AND {happened} AND any_value(monthly) > 0""",
+            HAVING count(*) FILTER (measured) >= $min_days AND {happened} AND any_value(monthly) > {exact("0", "0")}""",
         {"min_days": min_days},
     )
     return [Unused(kind, *row) for row in rows]
@@ -254,7 +258,7 @@ def _stored(reader: TenantReader, days: DayRange) -> dict[tuple[str, str], Decim
 
     def _sum(source: Addends) -> list[tuple[str, str, Decimal]]:
         return reader.cursor.rows(
-            f"""SELECT cluster_resource_id, topic_name, {source.sums["total"]} FROM {source.relation}
+            f"""SELECT cluster_resource_id, topic_name, {source.amount()} FROM {source.relation}
                 WHERE {source.condition.sql} GROUP BY ALL""",
             source.condition.parameters,
         )

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
-from chargeback.store.queries.converted import convert_table, month_windows
+from chargeback.store.queries.converted import convert_table, month_windows, places_of
 from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.costs import Breakdown, break_down
 from chargeback.store.queries.engine import Cursor
@@ -57,16 +57,18 @@ def flow(
     sum_selected(reader, selection, [part.window for part in parts], by)
     cursor = reader.cursor
     convert_table(cursor, "selected", parts, ["total", "used"])
-    columns = tuple(break_down(cursor, "selected", number, name, tops[number]) for number, name in enumerate(by))
-    links = [link for number in range(len(by) - 1) for link in _links(cursor, number, tops)]
+    places = places_of(rates)
+    columns = tuple(break_down(cursor, "selected", each, tops[each[0]], places) for each in enumerate(by))
+    links = [link for number in range(len(by) - 1) for link in _links(cursor, number, tops, places)]
     return Flow(columns, tuple(links))
 
 
-def _links(cursor: Cursor, number: int, tops: Sequence[int]) -> list[Link]:
+def _links(cursor: Cursor, number: int, tops: Sequence[int], places: int) -> list[Link]:
     rows = cursor.rows(
         f"""SELECT least(source.rank - 1, {tops[number]}) AS source_place,
                    least(target.rank - 1, {tops[number + 1]}) AS target_place,
-                   {sum_where("period = 0")} AS amount, {sum_where("period = 1")} AS previous
+                   {sum_where("period = 0", places=places)} AS amount,
+                   {sum_where("period = 1", places=places)} AS previous
             FROM selected
             JOIN ranked{number} AS source ON d{number} IS NOT DISTINCT FROM source.value
             JOIN ranked{number + 1} AS target ON d{number + 1} IS NOT DISTINCT FROM target.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chargeback.model.days import InstantRange
-from chargeback.model.money import to_units
+from chargeback.model.money import to_shared_units
 from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.partials import Addends
@@ -17,7 +17,7 @@ from chargeback.store.queries.selection import Selection
 class PlacedCost:
     """A sum of rows: of an environment (None: of none), a resource, and an identity or a topic.
 
-    ``units`` are the sums of the selected period and of the previous one, in 10⁻¹²; ``is_in`` tells which of the two
+    ``units`` are the sums of the selected period and of the previous one, in 10⁻²⁴; ``is_in`` tells which of the two
     has rows of it.
     """
 
@@ -44,7 +44,9 @@ def charged_costs(reader: TenantReader, selection: Selection, previous: InstantR
             FROM selected GROUP BY ALL"""
     )
     return [
-        PlacedCost(environment, resource, identity, (to_units(now), to_units(before)), (is_now, was_before))
+        PlacedCost(
+            environment, resource, identity, (to_shared_units(now), to_shared_units(before)), (is_now, was_before)
+        )
         for environment, resource, identity, now, before, is_now, was_before in rows
     ]
 
@@ -68,11 +70,11 @@ def topic_costs_by_cluster(
 
         def _sum(source: Addends) -> list[tuple[str | None, str, str, int]]:
             rows = reader.cursor.rows(
-                f"""SELECT {columns}, {source.sums["total"]} FROM {source.relation}
+                f"""SELECT {columns}, {source.amount()} FROM {source.relation}
                     WHERE {source.condition.sql} GROUP BY ALL""",
                 source.condition.parameters,
             )
-            return [(row[0], row[1], row[2], to_units(row[3])) for row in rows]
+            return [(row[0], row[1], row[2], to_shared_units(row[3])) for row in rows]
 
         for environment, cluster, topic, units in reader.add_up(TOPIC_ATTRIBUTIONS, of_period, columns, _sum):
             found.setdefault((environment, cluster, topic), [None, None])[period] = units

@@ -1,34 +1,36 @@
 """What values of a cost category hand on to others, by day.
 
-Proportions are those of a whole UTC day of the whole bill, whatever a question is filtered by: a value gets the same
-part of a row on every page.
+Weights are those of a whole UTC day of the whole bill, whatever a question is filtered by: a value gets the same part
+of a row on every page.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
 
-from chargeback.categories.handover import Step, day_steps
+from chargeback.categories.handover import Receiver, composed, day_steps
 from chargeback.categories.resolve import resolve, used_columns
 from chargeback.categories.weights import Outcome, parts
 from chargeback.model.money import to_units
-from chargeback.store.facts.files import DayFile
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.categorised import CategoryQuery, categorised
-from chargeback.store.queries.category_join import HandedOn, UsedCategory
+from chargeback.store.queries.category_join import UsedCategory
+from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 
 _UsageByDay = Mapping[date, Mapping[str, Mapping[str, int]]]
 
 
-def handed_on(query: CategoryQuery, used: UsedCategory, whole: Scan, usage: Sequence[DayFile]) -> tuple[HandedOn, ...]:
-    """Return what the values of one category of a query hand on, in order, on the days of ``whole``: all rows of whole
-    days. ``usage`` are the files of what was measured on these days.
+def shares_of(
+    query: CategoryQuery, used: UsedCategory, whole: Scan, measured: Measured
+) -> dict[date, Mapping[str, Sequence[Receiver]]]:
+    """Return who gets the cost of the values of one category of a query that hand it on, on the days of ``whole``: all
+    rows of whole days.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -36,30 +38,25 @@ def handed_on(query: CategoryQuery, used: UsedCategory, whole: Scan, usage: Sequ
     """
     assignments = used.assignments
     if not assignments.category.share:
-        return ()
+        return {}
     files = {file.day: file.path for file in whole.files if file.day is not None}
-    new = {day for day, path in files.items() if path not in assignments.steps}
+    new = {day for day, path in files.items() if path not in assignments.shares}
     if new:
-        of_days = replace(query, scan=whole.only(new), wanted=Condition())
+        # Partial aggregates are those of weeks: they fit where no day between is left out.
+        partials = query.partials if len(new) == len(files) else None
+        of_days = replace(query, partials=partials, scan=whole.only(new), wanted=Condition())
         held = _held(of_days, used)
-        measured = _measured(of_days, assignments, [file for file in usage if file.day in new])
+        usage = _usage(of_days, assignments, measured, new)
         for day in new:
-            assignments.steps[files[day]] = day_steps(assignments.category, held[day], measured.get(day, {}), day)
-    by_day = {day: assignments.steps[path] for day, path in files.items()}
-    return tuple(HandedOn(each.source, dict(_proportions(by_day, each.source))) for each in assignments.category.share)
-
-
-def _proportions(steps: Mapping[date, Sequence[Step]], source: str) -> Iterator[tuple[date, Sequence[tuple[str, int]]]]:
-    for day, of_day in steps.items():
-        for step in of_day:
-            if step.source == source and step.parts:
-                yield day, step.parts
+            steps = day_steps(assignments.category, held[day], usage.get(day, {}), day)
+            assignments.shares[files[day]] = composed(steps)
+    return {day: found for day, path in files.items() if (found := assignments.shares[path])}
 
 
 def _held(query: CategoryQuery, used: UsedCategory) -> dict[date, dict[str, int]]:
     """Return what each value was assigned on each day, in units."""
-    alone = replace(used, handovers=())
-    sums = categorised(replace(query, partials=None, used=(alone,)), ())
+    alone = replace(used, shares={})
+    sums = categorised(replace(query, used=(alone,)), ())
     rows = query.cursor.rows(f"SELECT date, {used.value}, {sums.sums['total']} FROM {sums.relation} GROUP BY ALL")
     held: dict[date, dict[str, int]] = defaultdict(dict)
     for day, value, total in rows:
@@ -67,31 +64,29 @@ def _held(query: CategoryQuery, used: UsedCategory) -> dict[date, dict[str, int]
     return held
 
 
-def _measured(query: CategoryQuery, assignments: Assignments, files: Sequence[DayFile]) -> _UsageByDay:
-    """Return what was measured of each value, by day and metric. Measurements have an identity and a resource, and no
+def _usage(query: CategoryQuery, assignments: Assignments, measured: Measured, days: Collection[date]) -> _UsageByDay:
+    """Return the usage of each value, by day and metric. Measurements have an identity and a resource, and no
     product."""
     category = assignments.category
     metrics = sorted({each.metric for each in category.share if each.metric is not None})
-    if not metrics or not files:
+    rows = list(measured.rows(query.cursor, days, metrics)) if metrics else []
+    if not rows:
         return {}
-    rows = query.cursor.rows(
-        f"""SELECT date, measure, subject, resource_id, sum(value) FROM {SOURCE}
-            WHERE measure IN (SELECT unnest($metrics::VARCHAR[])) GROUP BY ALL""",
-        {"files": files, "metrics": metrics},
-    )
-    measured: dict[date, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
-    values = _values(assignments, _environments(query), sorted({(row[2], row[3]) for row in rows}))
-    for day, metric, identity, resource, value in rows:
-        outcome = next(outcome for first, end, outcome in values[identity, resource] if first <= day < end)
-        for receiver, units in parts(to_units(value), outcome):
-            measured[day][metric][receiver] += units
-    return measured
+    usage: dict[date, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    values = _values(query, assignments, sorted({(row["subject"], row["resource_id"]) for row in rows}))
+    for row in rows:
+        day, periods = row["date"], values[row["subject"], row["resource_id"]]
+        outcome = next(outcome for first, end, outcome in periods if first <= day < end)
+        for receiver, units in parts(to_units(row["value"]), outcome):
+            usage[day][row["measure"]][receiver] += units
+    return usage
 
 
 def _values(
-    assignments: Assignments, environments: Mapping[str, str], measured: Sequence[tuple[str, str]]
+    query: CategoryQuery, assignments: Assignments, measured: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], list[tuple[date, date, Outcome]]]:
     """Return the value of each measured (identity, resource), by period."""
+    environments = _environments(query)
     columns = used_columns(assignments.category)
     subjects = {
         (identity, resource): tuple(
@@ -103,7 +98,7 @@ def _values(
     distinct = list(dict.fromkeys(subjects.values()))
     by_column = zip(columns, zip(*distinct, strict=True), strict=False)
     table = pa.table({name: pa.array(values, pa.string()) for name, values in by_column})
-    resolved = resolve(assignments.category, table, assignments.tags, assignments.names)
+    resolved = resolve(assignments.category, table, assignments.tags, assignments.names, query.cursor.check)
     found: dict[tuple[str | None, ...], list[tuple[date, date, Outcome]]] = defaultdict(list)
     for row in resolved.periods.to_pylist():
         subject = tuple(row[name] for name in columns)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
@@ -15,7 +15,7 @@ from chargeback.store.queries.selection import Selection, equal
 
 def selection_of_line(day: date, line_id: str) -> Selection:
     """Return the selection of the rows of a line on a UTC day."""
-    return Selection(Selection.of_days(DayRange(day, day + ONE_DAY)).window, equal(line_id=line_id))
+    return Selection(Selection.of_days(DayRange.of_day(day)).window, equal(line_id=line_id))
 
 
 def rows_of_line(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,7 @@ from chargeback.store.queries.category_index import CategoryIndex, StoredCategor
 from chargeback.store.queries.category_lookup import CategoryLookup
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.measurements import with_owners
 from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.queries.visible_entities import VisibleEntities
@@ -91,7 +92,7 @@ class LookupCaches:
         def _assignments(dataset: Dataset, key: str) -> Assignments:
             return self.assignments.get(store.tenant_name, key, dataset, index.category(key), tags, _names())
 
-        return CategoryLookup(index, _assignments, tags, _names)
+        return CategoryLookup(index, _assignments, tags, _names, partial(with_owners, store))
 
 
 def _read_categories(connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
@@ -107,4 +108,4 @@ def _read_categories(connection: Connection, as_of: datetime | None = None) -> C
 
 @lru_cache(maxsize=256)
 def _parsed(key: str, document: str) -> CostCategory:
-    return parse_category(key, parse_json(document))
+    return parse_category(key, parse_json(document), is_stored=True)

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange
+from chargeback.model.money import PLACES
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
@@ -28,6 +29,7 @@ from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
+from chargeback.store.queries.sql_format import FINE, exact
 
 T = TypeVar("T")
 
@@ -54,7 +56,9 @@ class Addends:
 
     ``relation`` is SQL after FROM, ``condition`` what its rows must match, and ``sums`` are the sums of a group by
     their names, the number of rows among them, as SQL over the relation. ``are_partial`` tells which they are; ``rows``
-    is how many partial aggregates there are at most.
+    is how many partial aggregates there are at most. Where cost is handed on, sums have more digits: those that are
+    ``fine`` have a second sum, by their name and :data:`~chargeback.store.queries.sql_format.FINE`, and what shows them
+    takes both (:meth:`exact`, :meth:`amount`).
     """
 
     relation: str
@@ -63,9 +67,34 @@ class Addends:
     are_partial: bool = False
     rows: int = 0
 
+    @property
+    def fine(self) -> frozenset[str]:
+        """The names of the sums that have further digits."""
+        return frozenset(name for name in self.sums if f"{name}{FINE}" in self.sums)
+
+    @property
+    def amounts(self) -> list[str]:
+        """The names of the sums that are amounts."""
+        return [name for name in self.sums if name not in COUNTS and not name.endswith(FINE)]
+
     def only(self, names: Collection[str]) -> Addends:
         """Return the same with some of the sums, and the number of rows."""
-        return replace(self, sums={name: sql for name, sql in self.sums.items() if name in {*names, ROW_COUNT}})
+        kept = {*names, *(f"{name}{FINE}" for name in names), ROW_COUNT}
+        return replace(self, sums={name: sql for name, sql in self.sums.items() if name in kept})
+
+    def exact(self, sql: str, places: int = PLACES) -> str:
+        """Return SQL that adds or subtracts sums by their names, with all their digits."""
+        if not self.fine.intersection(re.findall(r"\w+", sql)):
+            return sql
+        return exact(sql, re.sub(rf"\b({'|'.join(self.fine)})\b", rf"\1{FINE}", sql), places)
+
+    def amount(self, name: str = "total") -> str:
+        """Return a sum with all its digits, as SQL over the relation."""
+        return self.exact(self.sums[name])
+
+    def in_parts(self, name: str = "total") -> tuple[str, str]:
+        """Return a sum as SQL over the relation, and its further digits: zero where it has none."""
+        return self.sums[name], self.sums.get(f"{name}{FINE}", "0::HUGEINT")
 
 
 def sums_of(names: Iterable[str]) -> dict[str, str]:

@@ -31,8 +31,9 @@ from chargeback.store.queries.datasets import TAGS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
 from chargeback.store.queries.export import ExportFormat, export_pieces
 from chargeback.store.queries.exported_rows import ExportedRows
-from chargeback.store.queries.handovers import handed_on
+from chargeback.store.queries.handovers import shares_of
 from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.narrowing import category_keys, narrowed
 from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.partials import ALWAYS, Addends, add_up, columns_named, covering, sums_of
@@ -258,7 +259,7 @@ class TenantReader:
         if not used:
             return add_up(self.cursor, partials, dataset, scan, sql, query)
         asked = self._category_query(dataset, scan, self._scope_first({key for _, key in used}))
-        asked = replace(asked, partials=partials, wanted=wanted, used=self._with_handovers(asked))
+        asked = replace(asked, partials=partials, wanted=wanted, used=self._with_shares(asked))
         return query(categorised(asked, sorted(columns_named(dataset, sql))))
 
     def _kept_addends(
@@ -342,6 +343,11 @@ class TenantReader:
         asked = self._category_query(dataset, scan, self._scope_first(keys))
         return parts_of_rows(replace(asked, wanted=self.categories.condition(selection.categories)))
 
+    def measured(self, days: DayRange | None = None) -> Measured:
+        """Return what was measured, whoever may see it, on some days or on all."""
+        usage = self.snapshot(USAGE_TABLE)
+        return Measured(usage.files if days is None else usage.within(days), self.categories.with_owners)
+
     def dates(self, dataset: Dataset) -> list[date]:
         """Return the UTC days that have rows, whoever may see them, ascending; no file of facts is opened."""
         return self.snapshot(dataset.table).days
@@ -395,15 +401,15 @@ class TenantReader:
         )
         return CategoryQuery(self.cursor, self._partials, dataset, scan, used)
 
-    def _with_handovers(self, query: CategoryQuery) -> tuple[UsedCategory, ...]:
+    def _with_shares(self, query: CategoryQuery) -> tuple[UsedCategory, ...]:
         """Return the categories of a query with what their values hand on, which is decided by whole days of the whole
         bill."""
         days = query.scan.days()
         if days is None:
             return query.used
         whole = Scan.of(self.snapshot(query.dataset.table), Selection.of_days(days).window)
-        usage = self.snapshot(USAGE_TABLE).within(days)
-        return tuple(replace(each, handovers=handed_on(query, each, whole, usage)) for each in query.used)
+        measured = self.measured(days)
+        return tuple(replace(each, shares=shares_of(query, each, whole, measured)) for each in query.used)
 
 
 @contextmanager

@@ -9,13 +9,11 @@ from decimal import Decimal
 
 from chargeback.model.dated import FOREVER, Period
 from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.model.inventory import UNTAGGED
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.tag_index import TagIndex
-
-#: How rows without a tag are named in filters and groups.
-UNTAGGED = "UNTAGGED"
 
 
 @dataclass(frozen=True)

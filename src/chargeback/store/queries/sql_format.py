@@ -13,6 +13,11 @@ from chargeback.model.money import PLACES
 
 END_OF_LINE = "\r\n"
 
+#: What follows the name of a sum in that of the column with its further digits, see :func:`exact`.
+FINE = "_fine"
+_FINE_PLACES = 12
+_FINE_WHOLE = f"{10**_FINE_PLACES}::HUGEINT"
+
 # Where a spreadsheet may begin a cell inside a field: many read ";" or tab as the separator, depending on the country.
 _SEPARATOR = r"[;\t\r\n]"
 # What may begin a formula there. The apostrophe is among them, so that those that were added can be told from others.
@@ -34,6 +39,60 @@ def decimal_text(column: str, places: int = PLACES) -> str:
     superfluous = places - 2
     text = f"{column}::VARCHAR"
     return f"left({text}, -{superfluous}) || rtrim(right({text}, {superfluous}), '0')"
+
+
+def exact(whole: str, fine: str, places: int = PLACES) -> str:
+    """A sum that has twelve decimal places more than its DECIMAL of ``places``, as one value: ``fine`` (HUGEINT, of
+    either sign) is the number of these last places that is added. Values compare and sort like the sums, and Python
+    gets a Decimal, see :meth:`~chargeback.store.queries.engine.Cursor.rows`.
+    """
+    count = f"({fine})::HUGEINT"
+    rest = f"(({count} % {_FINE_WHOLE} + {_FINE_WHOLE}) % {_FINE_WHOLE})"
+    carried = one_of(f"({count} - {rest}) // {_FINE_WHOLE}", places)
+    return f"struct_pack(whole := ({whole}) + {carried}, fine := {rest}::BIGINT)"
+
+
+def fine_wholes(fine: str) -> str:
+    """What of further digits counts in the last place of the DECIMAL."""
+    return f"(({fine})::HUGEINT // {_FINE_WHOLE})"
+
+
+def fine_rest(fine: str) -> str:
+    """What remains of further digits below that, with the same sign."""
+    return f"(({fine})::HUGEINT % {_FINE_WHOLE})"
+
+
+def sum_exact(column: str, places: int = PLACES, where: str = "TRUE") -> str:
+    """The sum of a column of such values, of the rows of a condition."""
+    whole, fine = (f"sum({column}.{part}) FILTER ({where})" for part in ("whole", "fine"))
+    return exact(whole, fine, places)
+
+
+def distance(first: str, second: str, places: int = PLACES) -> str:
+    """By how much two such values differ, whichever is larger."""
+    one, other = (
+        exact(f"{a}.whole - {b}.whole", f"{a}.fine - {b}.fine", places) for a, b in ((first, second), (second, first))
+    )
+    return f"greatest({one}, {other})"
+
+
+def exact_text(value: str, places: int = PLACES) -> str:
+    """A column of such values in plain notation, as :func:`decimal_text`."""
+    whole, fine = f"{value}.whole", f"{value}.fine"
+    below_zero = f"'-' || (-({whole}) - {one_of('1', places)})::VARCHAR || {_digits(f'{_FINE_WHOLE} - {fine}')}"
+    return (
+        f"CASE WHEN {fine} = 0 THEN {decimal_text(whole, places)} WHEN {whole} < 0 THEN {below_zero} "
+        f"ELSE {whole}::VARCHAR || {_digits(fine)} END"
+    )
+
+
+def _digits(fine: str) -> str:
+    return f"rtrim(lpad(({fine})::VARCHAR, {_FINE_PLACES}, '0'), '0')"
+
+
+def one_of(units: str, places: int = PLACES) -> str:
+    """A whole number of the last of some decimal places, as DECIMAL(38, ``places``)."""
+    return f"(({units})::DECIMAL(38, 0) * 0.{'0' * (places - 1)}1)"
 
 
 def instant_text(column: str) -> str:

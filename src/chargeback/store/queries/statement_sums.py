@@ -59,7 +59,7 @@ def statement_sums(reader: TenantReader, selection: Selection, by: str) -> list[
     columns, joins = f"{columns_of(keys)}, {rule} AS rule", joins_of(keys)
 
     def _sum(source: Addends) -> list[Any]:
-        sums = ", ".join(source.sums.get(name, name) for name in amounts)
+        sums = ", ".join(source.amount(name) if name in source.sums else name for name in amounts)
         return reader.cursor.rows(
             f"""SELECT {columns}, {sums} FROM {source.relation} AS facts {joins}
                 WHERE {source.condition.sql} GROUP BY ALL""",

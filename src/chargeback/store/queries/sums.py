@@ -61,7 +61,7 @@ def _rows(
 
     def _query(source: Addends) -> list[tuple[Any, ...]]:
         return reader.cursor.rows(
-            f"""SELECT {keys}, {source.sums["total"]} FROM {source.relation} AS facts {joins}
+            f"""SELECT {keys}, {source.amount()} FROM {source.relation} AS facts {joins}
                 WHERE {source.condition.sql} GROUP BY ALL""",
             source.condition.parameters,
         )

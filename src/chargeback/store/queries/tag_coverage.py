@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Final
 
 from chargeback.model.days import InstantRange
+from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import to_units
 from chargeback.store.queries.aggregate import TAG_PREFIX
 from chargeback.store.queries.cost_sums import sum_selected, sum_where
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import UNTAGGED, Selection
+from chargeback.store.queries.selection import Selection
 
 #: So many keys are looked at in one query: each is a join.
 _AT_ONCE: Final = 10

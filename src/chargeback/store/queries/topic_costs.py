@@ -11,12 +11,14 @@ from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
-from chargeback.store.queries.converted import MonthWindow, convert_table, month_windows
+from chargeback.store.queries.converted import MonthWindow, convert_table, month_windows, places_of
+from chargeback.store.queries.cost_sums import sum_where
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import FINE, sum_exact
 
 #: The measures of what went through a topic.
 BYTES_IN: Final = "topic_bytes_in"
@@ -76,29 +78,31 @@ def topic_costs(
     """
     cursor = reader.cursor
     windows = [selection.window, *([] if previous is None else [previous])]
-    _sum(reader, selection, month_windows(windows, rates))
+    places = places_of(rates)
+    _sum(reader, selection, month_windows(windows, rates), places)
     is_named = "TRUE" if top is None else f"rank <= {top}"
     rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE {is_named} ORDER BY rank")
     ((count, amount, gone),) = cursor.rows(
-        f"SELECT count(*), sum(amount), sum(previous) FROM ranked_topics WHERE NOT {is_named}"
+        f"SELECT count(*), {sum_exact('amount', places)}, {sum_exact('previous', places)} "
+        f"FROM ranked_topics WHERE NOT {is_named}"
     )
     ((whole, whole_before),) = cursor.rows(
-        "SELECT coalesce(sum(amount), 0), coalesce(sum(previous), 0) FROM ranked_topics"
+        f"SELECT {sum_exact('amount', places)}, {sum_exact('previous', places)} FROM ranked_topics"
     )
     measured = _traffic(reader, selection.window, is_named) if traffic else {}
     items = tuple(
         TopicCost(cluster, topic, cost, before, *measured.get((cluster, topic), (None, None)))
         for cluster, topic, cost, before in rows
     )
-    return TopicCosts(whole, whole_before, items, (count, amount, gone) if count else None)
+    return TopicCosts(whole or Decimal(0), whole_before or Decimal(0), items, (count, amount, gone) if count else None)
 
 
-def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow]) -> None:
+def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow], places: int) -> None:
     """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
     cursor, columns = reader.cursor, "cluster_resource_id, topic_name"
     cursor.run(
         "CREATE OR REPLACE TEMP TABLE topic_sums "
-        "(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12))"
+        f"(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12), total{FINE} HUGEINT)"
     )
     for period, part in enumerate(parts):
         selection = replace(of_topics, window=part.window)
@@ -107,7 +111,7 @@ def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow
 
         def _insert(source: Addends, period: int = period) -> None:
             cursor.run(
-                f"""INSERT INTO topic_sums SELECT {period}, {columns}, {source.sums["total"]}
+                f"""INSERT INTO topic_sums SELECT {period}, {columns}, {", ".join(source.in_parts())}
                     FROM {source.relation} WHERE {source.condition.sql} GROUP BY ALL""",
                 source.condition.parameters,
             )
@@ -115,11 +119,11 @@ def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow
         reader.add_up(TOPIC_ATTRIBUTIONS, selection, columns, _insert)
     convert_table(cursor, "topic_sums", parts, ["total"])
     cursor.run(
-        """CREATE OR REPLACE TEMP TABLE ranked_topics AS
+        f"""CREATE OR REPLACE TEMP TABLE ranked_topics AS
             SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
                 SELECT cluster, topic,
-                       coalesce(sum(total) FILTER (period = 0), 0) AS amount,
-                       coalesce(sum(total) FILTER (period = 1), 0) AS previous
+                       {sum_where("period = 0", places=places)} AS amount,
+                       {sum_where("period = 1", places=places)} AS previous
                 FROM topic_sums GROUP BY ALL)"""
     )
 

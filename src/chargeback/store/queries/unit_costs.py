@@ -13,12 +13,14 @@ from chargeback.model.currency import Rates
 from chargeback.model.units import Unit, unit_cost
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.aggregate import columns_of, joins_of
-from chargeback.store.queries.converted import MONTH, places_of, rates_relation
+from chargeback.store.queries.converted import MONTH, places_of, rates_relation, times_rate
+from chargeback.store.queries.cost_sums import sum_where
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.partials import Addends
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import FINE, named
 
 _BYTES_PER_GIB: Final = 2**30
 
@@ -119,8 +121,8 @@ def unit_costs(
     _collect_usage(reader, measure, selection)
     _join(reader)
     keys = [f"d{number}" for number in range(len(by))]
-    items = _sums(reader, measure, keys)
-    (whole,) = _sums(reader, measure, []) or [_NOTHING]
+    items = _sums(reader, measure, keys, places_of(rates))
+    (whole,) = _sums(reader, measure, [], places_of(rates)) or [_NOTHING]
     missing = reader.cursor.rows("SELECT DISTINCT date FROM unit_rows WHERE NOT counts ORDER BY date")
     return UnitCosts(tuple(items[:top]), len(items), whole, tuple(day for (day,) in missing))
 
@@ -137,7 +139,7 @@ def _collect_costs(
     texts = "".join(f", d{number} VARCHAR" for number in range(len(by)))
     cursor.run(
         f"CREATE OR REPLACE TEMP TABLE unit_costs "
-        f"(date DATE, who VARCHAR, place VARCHAR{texts}, total DECIMAL(38, {places_of(rates)}))"
+        f"(date DATE, who VARCHAR, place VARCHAR{texts}, total DECIMAL(38, {places_of(rates)}), total{FINE} HUGEINT)"
     )
     if reader.days_of(dataset, selection) is None:
         return
@@ -145,9 +147,11 @@ def _collect_costs(
 
     def _insert(source: Addends) -> None:
         rows = f"FROM {source.relation} AS facts {joins_of(keys)} WHERE {source.condition.sql} GROUP BY ALL"
-        sums = f"SELECT {columns}, {source.sums['total']} AS total {rows}"
+        amounts = dict(zip(("total", f"total{FINE}"), source.in_parts(), strict=True))
+        sums = f"SELECT {columns}, {named(amounts)} {rows}"
         if rates:
-            sums = f"""SELECT * EXCLUDE (rate_month, rate) REPLACE (total * rate AS total)
+            products = named(times_rate("total", is_fine=True))
+            sums = f"""SELECT * EXCLUDE (rate_month, rate, rate_units) REPLACE ({products})
                 FROM (SELECT *, {MONTH} FROM ({sums})) JOIN {rates_relation(rates)} USING (rate_month)"""
         cursor.run(f"INSERT INTO unit_costs BY NAME {sums}", source.condition.parameters)
 
@@ -182,14 +186,14 @@ def _join(reader: TenantReader) -> None:
     )
 
 
-def _sums(reader: TenantReader, measure: UnitMeasure, keys: Sequence[str]) -> list[UnitCost]:
+def _sums(reader: TenantReader, measure: UnitMeasure, keys: Sequence[str], places: int) -> list[UnitCost]:
     """Return the sums of each group, or of everything, the largest amount first."""
     names = "".join(f"{key}, " for key in keys)
     same = " AND ".join(f"amounts.{key} IS NOT DISTINCT FROM used.{key}" for key in keys) or "TRUE"
     rows = reader.cursor.rows(
         f"""WITH amounts AS (
-                SELECT {names}coalesce(sum(total) FILTER (counts), 0) AS amount,
-                       coalesce(sum(total) FILTER (NOT counts), 0) AS excluded,
+                SELECT {names}{sum_where("counts", places=places)} AS amount,
+                       {sum_where("NOT counts", places=places)} AS excluded,
                        count(DISTINCT date) FILTER (counts) AS days
                 FROM unit_rows {"GROUP BY ALL" if keys else ""}),
             used AS (
