@@ -71,21 +71,21 @@ def test_names_with_stars_are_exact() -> None:
 
 
 def test_rules_are_as_few_as_the_order_allows() -> None:
-    """Entities of one value are one rule, unless another value of the same entity and day must come first."""
+    """Entities of one value and the same days are one rule, unless those of another type come between them."""
     text = (
         "identity,sa-1,a,,2026-01-01,2026-02-01\n"
         "identity,sa-2,b,,,\n"
-        "identity,sa-1,b,,,\n"
+        "identity,sa-1,b,,2026-02-01,\n"
         "identity,sa-3,a,,2026-01-01,2026-02-01\n"
-        "identity,sa-2,a,,2026-01-01,2026-02-01\n"
+        "identity,sa-5,b,,,\n"
         "topic,t,b,,,\n"
         "identity,sa-4,b,,,\n"
     )
     january = {"valid_from": "2026-01-01", "valid_to": "2026-02-01"}
     assert rules_of(with_csv(category(), file(text))) == [
         naming("identity", "sa-1", "sa-3", **january),
-        naming("identity", "sa-2", "sa-1", assign="b"),
-        naming("identity", "sa-2", **january),
+        naming("identity", "sa-2", "sa-5", assign="b"),
+        naming("identity", "sa-1", assign="b", valid_from="2026-02-01"),
         naming("topic", "t", assign="b"),
         naming("identity", "sa-4", assign="b"),
     ]
@@ -107,6 +107,16 @@ def test_an_unchanged_file_changes_nothing() -> None:
     """Not even the order of the rules, and no rule that another one hides."""
     before = category(OTHER, naming("identity", "sa-1"), naming("identity", "sa-1", assign="hidden"), OTHER)
     assert with_csv(before, SourceContent(read_entries(category_csv(before)))) is before
+    march = {"valid_from": "2026-03-01", "valid_to": "2026-04-01"}
+    moved = category(naming("identity", "sa-1", assign="b", id="moved", reason="CHG-1", **march), *rules_of(before))
+    text = category_csv(moved)
+    assert text == (
+        f"{HEAD}identity,sa-1,b,,2026-03-01,2026-04-01\r\n"
+        "identity,sa-1,a,,,2026-03-01\r\nidentity,sa-1,a,,2026-04-01,\r\n"
+    )
+    assert with_csv(moved, SourceContent(read_entries(text))) is moved
+    more = with_csv(moved, SourceContent(read_entries(text + "topic,t,c,,,\r\n")))
+    assert rules_of(more)[0] == rules_of(moved)[0]
 
 
 def test_a_value_that_is_not_registered() -> None:
@@ -137,11 +147,12 @@ def test_an_import_replaces_its_own_rules() -> None:
     assert rules_of(first) == [OTHER, IMPORTED]
     moved = category(IMPORTED, OTHER, {**OTHER, "id": "backstage:x"})
     january = {"valid_from": "2026-01-01", "valid_to": "2026-02-01"}
-    text = "topic,orders,a,,2026-01-01,2026-02-01\ntopic,orders,a,,,\nidentity,sa-1,a,60,,\nidentity,sa-1,b,40,,\n"
+    text = "topic,orders,a,,2026-01-01,2026-02-01\ntopic,orders,a,,2026-02-01,\n"
+    text += "identity,sa-1,a,60,,\nidentity,sa-1,b,40,,\n"
     again = with_import(moved, "csv", file(text), is_new=False)
     assert rules_of(again) == [
         naming("topic", "orders", id="csv:topic:a", **january),
-        naming("topic", "orders", id="csv:topic:a:2"),
+        naming("topic", "orders", id="csv:topic:a:2", valid_from="2026-02-01"),
         {"id": "csv:identity:a+b", "match": {"identity": ["sa-1"]}, "split": {"a": "60", "b": "40"}},
         OTHER,
         {"id": "backstage:x", **OTHER},
@@ -180,28 +191,41 @@ def first_value(entries: list[tuple[str, str, str, Period]], names: dict[str, st
     return next((value for kind, name, value, during in entries if names[kind] == name and day in during), None)
 
 
+def dated(during: Period) -> dict[str, str]:
+    """The dates of a rule."""
+    days = {"valid_from": during.first, "valid_to": during.end}
+    return {name: day.isoformat() for name, day in days.items() if day is not None}
+
+
 @given(ROWS)
 def test_rules_mean_what_the_lines_say(rows: list[tuple[str, str, str, int | None, int | None]]) -> None:
     """For every row, which may have an identity and a topic, and every day, the first line decides; and the file that
-    is written of the rules says the same again."""
+    is written of the rules says the same again, also of rules that overlap."""
+    rules: list[tuple[str, str, str, Period]] = []
     entries: list[tuple[str, str, str, Period]] = []
     for kind, name, value, first, end in rows:
         days = [None if each is None else START + timedelta(days=each) for each in (first, end)]
         during = Period(days[0], days[1])
-        if not during.is_empty and not any((kind, name, during) == (*each[:2], each[3]) for each in entries):
-            entries.append((kind, name, value, during))
+        if not during.is_empty:
+            rules.append((kind, name, value, during))
+            if not any((kind, name) == each[:2] and during.overlaps(each[3]) for each in entries):
+                entries.append((kind, name, value, during))
     content = SourceContent([CategoryEntry(kind, name, value, None, during) for kind, name, value, during in entries])
     made = with_csv(category(), content)
     again = with_csv(category(), SourceContent(read_entries(category_csv(made))))
     assert len(made.rules) <= len(entries)
-    for found in (made, again):
+    overlapping = category(
+        *({"match": {kind: [name]}, "assign": value, **dated(during)} for kind, name, value, during in rules)
+    )
+    written = with_csv(category(), SourceContent(read_entries(category_csv(overlapping))))
+    for found, expected in ((made, entries), (again, entries), (written, rules)):
         named = [each for rule in found.rules for each in assignments_in(rule)]
         ours = [(each.entity_type, each.entity_id, each.parts[0][0], each.during) for each in named]
         for day in (START + timedelta(days=n) for n in range(-1, 10)):
             for identity in "xyz":
                 for topic in "xyz":
                     names = {"identity": identity, "topic": topic}
-                    assert first_value(ours, names, day) == first_value(entries, names, day)
+                    assert first_value(ours, names, day) == first_value(expected, names, day)
 
 
 def test_percentages_are_written_plainly() -> None:

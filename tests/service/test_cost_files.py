@@ -11,18 +11,26 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
+from chargeback.errors import ConfigurationError
 from chargeback.model.days import DayRange
-from chargeback.service.cost_files import MOST_MISTAKES, CostFileError, CostMapping, period_of, read_costs
+from chargeback.service.cost_files import (
+    MOST_MISTAKES,
+    CostFileError,
+    CostMapping,
+    parse_mapping,
+    period_of,
+    read_costs,
+)
 
 COLUMNS = {"amount": "Amount", "entity": "Resource", "product_type": "Type", "date": "Day"}
 MAPPING = CostMapping.model_validate({"columns": COLUMNS})
 HEAD = "Day,Resource,Type,Amount,Note\n"
 
 
-def mistakes(text: str, mapping: CostMapping = MAPPING) -> list[str]:
+def mistakes(text: str, mapping: CostMapping = MAPPING, currency: str = "USD") -> list[str]:
     """What is wrong with a file."""
     with pytest.raises(CostFileError) as caught:
-        read_costs(text, mapping)
+        read_costs(text, mapping, currency)
     return [str(mistake) for mistake in caught.value.mistakes]
 
 
@@ -44,7 +52,7 @@ def test_what_is_written_is_read() -> None:
         names = random_.sample(["Day", "Resource", "Type", "Amount", "Note, with; signs"], 5)
         expected, rows = [], []
         for _ in range(random_.randint(0, 4)):
-            amount = Decimal(random_.randrange(-(10**20), 10**20)).scaleb(-random_.randint(0, 12))
+            amount = Decimal(random_.randrange(-(10**20), 10**20)).scaleb(-random_.randint(0, 20))
             day = date(2026, 1, 1) + timedelta(days=random_.randrange(400))
             key = (random_.choice(["lkc-1", 'a "b",c', "ü"]), random_.choice(["Kafka - Base", "KAFKA_STORAGE"]))
             expected.append((day, (key[0], {"Kafka - Base": "KAFKA_BASE"}.get(key[1], key[1])), amount))
@@ -66,7 +74,7 @@ def test_what_is_written_is_read() -> None:
                 "product_types": {"Kafka - Base": "KAFKA_BASE"},
             }
         )
-        found = read_costs(random_.choice(["", "\ufeff"]) + text.getvalue(), mapping)
+        found = read_costs(random_.choice(["", "\ufeff"]) + text.getvalue(), mapping, "USD")
         assert [(cost.day, cost.key, cost.amount) for cost in found] == expected
 
 
@@ -89,7 +97,14 @@ def test_mistakes_have_a_line_and_a_column() -> None:
     assert len(mistakes(HEAD + "x\n" * 100)) == MOST_MISTAKES
     assert mistakes(f'{HEAD}2026-01-31,"lkc') == ["line 2: is not CSV: unexpected end of data"]
     assert mistakes(f"{HEAD}2026-01-31,lkc-1,T,1e30,\n") == [
-        "line 2, column 'Amount': 1E+30 does not fit DECIMAL(38,12)"
+        "line 2, column 'Amount': '1e30' has more than 26 digits before the decimal separator"
+    ]
+    assert mistakes(f"{HEAD}2026-01-31,lkc-1,T,1e-101,\n") == [
+        "line 2, column 'Amount': '1e-101' has more than 100 decimal places"
+    ]
+    assert mistakes(f"{HEAD}2026-01-31,lkc-1,T,-9e25,\n2026-01-31,lkc-1,T,1e25,\n") == [
+        "line 3, column 'Amount': up to here, the amounts without their signs sum to more than 26 digits before the "
+        "decimal point"
     ]
 
 
@@ -100,9 +115,51 @@ def test_what_is_no_amount(amount: str) -> None:
     assert "is not an amount" in mistake
 
 
+@pytest.mark.parametrize(
+    ("amount", "currency", "is_read"),
+    [
+        *[(text, "USD", True) for text in ("$5.00", "-$5", "US$5.00", "USD 5.00", "5.00 USD", "$5.00 USD", "5$")],
+        *[("$5.00 CAD", "CAD", True), ("CA$5.00", "CAD", True), ("5,000.00 €", "EUR", True), ("¥5", "JPY", True)],
+        *[(text, "USD", False) for text in ("€5.00", "5.00 €", "EUR 5.00", "5.00 CAD", "$5.00 CAD", "A$5", "£5")],
+        *[("$5.00", "CAD", False), ("$5.00", "EUR", False), ("¥5", "CNY", False), ("USD 5", "AUD", False)],
+    ],
+)
+def test_signs_and_codes_of_currencies(amount: str, currency: str, is_read: bool) -> None:
+    """Only those of the tenant's currency are accepted; a sign that several currencies share is that of the first."""
+    text = f'{HEAD}2026-01-31,lkc-1,T,"{amount}",\n'
+    if is_read:
+        assert read_costs(text, MAPPING, currency)[0].amount.copy_abs() in {Decimal(5), Decimal(5000)}
+    else:
+        (mistake,) = mistakes(text, MAPPING, currency)
+        assert mistake.startswith(f"line 2, column 'Amount': {amount!r}")
+        assert f"the costs here are in {currency}" in mistake
+
+
+def test_a_column_with_the_currency() -> None:
+    """Every line must have the tenant's; it also says which of several currencies a sign stands for."""
+    mapping = CostMapping.model_validate({"columns": COLUMNS | {"currency": "Note"}})
+    (cost,) = read_costs(f"{HEAD}2026-01-31,lkc-1,T,$5.00,cad\n", mapping, "CAD")
+    assert cost.amount == 5
+    assert mistakes(f"{HEAD}2026-01-31,a,T,1,USD\n2026-01-31,a,T,€2,EUR\n2026-01-31,a,T,3,\n", mapping) == [
+        "line 3, column 'Note': 'EUR' is not USD, the currency of the costs here",
+        "line 3, column 'Amount': '€2' is in EUR, and the costs here are in USD",
+        "line 4, column 'Note': '' is not USD, the currency of the costs here",
+    ]
+
+
+def test_columns_that_are_there_twice() -> None:
+    """A column has one meaning, and its name is there once; columns without a meaning may share a name."""
+    with pytest.raises(ConfigurationError, match="amount and entity should not be the same column, 'cost'"):
+        parse_mapping("columns: {amount: cost, entity: cost}")
+    assert mistakes("Day,Resource,Type,Amount, Amount ,Amount\n") == [
+        "line 1, column 'Amount': there are 3 columns with this name; rename all but one of them"
+    ]
+    assert read_costs("Day,Resource,Type,Amount,,\n", MAPPING, "USD") == []
+
+
 def test_the_period() -> None:
     """The days of the file, unless others are given."""
-    costs = read_costs(f"{HEAD}2026-01-31,a,b,1,\n2026-01-02 00:00:00,a,b,1,\n", MAPPING)
+    costs = read_costs(f"{HEAD}2026-01-31,a,b,1,\n2026-01-02 00:00:00,a,b,1,\n", MAPPING, "USD")
     assert period_of(costs, None, None) == DayRange(date(2026, 1, 2), date(2026, 2, 1))
     assert period_of(costs, date(2026, 1, 1), date(2026, 1, 3)) == DayRange(date(2026, 1, 1), date(2026, 1, 4))
     assert period_of([], None, date(2026, 1, 3)) is None

@@ -82,6 +82,7 @@ def test_work_that_waits_in_the_queue_is_never_begun(tmp_path: Path) -> None:
     assert begun == []
 
 
+@pytest.mark.usefixtures("process")
 def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path) -> None:
     """Also what runs in SQLite or PostgreSQL ends with its request."""
     for kind in ("sqlite", "postgresql"):

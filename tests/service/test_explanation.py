@@ -18,11 +18,13 @@ from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.rules import AppliedPolicy
 from chargeback.recompute.stored_day import Siblings
 from chargeback.service.explanation import calculation_json, contest_json, explanation_json, policy_json
-from chargeback.service.explanation_sentence import Names, sentence
+from chargeback.service.explanation_sentence import sentence
+from chargeback.service.wording import Names
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import POLICIES, calculate
 from tests.allocation.days import evidence, random_days
-from tests.support.explained import check_explanation
+from tests.support.explained import check_explanation, check_sentence
+from tests.support.laws import examples
 
 NAMES = Names({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
 #: How many rows of a random day are explained.
@@ -31,7 +33,7 @@ SAMPLED = 60
 
 #: How many random days are drawn at once, of how many identities at most, until they have so many explained rows: in
 #: eight drills 20,000.
-SOME, MANY = (150, 100, 500), (600, 5000, 2_500)
+SOME, MANY = (60, 40, 200), (600, 5000, 2_500)
 DRILL = [pytest.mark.drill, pytest.mark.timeout(1800)]
 
 
@@ -39,21 +41,25 @@ DRILL = [pytest.mark.drill, pytest.mark.timeout(1800)]
     ("days", "people", "least"), [SOME, *(pytest.param(*MANY, marks=DRILL, id=f"drill {n}") for n in range(8))]
 )
 def test_amounts_follow_from_the_answers_alone(days: int, people: int, least: int) -> None:
-    """For rows of random days, an independent checker derives the stored amount from the explanation's JSON."""
+    """For rows of random days, an independent checker derives the stored amount from the explanation's JSON, and finds
+    the numbers and the claims of the sentence in it."""
     checked = 0
 
-    @settings(max_examples=days, deadline=None)
+    @settings(max_examples=examples(days))
     @given(random_days(people))
     def check(day: Evidence) -> None:
         nonlocal checked
         rows = calculate(day).rows.select(["line_id", "identity_id", "portion", "amount"]).to_pylist()
         for row in rows[:: max(1, len(rows) // SAMPLED)]:
-            found = explain_line(day, POLICIES, row["line_id"], row["identity_id"], row["portion"])
+            told = explanation(day, row["identity_id"], row["portion"], row["line_id"])
+            found = told.portion
+            assert found is not None
             for page in (Page(0, 1000), Page(1, 2)):
                 assert check_explanation(answer(day, row, found, page)) == row["amount"]
+            check_sentence(sentence(told, NAMES, "USD"), answer(day, row, found, Page(0, 1000)), dict(NAMES.identities))
             checked += 1
 
-    while checked < least:
+    while checked < examples(least):
         check()
 
 
@@ -71,10 +77,10 @@ def answer(day: Evidence, row: dict[str, Any], found: ExplainedPortion, page: Pa
     }
 
 
-def explanation(day: Evidence, identity_id: str, portion: int | None = None) -> Explanation:
-    """The explanation of the first line of a day, as if it were stored."""
-    line = day.billing.to_pylist()[0]
-    found = explain_line(day, POLICIES, line["line_id"], identity_id, portion)
+def explanation(day: Evidence, identity_id: str, portion: int | None = None, line_id: str | None = None) -> Explanation:
+    """The explanation of a line of a day, by default the first one, as if it were stored."""
+    line = next(each for each in day.billing.to_pylist() if line_id in {None, each["line_id"]})
+    found = explain_line(day, POLICIES, line["line_id"], identity_id, portion, NAMES.resources.get(line["resource_id"]))
     policy = POLICIES.get(line["product_type"])
     applied = AppliedPolicy(
         line["product_type"], policy or UNKNOWN, "shipped", None if policy is None else line["product_type"]
@@ -85,6 +91,7 @@ def explanation(day: Evidence, identity_id: str, portion: int | None = None) -> 
         key=key,
         row=None,
         line=line,
+        billed=line,
         policy=applied,
         portion=found,
         missing=None,
@@ -113,14 +120,14 @@ GB = 10**9
             "sa-1",
             None,
             "sa-pay wrote 1 of 3 bytes on orders-prod on 4 November 2026. "
-            "The WRITE line of 0.0000031 USD follows bytes: 0.0000010 USD for sa-pay.",
+            "The WRITE line of 0.0000031 USD follows written bytes: 0.0000010 USD for sa-pay.",
         ),
         (
             evidence("p FLINK 2", "cfu p sa-1 1 \n cfu p UNALLOCATED 3"),
             "UNALLOCATED",
             None,
-            "Users without a known owner used 3 of 4 cfu on p on 4 November 2026. "
-            "The FLINK line of 2.00 USD follows cfu: 1.50 USD for UNALLOCATED.",
+            "Users without a known owner used 3 of 4 CFU on p on 4 November 2026. "
+            "The FLINK line of 2.00 USD follows CFU: 1.50 USD for UNALLOCATED.",
         ),
         (
             evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1 sa-2 sa-3"),
@@ -128,6 +135,28 @@ GB = 10**9
             None,
             "sa-pay was one of 3 identities active on orders-prod on 4 November 2026. "
             "The BASE line of 6.00 USD is shared evenly: 2.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6", "", "lkc-1 active sa-1 sa-2"),
+            "sa-1",
+            None,
+            "sa-pay was one of 2 identities active on orders-prod on 4 November 2026. The WRITE line of 6.00 USD is "
+            "shared evenly because no written bytes were measured on orders-prod on this day: 3.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6000", "bytes_in lkc-1 sa-1 0", "* period sa-1 sa-2", metrics=False),
+            "sa-1",
+            None,
+            "sa-pay was one of 2 active identities on 4 November 2026. The WRITE line of 6,000.00 USD is shared evenly "
+            "because the metrics source did not answer, so no written bytes were measured, and no identity was active "
+            "on orders-prod on this day: 3,000.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6", "bytes_in lkc-1 sa-2 1"),
+            "sa-1",
+            None,
+            "sa-pay is charged nothing for orders-prod on 4 November 2026: no written bytes of it were measured on "
+            "orders-prod. The WRITE line of 6.00 USD follows written bytes: nothing for sa-pay.",
         ),
         (
             evidence("lkc-1 CONNECT 6", "", "lkc-1 owner sa-1"),
@@ -140,15 +169,15 @@ GB = 10**9
             evidence("lkc-1 CONNECT 6", "", "lkc-1 owner sa-2"),
             "sa-1",
             None,
-            "sa-pay is charged nothing for orders-prod on 4 November 2026: it did not own lkc-1. "
+            "sa-pay is charged nothing for orders-prod on 4 November 2026: it did not own orders-prod. "
             "The CONNECT line of 6.00 USD goes to the owner: nothing for sa-pay.",
         ),
         (
             evidence("lkc-1 BASE 6"),
             "UNALLOCATED",
             None,
-            "Nobody could be found to charge for orders-prod on 4 November 2026: no identity was active on lkc-1 on "
-            "this day; no identity was active on any resource on this day. "
+            "Nobody could be found to charge for orders-prod on 4 November 2026: no identity was active on "
+            "orders-prod on this day; no identity was active on any resource on this day. "
             "The BASE line of 6.00 USD stays unallocated: 6.00 USD for UNALLOCATED.",
         ),
         (
@@ -183,11 +212,14 @@ def test_the_sentence_of_a_proportional_line() -> None:
 def test_without_evidence_nothing_is_guessed() -> None:
     """The stored amount is told, and why it cannot be explained; all parts of the calculation are null."""
     found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1")
-    lost = replace(found, portion=None, missing="the file usage/x is missing", is_same=None)
+    lost = replace(found, portion=None, missing="the measured usage of that day cannot be read", is_same=None)
     shown = explanation_json(lost, NAMES, "USD")
-    assert shown["sentence"].endswith("why cannot be shown, because the file usage/x is missing.")
+    assert shown["sentence"] == (
+        "sa-pay is charged nothing of the BASE line of orders-prod on 4 November 2026. "
+        "How is not known: the measured usage of that day cannot be read."
+    )
     assert [shown[name] for name in ("evidence", "portion", "arithmetic", "recomputed")] == [None] * 4
-    assert shown["evidence_missing"] == "the file usage/x is missing"
+    assert shown["evidence_missing"] == "the measured usage of that day cannot be read"
 
 
 def test_portions_of_an_identity_sum_to_its_rows() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.stored_day import Siblings
-from chargeback.service.explanation_sentence import Names, sentence
+from chargeback.service.explanation_sentence import sentence
+from chargeback.service.wording import Names
 
 
 def test_without_evidence() -> None:
@@ -18,6 +20,7 @@ def test_without_evidence() -> None:
         key=key,
         row=None,
         line=None,
+        billed=None,
         policy=None,
         portion=None,
         missing="the bill is lost",
@@ -27,5 +30,13 @@ def test_without_evidence() -> None:
         is_same=None,
     )
     assert sentence(found, Names({"sa-1": "pay"}, {}), "USD") == (
-        "pay is charged nothing of line 1f on 4 November 2026; why cannot be shown, because the bill is lost."
+        "pay is charged nothing of line 1f on 4 November 2026. How is not known: the bill is lost."
+    )
+    stored = {"product_type": "WRITE", "resource_id": "lkc-1", "amount": Decimal(1234)}
+    assert sentence(replace(found, row=stored, billed=stored), Names({}, {"lkc-1": "prod"}), "USD") == (
+        "sa-1 is charged 1,234.00 USD of the WRITE line of prod on 4 November 2026. How is not known: the bill is lost."
+    )
+    mistyped = replace(found, unknown="no identity has the id sa-1")
+    assert sentence(mistyped, Names({}, {}), "USD") == (
+        "sa-1 is charged nothing of line 1f on 4 November 2026: no identity has the id sa-1."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
-from chargeback.service.cost_files import CostMapping, ExternalCost
+from chargeback.service.cost_files import CostMapping, ExternalCost, read_costs
 from chargeback.service.external_costs import compare_costs
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -24,7 +24,8 @@ UNIT = Decimal("1e-12")
 
 def mapping(entity: str, *columns: str) -> CostMapping:
     """A mapping that has an amount and these columns."""
-    return CostMapping.model_validate({"entity": entity, "columns": {"amount": "a"} | dict.fromkeys(columns, "c")})
+    named = {name: f"the {name}" for name in columns}
+    return CostMapping.model_validate({"entity": entity, "columns": {"amount": "a"} | named})
 
 
 def test_both_sides(tmp_path: Path) -> None:
@@ -87,3 +88,16 @@ def test_the_same(tmp_path: Path) -> None:
         (first, second) = compare_costs(reader, [cost, more], mapping("resource_id", "entity"), ALL).items
         assert (first.key, first.theirs, first.ours, first.delta) == (("lkc-2", None), Decimal(-2), None, Decimal(2))
         assert not second.delta
+
+
+def test_every_decimal_place_counts(tmp_path: Path) -> None:
+    """Nothing of the file is rounded: a difference in the thirteenth place is one."""
+    facts = new_facts(tmp_path)
+    write_lines(facts, [line(DAYS[0], "0.3")])
+    with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
+        reader = TenantReader(cursor, facts, TagIndex())
+        by_entity = mapping("resource_id", "entity")
+        costs = read_costs("a,the entity\n0.1,lkc-1\n0.2000000000004,lkc-1\n", by_entity, "USD")
+        found = compare_costs(reader, costs, by_entity, ALL)
+        assert not found.is_equal
+        assert (found.theirs, found.items[0].delta) == (Decimal("0.3000000000004"), Decimal("-0.0000000000004"))

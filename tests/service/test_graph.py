@@ -9,6 +9,7 @@ from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
 from chargeback.service.graph import Node, build, filters_of, find, shown
 from chargeback.store.control.lineage import Lineage
 from chargeback.store.queries.graph_sums import PlacedCost
+from tests.support.laws import examples
 
 KNOWN = {
     "env-1": Lineage(ENVIRONMENT, None, "prod"),
@@ -125,7 +126,7 @@ _costs = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(_costs, max_size=30), st.lists(_costs, max_size=10), st.integers(0, 6), st.integers(1, 4))
 def test_costs_add_up(charged: list[PlacedCost], topics: list[PlacedCost], depth: int, top: int) -> None:
     """Children, others and what is its own are the cost of a node, in both periods and however much is named."""

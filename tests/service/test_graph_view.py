@@ -14,7 +14,7 @@ import pytest
 
 from chargeback.model.days import instants
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER, Identity, Resource
-from chargeback.model.money import from_units, total
+from chargeback.model.money import SHARED_PLACES, from_units, total
 from chargeback.service.graph import Leaves, Node, filters_of
 from chargeback.service.graph_view import (
     GraphRequest,
@@ -135,7 +135,7 @@ def test_costs_are_those_of_the_aggregate(
         of_node = selection_of(GraphView(node, view.known), selection)
         for period, window in enumerate((NOW_DAYS, BEFORE_DAYS)):
             found = reader.aggregate(dataset, replace(of_node, window=window), BY_DAY)
-            assert Decimal(found.totals["total_amount"]) == from_units(node.units[period]), node.id
+            assert Decimal(found.totals["total_amount"]) == from_units(node.units[period], SHARED_PLACES), node.id
             assert bool(found.totals["total_rows"]) == node.is_in[period]
 
 
@@ -153,7 +153,7 @@ def test_costs_are_those_of_the_rows(reader: TenantReader, tenant: TenantView) -
     for node in view.focus.below():
         filters = filters_of(node, view.known)
         mine = [row for row in rows if all(columns[name](row) in values for name, values in filters.items())]
-        assert total(row["amount"] for row in mine) == from_units(node.units[0])
+        assert total(row["amount"] for row in mine) == from_units(node.units[0], SHARED_PLACES)
         checked += 1
     assert checked >= 200
 
@@ -177,7 +177,7 @@ def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, f
     view = graph(reader, tenant, "topics", focus)
     found = timeline(reader, view, SELECTED, "day", ZoneInfo("UTC"))
     assert set(found) <= {str(day) for day in DAYS[2:]}
-    assert total(found.values()) == from_units(view.focus.units[0])
+    assert total(found.values()) == from_units(view.focus.units[0], SHARED_PLACES)
 
 
 def test_a_focus_has_what_is_in_it(reader: TenantReader, tenant: TenantView) -> None:

@@ -24,6 +24,7 @@ from chargeback.store.queries.paging import Page
 from tests.allocation.bills import DAY, bill, usage
 from tests.allocation.test_topics import PLAN, SKIPPING
 from tests.support.explained import check_topic_explanation
+from tests.support.laws import examples
 
 _TOPICS = [f"t{number:02}" for number in range(30)] + ["UNALLOCATED", "_internal"]
 
@@ -68,7 +69,7 @@ def test_amounts_follow_from_the_answers_alone() -> None:
     # Engines take longer to start than to attribute a day.
     attributors = [(plan, TopicAttributor(plan)) for plan in (PLAN, SKIPPING)]
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150))
     @given(_days(), st.sampled_from(attributors), st.integers(1, 40))
     def check(day: tuple[pa.Table, pa.Table], by: tuple[TopicPlan, TopicAttributor], listed: int) -> None:
         nonlocal checked
@@ -94,13 +95,14 @@ def explained(
 ) -> TopicExplanation:
     """The explanation of a line, as if it were stored."""
     (number,) = (n for n, each in enumerate(billed["line_id"].to_pylist()) if each == line["line_id"])
-    portion = explain_topic(DAY, billed.slice(number, 1), evidence, plan, topic)
+    portion = explain_topic(DAY, billed.slice(number, 1), evidence, plan, topic, "prod")
     key = TopicKey(date(2026, 11, 4), line["line_id"], topic)
     siblings = Siblings(1, line["total_cost"], equals_line=True)
     return TopicExplanation(
         key=key,
         row=None,
         line=line,
+        billed=line,
         method=None,
         portion=portion,
         missing=None,
@@ -122,7 +124,7 @@ GB = 10**9
             f"topic_bytes_in lkc-1 orders {123 * GB // 10}\ntopic_bytes_in lkc-1 other {333 * GB // 10}",
             "orders",
             "Topic orders received 12.3 of 45.6 GB on prod on 4 November 2026. "
-            "The WRITE line of 120.00 USD follows bytes: 32.37 USD for orders.",
+            "The WRITE line of 120.00 USD follows received bytes: 32.37 USD for orders.",
         ),
         (
             "lkc-1 BASE 6",
@@ -138,10 +140,17 @@ GB = 10**9
             "Topic orders has nothing of prod on 4 November 2026: it is not known to have existed on this day.",
         ),
         (
+            "lkc-1 WRITE 6",
+            f"{EXISTED} lkc-1 orders 1",
+            "orders",
+            "Topic orders was the only topic of prod on 4 November 2026. The WRITE line of 6.00 USD is shared evenly "
+            "because no received bytes were measured on prod on this day: 6.00 USD for orders.",
+        ),
+        (
             "lkc-1 BASE 6",
             "",
             UNATTRIBUTED,
-            "No topic of prod could be found on 4 November 2026: no topic of lkc-1 is known on this day. "
+            "No topic of prod could be found on 4 November 2026: no topic of prod is known on this day. "
             "The BASE line of 6.00 USD is attributed to no topic: 6.00 USD for __UNATTRIBUTED__.",
         ),
     ],

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 from chargeback.access.scope import RowScope
-from chargeback.allocation.explain import Contender, Contest
+from chargeback.allocation.explain import OTHERS, Contender, Contest
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import from_units
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
-from chargeback.service.explanation import contest_json, listed_contenders
+from chargeback.service.explanation import contest_json, explanation_json, listed_contenders
 from chargeback.service.visible_explanation import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
+from chargeback.service.wording import Names
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.queries.cancellation import CancellationToken
@@ -54,8 +55,7 @@ def test_others_are_one() -> None:
     contest = _contest(5, 3, 2)
     found = with_others(contest, {"sa-1", "sa-9"})
     assert found.contenders[0] == contest.contenders[1]
-    assert found.contenders[1] == Contender("", from_units(7), Fraction(7, 10), 2)
-    assert with_others(contest, None) is contest
+    assert found.contenders[1] == Contender(OTHERS, from_units(7), Fraction(7, 10))
     assert with_others(contest, {"sa-0", "sa-1", "sa-2"}) is contest
     (mine, others) = with_others(_contest(None, None, None), {"sa-2"}).contenders
     assert mine.value is others.value is None
@@ -63,19 +63,13 @@ def test_others_are_one() -> None:
 
 
 def test_every_page_has_the_others_and_who_was_asked_for() -> None:
-    """And the number of all who share the amount."""
+    """And the number of those that are shown: others count as one."""
     contest = with_others(_contest(5, 3, 2, 1), {"sa-0", "sa-1"})
     assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
     assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(2, 1))] == ["", "sa-1"]
     shown = contest_json(contest, "sa-1", Page(0, 20), lambda id_: {"identity_id": id_})
-    assert shown["contenders_total"] == 4
-    assert shown["contenders"][0]["others"] is None
-    assert shown["contenders"][2] == {
-        "identity_id": None,
-        "others": 2,
-        "value": "0.000000000003",
-        "ratio": "0.272727",
-    }
+    assert shown["contenders_total"] == 3
+    assert shown["contenders"][2] == {"identity_id": None, "value": "0.000000000003", "ratio": "0.272727"}
 
 
 @pytest.fixture
@@ -134,6 +128,32 @@ def test_sums_of_hidden_values_are_exact() -> None:
     assert with_others(contest, {"sa-2"}).contenders[1].value == Decimal("10000000000000000000000000.000000000001")
 
 
+@pytest.mark.parametrize(
+    ("bill", "members", "sentence"),
+    [
+        ("lkc-1 BASE 9", "lkc-1 active sa-1 sa-2 sa-3", "sa-1 was one of several identities active on lkc-1"),
+        ("lkc-1 BASE 9", "lkc-1 active sa-1", "sa-1 was the only identity active on lkc-1"),
+    ],
+)
+def test_others_are_neither_counted_nor_ranked(
+    tmp_path: Path, stack: ExitStack, bill: str, members: str, sentence: str
+) -> None:
+    """The others are one sum: numbers of identities, rows and spare units are not shown, and no sentence has them."""
+    store = stack.enter_context(tenant_store(tmp_path))
+    write_shares(store.facts, [Share(DAY, "sa-1", "3", portion=1)])
+    engine = stack.enter_context(QueryEngine())
+    scope = RowScope.of({"identity_id": ["sa-1"]})
+    reader = stack.enter_context(open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope))
+    found, _ = as_seen(reader, CHARGEBACKS, explanation(evidence(bill, "", members), "sa-1", 1), {"sa-1"})
+    shown = explanation_json(found, Names({}, {}), "USD")
+    assert shown["siblings"]["rows"] is None
+    assert shown["evidence"]["members"] is None
+    assert {each["candidates"] for each in shown["methods"]} == {None}
+    assert {shown["arithmetic"][name] for name in ("spare_units", "remainder_rank")} == {None}
+    assert shown["evidence"]["contenders_total"] == len(shown["evidence"]["contenders"]) <= 2
+    assert sentence in shown["sentence"]
+
+
 def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitStack) -> None:
     """In the row and in its revisions; what others have is the rest. A scope without categories shows the whole row."""
     store = stack.enter_context(tenant_store(tmp_path))
@@ -151,7 +171,7 @@ def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitSta
         row = {**item, **item["metadata"], "date": DAY, "amount": Decimal(item["amount"])}
         found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1", 1)
         past = [RevisionAmount(REVISION, "line-1", amount) for amount in (from_units(3), None)]
-        return mine["amount"], *as_seen(reader, CHARGEBACKS, replace(found, row=row, revisions=past))
+        return mine["amount"], *as_seen(reader, CHARGEBACKS, replace(found, row=row, revisions=past), {"sa-1"})
 
     for value, units, past in (("orders", 3, 2), ("pay", 2, 1)):
         listed, found, part = _seen(RowScope.of({"category:team": [value]}))

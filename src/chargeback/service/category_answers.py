@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final
+from functools import reduce
+from operator import and_
+from typing import Any, Final, TypeAlias
 
 from chargeback.categories.analysis import Analysis, analyse
-from chargeback.categories.document import CostCategory
+from chargeback.categories.document import Constant, CostCategory, Rule, Split
 from chargeback.categories.resolve import Assignment, RuleName, outcome_of, rule_name
-from chargeback.model.money import total
+from chargeback.categories.weights import weights_of
+from chargeback.model.money import from_units, to_units, total
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
 from chargeback.store.queries.category_lookup import CategoryLookup
@@ -24,8 +28,13 @@ from chargeback.store.queries.selection import Selection
 MOST_NAMED: Final = 50
 
 _AFTER, _BEFORE = "after", "before"
+#: The same categories, see :func:`_undivided`.
+_WHOLE: Final = {_AFTER: "after whole", _BEFORE: "before whole"}
 _HUNDRED: Final = Decimal(100)
 _PERCENT: Final = Decimal("0.01")
+
+#: The rows of an identity that the same two rules decide: it, and the value and the rule before and after.
+_Decided: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ class Moved:
 @dataclass(frozen=True)
 class Preview:
     """What an edit of a category would change. ``values`` has the total of each value before and after it, with what
-    values hand on; ``moved`` and ``items`` are about what the rules assign."""
+    values hand on; ``moved`` and ``items`` are about what the rules assign: of what is split, the parts that differ."""
 
     coverage_before: Coverage | None
     coverage_after: Coverage
@@ -125,6 +134,7 @@ def preview(reader: TenantReader, key: str, candidate: CostCategory, selection: 
     """
     stored = reader.categories.index.by_key.get(key)
     compared = {_AFTER: candidate} | ({} if stored is None else {_BEFORE: stored.category})
+    compared |= {_WHOLE[name]: _undivided(each) for name, each in compared.items()}
     beside = reader.with_categories(_unstored(reader.categories, compared))
     after = beside.categories.assignments(CHARGEBACKS, _AFTER)
     coverage_after = coverage(beside, _AFTER, selection)
@@ -157,20 +167,80 @@ def _unstored(lookup: CategoryLookup, categories: Mapping[str, CostCategory]) ->
             made[place] = Assignments(categories[key], dataset, lookup.tags, lookup.names())
         return made[place]
 
-    return CategoryLookup(
-        CategoryIndex({key: StoredCategory(each) for key, each in categories.items()}),
-        _assignments,
-        lookup.tags,
-        lookup.names,
-    )
+    index = CategoryIndex({key: StoredCategory(each) for key, each in categories.items()})
+    return replace(lookup, index=index, assignments=_assignments)
+
+
+def _undivided(category: CostCategory) -> CostCategory:
+    """Return a category whose rules decide about the same rows on the same days, and which divides none of them: a
+    split is named by its first value."""
+
+    def _undivided_rule(rule: Rule) -> Rule:
+        if not isinstance(rule.assign, Split):
+            return rule
+        values = [value for value, _ in rule.assign.percentages]
+        during = reduce(and_, (category.validity(value) for value in values), rule.during)
+        return replace(rule, assign=Constant(values[0]), during=during)
+
+    return replace(category, rules=tuple(map(_undivided_rule, category.rules)), share=())
 
 
 def _moved(reader: TenantReader, selection: Selection) -> list[Moved]:
     """Return what would have another value, by identity."""
     index = reader.categories.index
-    before, after = f"category_{index.place(_BEFORE)}", f"category_{index.place(_AFTER)}"
-    rows = _rows(reader, selection, f"identity_id, {before}, {after}")
-    return [Moved(*row) for row in rows if row[1] != row[2] and row[3]]
+    places = [index.place(_WHOLE[name]) for name in (_BEFORE, _AFTER)]
+    decided = ", ".join(["identity_id", *(f"category_{place}, rule_{place}" for place in places)])
+    moved: Counter[tuple[str, str, str]] = Counter()
+    divided: dict[_Decided, int] = {}
+    for identity, before, rule_before, after, rule_after, amount in _rows(reader, selection, decided):
+        parts = _parts(index.category(_BEFORE), rule_before, before), _parts(index.category(_AFTER), rule_after, after)
+        if parts[0] == parts[1]:
+            continue
+        if len(parts[0]) == len(parts[1]) == 1:
+            moved[identity, before, after] += to_units(amount)
+        else:
+            divided[identity, before, rule_before, after, rule_after] = to_units(amount)
+    if divided:
+        had, has = (_held(reader, selection, decided, name) for name in (_BEFORE, _AFTER))
+        for group, units in divided.items():
+            for before, after, part in _fewest_moves(had[group], has[group], -1 if units < 0 else 1):
+                moved[group[0], before, after] += part
+    return [Moved(*place, from_units(units)) for place, units in moved.items() if units]
+
+
+def _parts(category: CostCategory, rule: int | None, value: str) -> tuple[tuple[str, int], ...]:
+    """Return the values of the rows that a rule decides, with their weights."""
+    assign = None if rule is None else category.rules[rule].assign
+    return weights_of(assign.percentages) if isinstance(assign, Split) else ((value, 1),)
+
+
+def _held(reader: TenantReader, selection: Selection, decided: str, name: str) -> dict[_Decided, dict[str, int]]:
+    """Return what the values of one category have of each group of rows, in units."""
+    held: dict[_Decided, dict[str, int]] = {}
+    value = f"category_{reader.categories.index.place(name)}"
+    for *group, receiver, amount in _rows(reader, selection, f"{decided}, {value}"):
+        held.setdefault(tuple(group), {})[receiver] = to_units(amount)
+    return held
+
+
+def _fewest_moves(before: Mapping[str, int], after: Mapping[str, int], sign: int) -> Iterator[tuple[str, str, int]]:
+    """Yield (from, to, units) of what turns the units of values before into those after, in the order of their names;
+    what is moved has the ``sign`` of all rows together. In the other direction the same moves are made.
+
+    >>> list(_fewest_moves({"a": 60, "b": 40}, {"a": 50, "c": 50}, 1))
+    [('a', 'c', 10), ('b', 'c', 40)]
+    """
+    changes = {value: sign * (after.get(value, 0) - before.get(value, 0)) for value in sorted({*before, *after})}
+    lost = [(value, -units) for value, units in changes.items() if units < 0]
+    gained = [(value, units) for value, units in changes.items() if units > 0]
+    while lost and gained:
+        (source, left), (target, missing) = lost.pop(0), gained.pop(0)
+        part = min(left, missing)
+        yield source, target, sign * part
+        if left > part:
+            lost.insert(0, (source, left - part))
+        if missing > part:
+            gained.insert(0, (target, missing - part))
 
 
 def _largest(moved: Sequence[Moved]) -> tuple[Moved, ...]:
@@ -189,9 +259,7 @@ def _rows(reader: TenantReader, selection: Selection, columns: str, sum_of: str 
         return []
 
     def _sum(source: Addends) -> list[tuple[Any, ...]]:
-        return reader.cursor.rows(
-            f"SELECT {columns}, {source.sums[sum_of]} FROM {source.relation} WHERE {source.condition.sql} GROUP BY ALL",
-            source.condition.parameters,
-        )
+        sums = f"SELECT {columns}, {source.amount(sum_of)} FROM {source.relation}"
+        return reader.cursor.rows(f"{sums} WHERE {source.condition.sql} GROUP BY ALL", source.condition.parameters)
 
     return reader.add_up(CHARGEBACKS, selection, columns, _sum)

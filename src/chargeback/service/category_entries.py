@@ -21,6 +21,7 @@ from chargeback.category_sources.contract import ENTITY_TYPES, SourceContent
 from chargeback.category_sources.csv_file import COLUMNS
 from chargeback.category_sources.entries import EntityAssignment, assignments_of
 from chargeback.errors import CategoryError, ConfigProblem, ConfigurationError
+from chargeback.model.dated import Period
 from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
 
 #: A rule names at most so many entities.
@@ -66,10 +67,9 @@ def assignments_in(rule: Rule) -> list[EntityAssignment]:
 
 
 def category_csv(category: CostCategory) -> str:
-    """Return the rules that a CSV file can say, as such a file; where two rules name one entity on the same days, the
-    first."""
+    """Return the rules that a CSV file can say, as such a file; where two rules name one entity on a day, the first."""
     lines = [",".join(COLUMNS)]
-    for each in _assignments(category):
+    for each, _ in _assignments(category):
         for entry in each.entries():
             percent = "" if entry.percent is None else format(entry.percent.normalize(), "f")
             days = ["" if day is None else day.isoformat() for day in (each.during.first, each.during.end)]
@@ -86,12 +86,9 @@ def with_csv(category: CostCategory, content: SourceContent) -> CostCategory:
         ConfigurationError: with every mistake, by its place in the file.
     """
     found = assignments_of(content.entries)
-    if [_unit(each) for each in found] == [_unit(each) for each in _assignments(category)]:
+    former = {_unit(each): rule for each, rule in _assignments(category)}
+    if [_unit(each) for each in found] == list(former):
         return category
-    former: dict[_Unit, Rule] = {}
-    for rule in category.rules:
-        for each in assignments_in(rule):
-            former.setdefault(_unit(each), rule)
     groups = _grouped(found, former.get)
     others = [rule for rule in category.rules if not assignments_in(rule)]
     _free_ids(groups, {rule.id for rule in others})
@@ -123,13 +120,20 @@ def with_import(category: CostCategory, source: str, content: SourceContent, *, 
     return _checked(replace(category, rules=rules, values=values), groups, at)
 
 
-def _assignments(category: CostCategory) -> list[EntityAssignment]:
-    """Return what the rules of a category assign to single entities, the first of the same days."""
-    found: dict[tuple[str, str, object], EntityAssignment] = {}
+def _assignments(category: CostCategory) -> list[tuple[EntityAssignment, Rule]]:
+    """Return what the rules of a category assign to single entities, with the rules; each on the days that no rule
+    before it has."""
+    found: list[tuple[EntityAssignment, Rule]] = []
+    taken: dict[tuple[str, str], list[Period]] = {}
     for rule in category.rules:
         for each in assignments_in(rule):
-            found.setdefault((each.entity_type, each.entity_id, each.during), each)
-    return list(found.values())
+            before = taken.setdefault((each.entity_type, each.entity_id), [])
+            left = [each.during]
+            for days in before:
+                left = [piece for period in left for piece in period.without(days)]
+            found += [(replace(each, during=during), rule) for during in left]
+            before += left
+    return found
 
 
 def _unit(each: EntityAssignment) -> _Unit:
@@ -137,32 +141,19 @@ def _unit(each: EntityAssignment) -> _Unit:
 
 
 def _grouped(found: Iterable[EntityAssignment], former: Callable[[_Unit], Rule | None]) -> list[_Group]:
-    """Return the assignments as groups of one outcome, in an order that means the same."""
+    """Return the assignments as groups of one outcome, in an order that means the same: it matters between entities of
+    different types, which one row has."""
     groups: list[_Group] = []
     for _, run in groupby(found, key=lambda each: each.entity_type):
-        groups += _grouped_run(run, former)
-    return groups
-
-
-def _grouped_run(run: Iterable[EntityAssignment], former: Callable[[_Unit], Rule | None]) -> list[_Group]:
-    """Group assignments to entities of one type: the order matters only where two are about one entity and day."""
-    groups: list[_Group] = []
-    places: dict[object, int] = {}
-    known: dict[str, list[tuple[EntityAssignment, int]]] = {}
-    for each in run:
-        rule = former(_unit(each))
-        kept = (None, None) if rule is None else (rule.id, rule.reason)
-        label = (_unit(each)[2:], kept)
-        earliest = max(
-            (place + 1 for other, place in known.get(each.entity_id, ()) if other.during.overlaps(each.during)),
-            default=0,
-        )
-        place = places.get(label, -1)
-        if place < earliest or len(groups[place].entities) >= _MOST_ENTITIES:
-            place = places[label] = len(groups)
-            groups.append(_Group(each, *kept))
-        groups[place].entities.append(each)
-        known.setdefault(each.entity_id, []).append((each, place))
+        places: dict[object, _Group] = {}
+        for each in run:
+            rule = former(_unit(each))
+            kept = (None, None) if rule is None else (rule.id, rule.reason)
+            label = (_unit(each)[2:], kept)
+            if label not in places or len(places[label].entities) >= _MOST_ENTITIES:
+                places[label] = _Group(each, *kept)
+                groups.append(places[label])
+            places[label].entities.append(each)
     return groups
 
 

@@ -4,7 +4,7 @@ each key."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import yaml
@@ -23,8 +23,9 @@ _MOST_VALUES: Final = 1_000_000
 _WIDTH: Final = 120
 
 
-def read_categories(text: str) -> list[CostCategory]:
-    """Return the cost categories in a YAML text, in its order.
+def read_categories(text: str, check: Callable[[CostCategory], None] = lambda _: None) -> list[CostCategory]:
+    """Return the cost categories in a YAML text, in its order. A ``check`` of what the text alone does not tell raises
+    CategoryError.
 
     Raises:
         ConfigurationError: with every problem of every category, and its line.
@@ -41,6 +42,7 @@ def read_categories(text: str) -> list[CostCategory]:
     for key, each in root[ROOT].items():
         try:
             found.append(parse_category(key, each))
+            check(found[-1])
         except CategoryError as error:
             problems += [_placed(document, key, problem.path, problem.message) for problem in error.problems]
     if problems:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -66,7 +67,7 @@ def parse_version(version: CategoryVersion) -> CostCategory:
     Raises:
         CategoryError: this version of the service refuses it.
     """
-    return parse_category(version.key, json.loads(version.document or "{}"))
+    return parse_category(version.key, json.loads(version.document or "{}"), is_stored=True)
 
 
 def warnings_about(version: CategoryVersion) -> Sequence[CategoryProblem]:
@@ -76,6 +77,32 @@ def warnings_about(version: CategoryVersion) -> Sequence[CategoryProblem]:
         return warnings_of(parse_version(version))
     except CategoryError as error:
         return error.problems
+
+
+def measures_in(category: CostCategory) -> set[str]:
+    """Return the measures by which values of a category hand on their cost."""
+    return {step.metric for step in category.share if step.metric is not None}
+
+
+def check_measures(category: CostCategory, known: Collection[str]) -> None:
+    """Check that something is measured by which values hand on their cost.
+
+    Raises:
+        CategoryError: a measure is not ``known``.
+    """
+    listed = f"known are {', '.join(sorted(known))}" if known else "nothing was measured yet"
+    problems = [
+        CategoryProblem(f"share[{place}].by", f"unknown measure {step.metric}{_near(step.metric, known)}; {listed}")
+        for place, step in enumerate(category.share)
+        if step.metric is not None and step.metric not in known
+    ]
+    if problems:
+        raise CategoryError(tuple(problems))
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def document_of(version: CategoryVersion) -> dict[str, Any]:

@@ -12,21 +12,41 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from chargeback.config.document import parse_document
 from chargeback.errors import ConfigurationError
+from chargeback.model.currency import CURRENCY_CODES
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.money import parse_decimal, to_amount
+from chargeback.model.money import LIMIT, exact_sum, parse_decimal
 
 T = TypeVar("T")
 
 #: Mistakes in a file beyond these are not listed.
 MOST_MISTAKES: Final = 20
 
-_CURRENCY: Final = "[$€£]?"
+#: The decimal places that an amount of a file may have: sums of such amounts are exact.
+MOST_PLACES: Final = 100
+
+_DOLLARS: Final = "ARS AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD XCD"
+#: Currency sign → the currencies that are written with it. The sign alone stands for the first.
+_SIGNS: Final = {
+    **{"$": ("USD", *_DOLLARS.split()), "US$": ("USD",), "A$": ("AUD",), "AU$": ("AUD",), "C$": ("CAD",)},
+    **{"CA$": ("CAD",), "HK$": ("HKD",), "MX$": ("MXN",), "NT$": ("TWD",), "NZ$": ("NZD",), "R$": ("BRL",)},
+    **{"S$": ("SGD",), "€": ("EUR",), "£": ("GBP", "EGP", "FKP", "GIP", "SHP"), "¥": ("JPY", "CNY")},
+    **{"CN¥": ("CNY",), "₹": ("INR",), "₩": ("KRW",), "₪": ("ILS",), "₫": ("VND",), "₱": ("PHP",), "₺": ("TRY",)},
+}
+_SIGN_OR_CODE: Final = r"[^\d\s.,;+\-()]{1,3}"
 # No costs are older or younger than that, and time stamps of these days exist.
 _FIRST_DAY: Final = date(1970, 1, 2)
 _LAST_DAY: Final = date(2999, 12, 30)
@@ -58,6 +78,19 @@ class CostColumns(BaseModel):
     entity: Name | None = Field(default=None, description="That with the id of the resource or identity, if any.")
     product_type: Name | None = Field(default=None, description="That with the product type, if any.")
     date: Name | None = Field(default=None, description="That with the day, if any.", examples=["start_date"])
+    currency: Name | None = Field(
+        default=None,
+        description="That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.",
+        examples=["currency"],
+    )
+
+    @model_validator(mode="after")
+    def _are_distinct(self) -> Self:
+        fields: dict[str, str] = {}
+        for field, column in self.model_dump(exclude_none=True).items():
+            if (other := fields.setdefault(column, field)) != field:
+                raise ValueError(f"{other} and {field} should not be the same column, {column!r}")
+        return self
 
 
 class CostMapping(BaseModel):
@@ -137,17 +170,19 @@ def parse_mapping(text: str) -> CostMapping:
         ) from None
 
 
-def read_costs(text: str, mapping: CostMapping) -> list[ExternalCost]:
-    """Return the lines of a CSV file; empty ones are ignored. Amounts are rounded half-even to twelve decimals.
+def read_costs(text: str, mapping: CostMapping, currency: str) -> list[ExternalCost]:
+    """Return the lines of a CSV file with amounts in ``currency``; empty ones are ignored. Amounts have all decimal
+    places of the file.
 
     Raises:
-        CostFileError: a column is missing, or a value of a line cannot be read.
+        CostFileError: a column is missing or there twice, a value of a line cannot be read, an amount is in another
+            currency, or the amounts sum to more than an amount can be.
     """
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=mapping.delimiter, strict=True)
     costs: list[ExternalCost] = []
     mistakes: list[CostMistake] = []
     try:
-        reader = _LineReader(next(rows, []), mapping)
+        reader = _LineReader(next(rows, []), mapping, currency)
         for row in rows:
             if any(row):
                 found = reader.read(row, rows.line_num)
@@ -164,26 +199,39 @@ def read_costs(text: str, mapping: CostMapping) -> list[ExternalCost]:
 class _LineReader:
     """Reads the lines of one file."""
 
-    def __init__(self, head: Sequence[str], mapping: CostMapping) -> None:
+    def __init__(self, head: Sequence[str], mapping: CostMapping, currency: str) -> None:
         names = [name.strip() for name in head]
         wanted = mapping.columns.model_dump(exclude_none=True)
-        missing = [CostMistake(1, name, _no_column(names)) for name in wanted.values() if name not in names]
-        if missing:
-            raise CostFileError(missing)
+        mistakes = [
+            CostMistake(1, name, _several_columns(names.count(name)) if name in names else _no_column(names))
+            for name in wanted.values()
+            if names.count(name) != 1
+        ]
+        if mistakes:
+            raise CostFileError(mistakes)
         self._count = len(names)
         self._mapping = mapping
+        self._currency = currency
         self._columns = {what: (name, names.index(name)) for what, name in wanted.items()}
-        self._amount = _amount_reader(mapping.decimal)
+        self._amount = _amount_reader(mapping.decimal, currency, is_certain="currency" in wanted)
+        self._sum = Decimal(0)
 
     def read(self, row: Sequence[str], line: int) -> ExternalCost | list[CostMistake]:
         """Return the cost of a line, or what is wrong with it."""
         if len(row) != self._count:
             return [CostMistake(line, None, f"has {len(row)} fields, and the head has {self._count}")]
         mistakes: list[CostMistake] = []
+        self._value(row, line, "currency", self._check_currency, mistakes)
         amount = self._value(row, line, "amount", self._amount, mistakes)
         day = self._value(row, line, "date", self._day, mistakes)
         if mistakes or amount is None:
             return mistakes
+        self._sum = exact_sum([self._sum, amount.copy_abs()])
+        if self._sum >= LIMIT:
+            too_large = (
+                "up to here, the amounts without their signs sum to more than 26 digits before the decimal point"
+            )
+            return [CostMistake(line, self._columns["amount"][0], too_large)]
         entity, product_type = self._text(row, "entity"), self._text(row, "product_type")
         names = self._mapping
         key = (
@@ -207,6 +255,10 @@ class _LineReader:
             mistakes.append(CostMistake(line, self._columns[what][0], str(error)))
             return None
 
+    def _check_currency(self, text: str) -> None:
+        if text.upper() != self._currency:
+            raise ValueError(f"{text[:40]!r} is not {self._currency}, the currency of the costs here")
+
     def _day(self, text: str) -> date:
         shown, form = repr(text[:40]), self._mapping.date_format
         try:
@@ -221,19 +273,48 @@ def _no_column(names: Sequence[str]) -> str:
     return f"there is no such column; the columns are {shown}" if shown else "the file is empty"
 
 
-def _amount_reader(decimal: str) -> Callable[[str], Decimal]:
-    """Return a function that reads amounts with this decimal separator."""
+def _several_columns(count: int) -> str:
+    return f"there are {count} columns with this name; rename all but one of them"
+
+
+def _amount_reader(decimal: str, currency: str, *, is_certain: bool) -> Callable[[str], Decimal]:
+    """Return a function that reads amounts with this decimal separator, which may have the sign or code of their
+    currency. ``is_certain`` says that a column has the currency, so that shared signs are no question."""
     thousands = {".": ",", ",": "."}[decimal]
     digits = rf"(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)"
-    pattern = re.compile(rf"([+-]?){_CURRENCY}({digits}?(?:{re.escape(decimal)}\d*)?(?:[eE][+-]?\d{{1,3}})?)")
+    number = rf"{digits}?(?:{re.escape(decimal)}\d*)?(?:[eE][+-]?\d{{1,3}})?"
+    pattern = re.compile(rf"([+-]?)(?:({_SIGN_OR_CODE})\s?)?({number})(?:\s?({_SIGN_OR_CODE}))?")
 
     def _read(text: str) -> Decimal:
         found = pattern.fullmatch(text)
-        if found is None or not re.search(r"\d", text):
+        marks = [] if found is None else [mark for mark in (found[2], found[4]) if mark]
+        is_known = all(mark in _SIGNS or mark in CURRENCY_CODES for mark in marks)
+        if found is None or not re.search(r"\d", found[3]) or not is_known:
             raise ValueError(f"{text[:40]!r} is not an amount such as 1234{decimal}56")
-        return to_amount(parse_decimal(found[1] + found[2].replace(thousands, "").replace(decimal, ".")))
+        for mark in marks:
+            _check_mark(text, mark, currency, is_certain=is_certain or currency in marks)
+        amount = parse_decimal(found[1] + found[3].replace(thousands, "").replace(decimal, "."))
+        if amount.copy_abs() >= LIMIT:
+            raise ValueError(f"{text[:40]!r} has more than 26 digits before the decimal separator")
+        if -int(amount.as_tuple().exponent) > MOST_PLACES:
+            raise ValueError(f"{text[:40]!r} has more than {MOST_PLACES} decimal places")
+        return amount
 
     return _read
+
+
+def _check_mark(text: str, mark: str, currency: str, *, is_certain: bool) -> None:
+    """Check that a sign or code that an amount has is that of ``currency``; with ``is_certain``, a sign that several
+    currencies share may be."""
+    codes = _SIGNS.get(mark, (mark,))
+    if currency == codes[0] or (is_certain and currency in codes):
+        return
+    if currency in codes:
+        raise ValueError(
+            f"{text[:40]!r} has the sign {mark!r}, which alone stands for {codes[0]}, and the costs here are in "
+            f"{currency}; write {currency}, or map a column with the currency"
+        )
+    raise ValueError(f"{text[:40]!r} is in {codes[0]}, and the costs here are in {currency}")
 
 
 def period_of(costs: Iterable[ExternalCost], start: date | None, end: date | None) -> DayRange | None:

@@ -127,7 +127,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         _aligned(found.previous, request),
         names,
         _days(reader, states, request) if shows_days else None,
-        _forecast(reader, states, request) if "forecast" in request.parts else None,
+        _forecast(tenant, reader, states, request) if "forecast" in request.parts else None,
         topics,
         ignored,
     )
@@ -197,7 +197,9 @@ def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: 
     return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
 
 
-def _forecast(reader: TenantReader, states: Mapping[date, DayState], request: CostRequest) -> Forecast | None:
+def _forecast(
+    tenant: TenantView, reader: TenantReader, states: Mapping[date, DayState], request: CostRequest
+) -> Forecast | None:
     """Return the forecast of the month of the last calculated day, where the period contains that day."""
     last = max((day for day, state in states.items() if state.was_calculated), default=None)
     if last is None or not request.period.start <= last <= request.period.end:
@@ -208,7 +210,7 @@ def _forecast(reader: TenantReader, states: Mapping[date, DayState], request: Co
     days = DayRange(first, last + ONE_DAY)
     selection = replace(request.selection, window=Selection.of_days(days).window)
     amounts = daily_amounts(reader, CHARGEBACKS, selection)
-    found = forecast(last, [amounts.get(day, _ZERO) for day in days])
+    found = forecast(last, [amounts.get(day, _ZERO) for day in days], tenant.currency)
     return found if found is None or request.conversion is None else found.converted(request.conversion)
 
 

@@ -70,6 +70,8 @@ class RequestExecutor:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.lookups = LookupCaches()
         self.answers = AnswerCache()
+        #: The ETags of answers within a scope, by what these are made of: some 7,000.
+        self.content_tags = AnswerCache(room=2**18)
         self.entity_costs = EntityCostCache()
         self.day_totals = DayTotals()
         self._lock = threading.Lock()
@@ -231,11 +233,15 @@ class RequestContext:
         return await self.run_blocking(tenant, _read)
 
     async def write_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
-        """Return the result of ``func``, which writes to the tenant's control database in one durable transaction."""
+        """Return the result of ``func``, which writes to the tenant's control database in one durable transaction. It
+        is rolled back if the request was cancelled before the commit."""
 
         def _write() -> T:
-            with tenant.store.control.write(durable=True) as connection, interruptible(self.token, connection):
-                return func(connection)
+            with tenant.store.control.write(durable=True) as connection:
+                with interruptible(self.token, connection):
+                    result = func(connection)
+                self.token.begin_commit()
+                return result
 
         return await self.run_blocking(tenant, _write)
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import Arithmetic, Contender, Contest, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, Arithmetic, Contender, Contest, ExplainedPortion
 from chargeback.allocation.policies import Policy
 from chargeback.model.days import render_instant
 from chargeback.model.money import render
 from chargeback.recompute.explain import Explanation
 from chargeback.recompute.stored_day import Explained
 from chargeback.service.explain_links import links
-from chargeback.service.explanation_sentence import Names, sentence
-from chargeback.service.visible_explanation import VisiblePart, with_others
-from chargeback.service.wording import money_text, rounded
+from chargeback.service.explanation_sentence import sentence
+from chargeback.service.visible_explanation import VisiblePart
+from chargeback.service.wording import Names, money_text, rounded
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.paging import Page
@@ -38,24 +38,24 @@ def names_of_explanation(
     connection: Connection,
     found: Explanation,
     page: Page = USUAL_CONTENDERS,
-    visible: Collection[str] | None = None,
 ) -> Names:
-    """Return the names of everything that an explanation mentions, if it lists a page of its ``visible`` contenders."""
+    """Return the names of everything that an explanation mentions, if it lists a page of its contenders."""
     contest = found.portion.contest if found.portion else None
-    listed = listed_contenders(with_others(contest, visible), found.key.identity_id, page) if contest else ()
+    listed = listed_contenders(contest, found.key.identity_id, page) if contest else ()
     identities = {found.key.identity_id, *(each.identity_id for each in listed)}
-    billed = found.line or found.row
-    resources = {billed["resource_id"]} if billed else set()
+    resources = {found.billed["resource_id"]} if found.billed else set()
+    named = {id_: each.name for id_, each in names_of(connection, RESOURCES, resources).items() if each.name}
+    if found.line is not None and found.line["resource_name"]:
+        named = {found.line["resource_id"]: found.line["resource_name"]} | named
     return Names(
-        {id_: each.name for id_, each in names_of(connection, IDENTITIES, identities).items() if each.name},
-        {id_: each.name for id_, each in names_of(connection, RESOURCES, resources).items() if each.name},
+        {id_: each.name for id_, each in names_of(connection, IDENTITIES, identities).items() if each.name}, named
     )
 
 
 def listed_contenders(contest: Contest, asked: str, page: Page) -> Sequence[Contender]:
     """Return a page of the contenders, and, if they are not on it, the one that was asked for and others together."""
     listed = contest.contenders[page.offset : page.offset + page.limit]
-    always = (each for each in contest.contenders if each.identity_id == asked or each.others)
+    always = (each for each in contest.contenders if each.identity_id in {asked, OTHERS})
     return (*listed, *(each for each in always if each not in listed))
 
 
@@ -64,11 +64,10 @@ def explanation_json(
     names: Names,
     currency: str,
     page: Page = USUAL_CONTENDERS,
-    visible: Collection[str] | None = None,
     part: VisiblePart | None = None,
 ) -> dict[str, Any]:
-    """Return an explanation as the API shows it, with a page of its contenders; with those that are ``visible`` by
-    name, if not all are, and the others together. ``part`` is what is visible of the row, if not all of it is."""
+    """Return an explanation as the API shows it, with a page of its contenders; ``part`` is what is visible of the row,
+    if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
     contest = None if portion is None else portion.contest
     return {
@@ -78,7 +77,7 @@ def explanation_json(
         "identity_id": found.key.identity_id,
         "identity_name": names.identities.get(found.key.identity_id),
         "row": None if row is None else _row(row),
-        "why_nothing": None if portion is None else portion.why_nothing,
+        "why_nothing": found.unknown if portion is None else portion.why_nothing,
         "line": None if found.line is None else line_json(found.line, names.resources),
         "policy": None
         if found.policy is None
@@ -90,9 +89,7 @@ def explanation_json(
             "portions": policy_json(found.policy.policy),
         },
         **calculation_json(portion),
-        "evidence": None
-        if contest is None
-        else _evidence(with_others(contest, visible), key.identity_id, names.identities, page),
+        "evidence": None if contest is None else _evidence(contest, key.identity_id, names.identities, page),
         "evidence_missing": found.missing,
         **stored_json(found, part),
         "links": links(
@@ -187,14 +184,13 @@ def contest_json(
         "total": None if contest.total is None else render(contest.total),
         "contenders": [
             {
-                **named(each.identity_id or None),
-                "others": each.others or None,
+                **named(None if each.identity_id == OTHERS else each.identity_id),
                 "value": None if each.value is None else render(each.value),
                 "ratio": render(rounded(each.ratio, 6)),
             }
             for each in listed_contenders(contest, asked, page)
         ],
-        "contenders_total": sum(each.others or 1 for each in contest.contenders),
+        "contenders_total": len(contest.contenders),
     }
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chargeback.allocation.explain import ExplainedPortion
+from chargeback.allocation.explain import OTHERS, ExplainedPortion
 from chargeback.allocation.methods import AllocationMethod, MethodKind
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.recompute.explain import Explanation
-from chargeback.service.wording import calendar_day, measure_text, measured, money_text, name, percent, start
+from chargeback.service.wording import Names, calendar_day, measured, money_text, name, percent, start
 
 _VERBS: Final = {("bytes_in",): "wrote", ("bytes_out",): "read", ("bytes_in", "bytes_out"): "wrote and read"}
 #: Who shares a cost, by the method: the only one, and one of several.
@@ -25,30 +25,34 @@ _SHARERS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Names:
-    """The display names of identities and resources, as far as they are known."""
-
-    identities: Mapping[str, str]
-    resources: Mapping[str, str]
-
-
 def sentence(found: Explanation, names: Names, currency: str) -> str:
     """Return what an explanation says, for people who do not know the service."""
-    billed = found.line or found.row
-    if billed is None or found.portion is None:
+    if found.billed is None or found.portion is None:
         return _without_evidence(found, names, currency)
-    teller = _Teller(found, found.portion, names, currency, billed)
+    teller = _Teller(found, found.portion, names, currency, found.billed)
     return f"{teller.evidence()} {teller.split()}".strip()
 
 
 def _without_evidence(found: Explanation, names: Names, currency: str) -> str:
     who = name(names.identities, found.key.identity_id)
     charged = "nothing" if found.row is None else money_text(found.row["amount"], currency)
-    return (
-        f"{start(who)} is charged {charged} of line {found.key.line_id} on {calendar_day(found.key.day)}; "
-        f"why cannot be shown, because {found.missing}."
-    )
+    line, day = f"line {found.key.line_id}", calendar_day(found.key.day)
+    if found.billed is not None:
+        resource = name(names.resources, found.billed["resource_id"])
+        line = f"the {found.billed['product_type']} line of {resource}"
+    if found.unknown is not None:
+        return f"{start(who)} is charged {charged} of {line} on {day}: {found.unknown}."
+    return f"{start(who)} is charged {charged} of {line} on {day}. How is not known: {found.missing}."
+
+
+def fallback(portion: ExplainedPortion) -> str:
+    """Return why a portion was not split by the methods before the one that applied, for the middle of a sentence; of a
+    cost that stays unallocated the sentence says so elsewhere."""
+    applied = portion.applied
+    if applied is None or applied.position == 1 or applied.method.kind is MethodKind.UNALLOCATED:
+        return ""
+    reasons = [each.why_not for each in portion.methods[: applied.position - 1] if each.why_not]
+    return f" because {', and '.join(dict.fromkeys(reasons))}"
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,12 @@ class _Teller:
             did = measured(applied.method, mine.value, portion.contest.total, verb)
             return f"{self._subject_of_usage()} {did} on {where} on {day}."
         if applied.method.kind is MethodKind.PROPORTIONAL and mine.value is not None and portion.contest.total:
-            parts = f"{money_text(mine.value)} of {money_text(portion.contest.total, self.currency)}"
+            mine_text = money_text(mine.value, self.currency, with_currency=False)
+            parts = f"{mine_text} of {money_text(portion.contest.total, self.currency)}"
             return f"{self.who} was charged {parts} for other lines on {day}."
-        count = len(portion.contest.contenders)
-        text = _SHARERS[str(applied.method)][count > 1].format(count=count, resource=where)
+        contenders = portion.contest.contenders
+        count = "several" if portion.contest.contender(OTHERS) else len(contenders)
+        text = _SHARERS[str(applied.method)][len(contenders) > 1].format(count=count, resource=where)
         return f"{self.who} {text} on {day}."
 
     def split(self) -> str:
@@ -103,7 +109,8 @@ class _Teller:
         part = f"{percent(portion.share)} of {line}" if portion.share != 1 else line
         charged = None if portion.arithmetic is None else portion.arithmetic.amount
         amount = "nothing" if not charged else money_text(charged, self.currency)
-        return f"{start(part)} {self._follows(applied.method)}: {amount} for {self._payer()}."
+        follows = f"{self._follows(applied.method)}{fallback(self.portion)}"
+        return f"{start(part)} {follows}: {amount} for {self._payer()}."
 
     def _payer(self) -> str:
         return name(self.names.identities, self.found.key.identity_id)
@@ -120,7 +127,7 @@ class _Teller:
 
     def _follows(self, method: AllocationMethod) -> str:
         if method.kind is MethodKind.USAGE:
-            return f"follows {measure_text(method)}"
+            return f"follows {method.measured}"
         if method.kind is MethodKind.PROPORTIONAL:
             return "follows what the other lines charge"
         if method.kind is MethodKind.UNALLOCATED:

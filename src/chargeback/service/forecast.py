@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
+from chargeback.model.cents import rounded_cents
 from chargeback.model.currency import Conversion
 from chargeback.model.days import ONE_DAY, month_of
 from chargeback.model.money import from_units, to_units, total
@@ -25,8 +26,6 @@ FEWEST_STRETCHES: Final = 10
 HISTORY: Final = MOST_RECENT + WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
-_CENTS: Final = Decimal("0.01")
-_WIDE: Final = Context(prec=60, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,16 @@ class Forecast:
         """Return the same in another currency: what is expected is rounded to cents again."""
 
         def in_cents(amount: Decimal) -> Decimal:
-            return conversion.convert(self.until, amount).quantize(_CENTS, context=_WIDE)
+            return rounded_cents(conversion.convert(self.until, amount), conversion.currency)
 
         actual = conversion.convert(self.until, self.actual)
         expected, low, high = map(in_cents, (self.expected, self.low, self.high))
         return replace(self, actual=actual, expected=expected, low=low, high=high)
 
 
-def forecast(last: date, daily: Sequence[Decimal]) -> Forecast | None:
+def forecast(last: date, daily: Sequence[Decimal], currency: str) -> Forecast | None:
     """Return the forecast of the month of ``last``, the last calculated day; ``daily`` are the amounts of the days up
-    to it, without a gap. None if the month is over, or if there are not enough days.
+    to it, without a gap, in ``currency``. None if the month is over, or if there are not enough days.
     """
     until = month_of(last).end - ONE_DAY
     left = (until - last).days
@@ -73,9 +72,9 @@ def forecast(last: date, daily: Sequence[Decimal]) -> Forecast | None:
         until,
         last,
         actual,
-        _plus(actual, rest),
-        _plus(actual, min(low, rest)),
-        _plus(actual, max(high, rest)),
+        _plus(actual, rest, currency),
+        _plus(actual, min(low, rest), currency),
+        _plus(actual, max(high, rest), currency),
         f"Every day to come is taken to cost the mean of the last {WEEK} calculated days. The interval is made of the "
         f"errors of that same method over {len(errors)} earlier stretches of {left} days, which overlap: eight of ten "
         "were no further off.",
@@ -99,6 +98,6 @@ def _quantile(ordered: Sequence[Fraction], share: Fraction) -> Fraction:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def _plus(actual: Decimal, units: Fraction) -> Decimal:
-    """Return ``actual`` and so many 10⁻¹², rounded to cents: more digits would claim what nobody knows."""
-    return total([actual, from_units(round(units))]).quantize(_CENTS, context=_WIDE)
+def _plus(actual: Decimal, units: Fraction, currency: str) -> Decimal:
+    """Return ``actual`` and so many 10⁻¹², rounded to cents: a forecast is not exact enough for more digits."""
+    return rounded_cents(total([actual, from_units(round(units))]), currency)

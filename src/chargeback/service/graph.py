@@ -33,7 +33,7 @@ class Node:
         kind: what it is.
         value: the id that rows have; None for what is in no environment, and for the organisation.
         parent: the node that contains it.
-        units: its cost in the period and in the previous one, in 10⁻¹², with everything in it.
+        units: its cost in the period and in the previous one, in 10⁻²⁴, with everything in it.
         is_in: whether the period and the previous one have rows of it.
         children: by their ids.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from chargeback.model.days import InstantRange
-from chargeback.model.money import from_units, render, total
+from chargeback.model.money import SHARED_PLACES, from_units, render, total
 from chargeback.service.costs import of_topics
 from chargeback.service.graph import Leaves, Node, Shown, Units, build, filters_of, find
 from chargeback.service.tenant_view import TenantView
@@ -133,9 +133,9 @@ def placed_json(each: Shown, view: GraphView, identities: Mapping[str, Named]) -
 def cost_json(each: Shown) -> dict[str, Any]:
     """Return the costs of a node in one period."""
     return {
-        "amount": render(from_units(each.node.units[0])),
-        "own": render(from_units(each.node.own[0])),
-        "other": {"count": each.hidden, "amount": render(from_units(each.others[0]))} if each.hidden else None,
+        "amount": cost_text(each.node.units[0]),
+        "own": cost_text(each.node.own[0]),
+        "other": {"count": each.hidden, "amount": cost_text(each.others[0])} if each.hidden else None,
     }
 
 
@@ -153,6 +153,11 @@ def change_json(each: Shown) -> dict[str, Any]:
     }
 
 
+def cost_text(units: int) -> str:
+    """Return the cost of a node, which is an integer of 10⁻²⁴."""
+    return render(from_units(units, SHARED_PLACES))
+
+
 def _changed(units: Units) -> dict[str, str]:
-    after, before = (render(from_units(each)) for each in units)
-    return {"before": before, "after": after, "delta": render(from_units(units[0] - units[1]))}
+    after, before = (cost_text(each) for each in units)
+    return {"before": before, "after": after, "delta": cost_text(units[0] - units[1])}

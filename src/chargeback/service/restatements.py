@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from chargeback.model.money import difference, half_of_changes, total
+from chargeback.model.money import checked_sum, difference, half_of_changes, total
 from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, read_day_revisions
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -47,7 +47,7 @@ class Restatement:
     @property
     def moved(self) -> Decimal:
         """Half of the sum of all changes, each without its sign."""
-        return half_of_changes(item.delta for item in self.items)
+        return checked_sum(half_of_changes(item.delta for item in self.items))
 
 
 def restatement(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NoReturn, Protocol, cast
 
@@ -19,8 +19,9 @@ from chargeback.store.tenant import TenantStore
 class PipelinePort(Protocol):
     """Something that can run pipelines."""
 
-    def trigger(self, tenant_name: str, request: RunRequest) -> None:
-        """Start a run; returns when it holds the tenant's lease.
+    def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
+        """Start a run; returns when it holds the tenant's lease. ``begin`` is called immediately before the start; if
+        it raises, the run is not started.
 
         Raises:
             LeaseHeld: a run is in progress.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import Contest, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, Contest, ExplainedPortion
 from chargeback.allocation.methods import EVEN_ACTIVE, UNALLOCATED, AllocationMethod, MethodKind
 from chargeback.model.days import render_instant
 from chargeback.model.money import render
@@ -22,8 +22,9 @@ from chargeback.service.explanation import (
     part_sentence,
     stored_json,
 )
-from chargeback.service.visible_explanation import VisiblePart, with_others
-from chargeback.service.wording import calendar_day, measure_text, measured, money_text
+from chargeback.service.explanation_sentence import fallback
+from chargeback.service.visible_explanation import VisiblePart
+from chargeback.service.wording import calendar_day, measured, money_text
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.paging import Page
@@ -45,7 +46,9 @@ _AMOUNTS: Final = ("amount", "topic_usage", "total_usage")
 def cluster_names(connection: Connection, found: TopicExplanation) -> dict[str, str]:
     """Return the display name of the cluster of an explanation by its id, as far as it is known."""
     clusters = [each for each in (_cluster(found),) if each is not None]
-    return {id_: each.name for id_, each in names_of(connection, RESOURCES, clusters).items() if each.name}
+    of_bill = {} if found.line is None else {found.line["resource_id"]: found.line["resource_name"]}
+    named = names_of(connection, RESOURCES, clusters)
+    return {id_: name for id_ in clusters if (name := (named[id_].name if id_ in named else None) or of_bill.get(id_))}
 
 
 def topic_explanation_json(
@@ -53,12 +56,10 @@ def topic_explanation_json(
     names: Mapping[str, str],
     currency: str,
     page: Page = USUAL_CONTENDERS,
-    visible: Collection[str] | None = None,
     part: VisiblePart | None = None,
 ) -> dict[str, Any]:
-    """Return an explanation as the API shows it, with a page of its topics; with those that are ``visible`` by name, if
-    not all are, and the others together. ``names`` are those of clusters, ``part`` is what is visible of the row, if
-    not all of it is."""
+    """Return an explanation as the API shows it, with a page of its topics. ``names`` are those of clusters, ``part``
+    is what is visible of the row, if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
     contest = None if portion is None else portion.contest
     calculated = calculation_json(portion)
@@ -73,7 +74,7 @@ def topic_explanation_json(
         "line": None if found.line is None else line_json(found.line, names),
         "attribution_method": found.method,
         "methods": [each | {"method": name} for each, name in zip(calculated["methods"], applied, strict=True)],
-        "evidence": None if contest is None else _evidence(with_others(contest, visible), key.topic_name, page),
+        "evidence": None if contest is None else _evidence(contest, key.topic_name, page),
         "evidence_missing": found.missing,
         "arithmetic": calculated["arithmetic"],
         **stored_json(found, part),
@@ -98,10 +99,10 @@ def _method(method: AllocationMethod) -> str:
 
 
 def _cluster(found: TopicExplanation) -> str | None:
-    if found.line is not None:
-        cluster: str = found.line["resource_id"]
-        return cluster
-    return None if found.row is None else found.row["cluster_resource_id"]
+    if found.billed is None:
+        return None
+    cluster: str = found.billed["resource_id" if found.line is not None else "cluster_resource_id"]
+    return cluster
 
 
 def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: str) -> str:
@@ -112,8 +113,8 @@ def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: 
     if portion is None or found.line is None:
         has = "nothing" if found.row is None else money_text(found.row["amount"], currency)
         return (
-            f"Topic {found.key.topic_name} has {has} of line {found.key.line_id} on {day}; "
-            f"why cannot be shown, because {found.missing}."
+            f"Topic {found.key.topic_name} has {has} of {_line_text(found, where)} on {day}. "
+            f"How is not known: {found.missing}."
         )
     applied, contest, mine = portion.applied, portion.contest, None
     if contest is not None:
@@ -129,7 +130,8 @@ def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: 
     elif len(contest.contenders) == 1:
         did = f"{topic} was the only topic of {where} on {day}"
     else:
-        did = f"{topic} was one of {len(contest.contenders)} topics of {where} on {day}"
+        count = "several" if contest.contender(OTHERS) else len(contest.contenders)
+        did = f"{topic} was one of {count} topics of {where} on {day}"
     return f"{did}. {_split(found, portion, applied.method, currency)}"
 
 
@@ -140,5 +142,11 @@ def _split(found: TopicExplanation, portion: ExplainedPortion, method: Allocatio
     part = f"{money_text(amount, currency) if amount else 'nothing'} for {found.key.topic_name}"
     if method.kind is MethodKind.UNALLOCATED:
         return f"{line} is attributed to no topic: {part}."
-    how = f"follows {measure_text(method)}" if method.kind is MethodKind.USAGE else "is shared evenly"
-    return f"{line} {how}: {part}."
+    how = f"follows {method.measured}" if method.kind is MethodKind.USAGE else "is shared evenly"
+    return f"{line} {how}{fallback(portion)}: {part}."
+
+
+def _line_text(found: TopicExplanation, cluster: str) -> str:
+    if found.billed is None:
+        return f"line {found.key.line_id}"
+    return f"the {found.billed['product_type']} line of {cluster}"

@@ -1,4 +1,4 @@
-"""Explanations for callers who see some rows only: their own, and all others of the line together.
+"""Explanations for callers who see some rows only: their own, and all others of the line as one sum, without counts.
 
 Where a cost category of the scope splits the row, its amount is what lists and sums have of it: the visible part.
 """
@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-from chargeback.allocation.explain import Contender, Contest
+from chargeback.allocation.explain import OTHERS, Contender, Contest, ExplainedPortion
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
@@ -31,14 +31,17 @@ class VisiblePart:
     others: Decimal
 
 
-def as_seen(reader: TenantReader, dataset: Dataset, found: E) -> tuple[E, VisiblePart | None]:
-    """Return the explanation of a row that a reader with a scope sees, with the visible parts of the amounts of the row
-    and of its revisions, and the part; None where the whole row is visible. The calculation stays that of the row.
+def as_seen(reader: TenantReader, dataset: Dataset, found: E, visible: Collection[str]) -> tuple[E, VisiblePart | None]:
+    """Return the explanation of a row that a reader with a scope sees, with the contenders that are ``visible`` and the
+    others as one sum; with the visible parts of the amounts of the row and of its revisions, and the part; None where
+    the whole row is visible. The calculation stays that of the row.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
+    portion = None if found.portion is None else _without_counts(found.portion, visible)
+    found = replace(found, portion=portion, siblings=replace(found.siblings, rows=None))
     if found.row is None:
         return found, None
     whole: Decimal = found.row["amount"]
@@ -98,16 +101,24 @@ def visible_topics(reader: TenantReader, key: TopicKey) -> frozenset[str]:
     return visible
 
 
-def with_others(contest: Contest, visible: Collection[str] | None) -> Contest:
-    """Return a contest with those of its contenders that are ``visible`` (None: all), and the others as one, the
-    last."""
-    if visible is None:
-        return contest
+def with_others(contest: Contest, visible: Collection[str]) -> Contest:
+    """Return a contest with those of its contenders that are ``visible``, and the others as one, the last."""
     hidden = [each for each in contest.contenders if each.identity_id not in visible]
     if not hidden:
         return contest
     values = [each.value for each in hidden if each.value is not None]
-    ratio = sum((each.ratio for each in hidden), Fraction())
-    others = Contender("", total(values) if values else None, ratio, len(hidden))
+    others = Contender(OTHERS, total(values) if values else None, sum((each.ratio for each in hidden), Fraction()))
     seen = (each for each in contest.contenders if each.identity_id in visible)
     return replace(contest, contenders=(*seen, others))
+
+
+def _without_counts(portion: ExplainedPortion, visible: Collection[str]) -> ExplainedPortion:
+    """Return a portion as a reader sees it who sees the ``visible`` contenders: how many the others are, and how they
+    are ranked, is not shown."""
+    contest, arithmetic = portion.contest, portion.arithmetic
+    return replace(
+        portion,
+        methods=tuple(replace(each, candidates=None) for each in portion.methods),
+        contest=None if contest is None else replace(with_others(contest, visible), members=None),
+        arithmetic=None if arithmetic is None else replace(arithmetic, spare_units=None, remainder_rank=None),
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
 from chargeback.allocation.methods import AllocationMethod
+from chargeback.model.cents import minor_places
 from chargeback.model.inventory import UNALLOCATED
 
 _WIDE: Final = Context(prec=100, rounding=ROUND_HALF_EVEN)
@@ -19,39 +21,47 @@ _MONTHS: Final = (
 _BYTES: Final = (("PB", 15), ("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3))
 
 
-def measure_text(method: AllocationMethod) -> str:
-    """Return what a method measures: «bytes», or the names of its measures, such as «retained bytes»."""
-    measures = [measure.removeprefix("topic_") for measure in method.arguments]
-    if all(measure.startswith("bytes") for measure in measures):
-        return "bytes"
-    return " and ".join(measure.replace("_", " ") for measure in measures)
+@dataclass(frozen=True)
+class Names:
+    """The display names of identities and resources; ids without one are left out."""
+
+    identities: Mapping[str, str]
+    resources: Mapping[str, str]
 
 
 def measured(method: AllocationMethod, value: Decimal, whole: Decimal, verb: str) -> str:
     """Return what was measured, such as «wrote 12.3 of 45.6 GB»."""
     if not all("bytes" in measure for measure in method.arguments):
-        return f"used {short(value)} of {short(whole)} {measure_text(method)}"
+        return f"used {short(value)} of {short(whole)} {method.measured}"
     unit, power = next(((name, power) for name, power in _BYTES if whole >= Decimal(10) ** power), ("bytes", 0))
     mine, total = (short(each.scaleb(-power, _WIDE)) for each in (value, whole))
     return f"{verb} {mine} of {total} {unit}"
 
 
 def short(value: Decimal) -> str:
-    """Return a quantity with three significant digits, or all digits before the point."""
+    """Return a quantity with three significant digits, or all digits before the point.
+
+    >>> short(Decimal("12345.6")), short(Decimal("0.012345"))
+    ('12,346', '0.0123')
+    """
     places = max(0, 2 - value.adjusted()) if value else 0
-    text = f"{value.quantize(Decimal(1).scaleb(-places), context=_WIDE):f}"
+    text = f"{value.quantize(Decimal(1).scaleb(-places), context=_WIDE):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def money_text(amount: Decimal, currency: str = "") -> str:
-    """Return an amount rounded to cents; a smaller one with two significant digits.
+def money_text(amount: Decimal, currency: str, *, with_currency: bool = True) -> str:
+    """Return an amount rounded to the minor unit of its currency; a smaller one with two significant digits.
 
-    >>> money_text(Decimal("-1234.567"), "USD"), money_text(Decimal("0.000123"))
-    ('-1234.57 USD', '0.00012')
+    >>> money_text(Decimal("-1234.567"), "USD"), money_text(Decimal("0.000123"), "USD", with_currency=False)
+    ('-1,234.57 USD', '0.00012')
+    >>> money_text(Decimal("122769.27"), "JPY"), money_text(Decimal("1.5"), "KWD")
+    ('122,769 JPY', '1.500 KWD')
     """
-    places = 2 if not amount or amount.adjusted() >= -2 else 1 - amount.adjusted()
-    text = f"{amount.quantize(Decimal(1).scaleb(-places), context=_WIDE):f}"
-    return f"{text} {currency}".strip()
+    places = minor_places(currency)
+    if amount and amount.adjusted() < -places:
+        places = 1 - amount.adjusted()
+    text = f"{amount.quantize(Decimal(1).scaleb(-places), context=_WIDE):,f}"
+    return f"{text} {currency}" if with_currency else text
 
 
 def percent(share: Decimal) -> str:

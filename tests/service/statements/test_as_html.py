@@ -15,12 +15,14 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
+from chargeback import how_to_install
 from chargeback.allocation.policies import UNKNOWN
+from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.errors import PdfUnavailable
 from chargeback.model.days import month_of
 from chargeback.model.effects import EFFECTS
 from chargeback.service.statements.as_csv import statement_csv, statements_csv
-from chargeback.service.statements.as_html import content_policy, index_html, plain, statement_html, words
+from chargeback.service.statements.as_html import content_policy, index_html, plain, shortened, statement_html, words
 from chargeback.service.statements.as_pdf import to_pdf
 from chargeback.service.statements.content import (
     DIRECT,
@@ -47,20 +49,23 @@ from chargeback.service.statements.files import FORMATS, write_statements
 HOSTILE = "=HYPERLINK(\"http://evil.example\") <script>alert('x')</script> & ../../R\u00f6hren \u6f22\u5b57"
 
 
-def stated(exact: str) -> Stated:
+def stated(exact: str, currency: str = "USD") -> Stated:
     """An amount that is rounded by itself."""
-    return Stated.alone(Decimal(exact))
+    return Stated.alone(Decimal(exact), currency)
 
 
 def statement(value: str = "payments", amount: str = "1234.561", products: int = 1) -> Statements:
     """A month with one statement; every text of it is ``value``."""
     per_line = Decimal(amount) / products
-    lines = [Line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", Stated.alone(per_line)) for number in range(products)]
+    lines = [
+        Line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", Stated.alone(per_line, "USD")) for number in range(products)
+    ]
     lines.append(Line(SHARED_IN, "SUPPORT", value, stated("0.00")))
     ranking = Ranking([Ranked(value, value, stated(amount), value)], 0, stated("0"), stated(amount))
     one = Statement(
         "CB-acme-2026-10-cost_center.payments-r2",
         "CB-acme-2026-10-cost_center.payments-r1",
+        "digest",
         Recipient(value, value, ((value, value), ("retail", "Retail")), (("account", value),), (value,)),
         stated(amount),
         lines,
@@ -156,7 +161,7 @@ def test_a_part_of_the_bill_says_so() -> None:
 def test_words_and_amounts() -> None:
     """Codes in words, and amounts as finance writes them."""
     assert words("KAFKA_NUM_CKUS") == "Kafka CKUs"
-    assert (plain(Decimal("-0.004")), plain(Decimal("-1234567.891"))) == ("0.00", "\u22121,234,567.89")
+    assert (plain(Decimal("-0.004"), "USD"), plain(Decimal("-1234567.891"), "USD")) == ("0.00", "\u22121,234,567.89")
 
 
 def test_a_pdf_of_several_pages() -> None:
@@ -173,10 +178,81 @@ def test_a_pdf_of_several_pages() -> None:
     assert to_pdf(page) == pdf
 
 
+def test_long_names_are_shortened_on_the_page_only() -> None:
+    """With an ellipsis, and the whole name as its title; CSV has all of it."""
+    name = "Customer payments and settlement for retail " * 5
+    found = statement(name)
+    page = statement_html(found, found.items[0])
+    texts = re.sub("<[^>]*>", "\n", page.partition("</style>")[2])
+    assert max(len(text) for text in texts.splitlines() if "Customer" in text) <= 120
+    assert f'<h1><span title="{name}">{name[:79]}…</span></h1>' in page
+    assert name in statement_csv(found, found.items[0])
+
+
+def test_shortened_texts() -> None:
+    """Wide characters take two columns, and marks stay with their characters; what fits is not touched."""
+    assert shortened("e\u0301" * 8, 8) == "e\u0301" * 8
+    assert shortened("e\u0301" * 9, 8) == "e\u0301" * 7 + "…"
+    assert shortened("決済チーム", 10) == "決済チーム"
+    assert shortened("決済チームの", 10) == "決済チー…"
+    assert shortened("payments of retail", 10) == "payments…"
+    family = "👩\u200d👩\u200d👧"
+    assert shortened(f"{family}x", 6) == "👩\u200d👩…"
+
+
+def test_costs_per_unit_cannot_be_added() -> None:
+    """They are alternatives in boxes of their own, each with its division, and no column of amounts."""
+    found = statement()
+    cost = found.items[0].unit_costs[0]
+    both = replace(found.items[0], unit_costs=[cost, replace(cost, per="gib_out", cost=Decimal("0.00001234"))])
+    page = statement_html(found, both)
+    section = page.partition("<h2>Costs per unit</h2>")[2].partition("</section>")[0]
+    assert section.count('class="or"') == 1
+    assert "<t" not in section
+    for text in ("For each GiB written", "1,234.56 USD ÷ 1,234.50 GiB", "0.000012</data> USD", "never add them"):
+        assert text in section
+    assert "never add them" not in statement_html(found, found.items[0])
+
+
+def test_numbers_of_things_are_grammatical() -> None:
+    """One other, two others, and the only statement."""
+    found = statement()
+    one = found.items[0]
+    for count, text in ((1, ">1 other</th>"), (2, ">2 others</th>")):
+        assert text in statement_html(found, replace(one, resources=replace(one.resources, other_count=count)))
+    assert "The only statement of October 2026" in statement_html(found, one)
+    assert "All 2 statements of October 2026" in statement_html(replace(found, items=[one, one]), one)
+
+
+def test_the_policies_of_all_products_fit_on_one_page() -> None:
+    """Without what all have in common, together and after everything else."""
+    policies = [ProductPolicy(product, policy) for product, policy in sorted(catalogue().policies.items())]
+    found = statement()
+    one = replace(found.items[0], split=replace(found.items[0].split, policies=policies))
+    sheets = text_of(to_pdf(statement_html(found, one)))
+    assert [number for number, sheet in enumerate(sheets, start=1) if "even(period)" in sheet] == [len(sheets)]
+    assert "How products are split" in sheets[-1]
+    assert "not closed" in sheets[-1]
+    assert "unallocated" not in sheets[-1]
+
+
+def test_characters_without_a_font_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    """In one warning for a file, with what to install; a file whose characters all have a font has none."""
+    to_pdf("<html lang='en'><title>t</title><p>a \U0010fffd b \U0010fffc \U0010fffd")
+    (record,) = caplog.records
+    assert "U+10FFFD" in record.getMessage()
+    assert "U+10FFFC" in record.getMessage()
+    assert record.getMessage().count("U+10FFFD") == 1
+    assert "fonts-noto-cjk" in record.getMessage()
+    caplog.clear()
+    to_pdf("<html lang='en'><title>t</title><p>a b")
+    assert caplog.records == []
+
+
 def test_without_weasyprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The error says what to install, and no file is written."""
     monkeypatch.setitem(sys.modules, "weasyprint", None)
-    with pytest.raises(PdfUnavailable, match=r"pip install 'chargeback\[pdf\]'"):
+    with pytest.raises(PdfUnavailable, match=re.escape(f"PDF files need the extra pdf: {how_to_install('pdf')}")):
         write_statements(statement(), tmp_path / "files", FORMATS)
     assert not (tmp_path / "files").exists()
 

@@ -29,38 +29,51 @@ from chargeback.service.statements.content import (
 )
 from chargeback.service.statements.journal import CLEARING, EXPENSE, journal_csv, journal_json, journal_of
 from chargeback.service.statements.journal_templates import journal_by_template
+from tests.support.laws import examples
 
 OCTOBER = month_of(date(2026, 10, 1))
 PROFILE = JournalProfile(clearing_account="1590", expense_account="6999")
 AMOUNTS = st.lists(st.integers(-(10**16), 10**16).map(from_units), max_size=12)
 
 
-def statements(amounts: list[Decimal]) -> Statements:
+def statements(amounts: list[Decimal], currency: str = "USD") -> Statements:
     """Statements of these amounts: the first has an account, the last is UNASSIGNED."""
     heading = Heading(
-        "acme", "category:cost_center", "2026-10", OCTOBER, 31, date(2026, 10, 31), None, "USD", 2, 1, None
+        "acme", "category:cost_center", "2026-10", OCTOBER, 31, date(2026, 10, 31), None, currency, 2, 1, None
     )
-    nothing = Ranking([], 0, Stated.alone(Decimal(0)), Stated.alone(Decimal(0)))
+    nothing = Ranking([], 0, *[Stated.alone(Decimal(0), currency)] * 2)
     items = []
-    for place, (amount, cents) in enumerate(zip(amounts, to_cents(amounts), strict=True)):
+    for place, (amount, cents) in enumerate(zip(amounts, to_cents(amounts, currency), strict=True)):
         value = "UNASSIGNED" if place == len(amounts) - 1 else f"value-{place}"
         gl = (("account", "54100"), ("cc", "7")) if place == 0 else ()
         recipient = Recipient(value, "=Payments" if place == 0 else None, gl=gl)
         items.append(
             Statement(
-                *(f"CB-{value}-r2", None, recipient, Stated(amount, cents), [], None, None, nothing, None, []),
+                *(
+                    f"CB-{value}-r2",
+                    None,
+                    "digest",
+                    recipient,
+                    Stated(amount, cents),
+                    [],
+                    None,
+                    None,
+                    nothing,
+                    None,
+                    [],
+                ),
                 StatementSplit([], None, None),
             )
         )
-    return Statements(heading, items, Stated.sum(each.amount for each in items), None)
+    return Statements(heading, items, Stated.sum((each.amount for each in items), currency), None)
 
 
-@settings(max_examples=100)
-@given(AMOUNTS)
-def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decimal]) -> None:
+@settings(max_examples=examples(100))
+@given(AMOUNTS, st.sampled_from(["USD", "JPY", "KWD"]))
+def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decimal], currency: str) -> None:
     """Every statement that is not zero is one line of its own cents, on the side of its sign; the clearing line takes
     the whole, which is the rounded month; no line is negative or zero; the same bytes twice."""
-    found = statements(amounts)
+    found = statements(amounts, currency)
     journal = journal_of(found, PROFILE)
     assert journal.debits == journal.credits
     expenses = [each for each in journal.entries if each.kind == EXPENSE]
@@ -68,7 +81,7 @@ def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decima
         each.number: each.amount.cents for each in found.items if each.amount.cents
     }
     clearing = [each.credit - each.debit for each in journal.entries if each.kind == CLEARING]
-    assert sum(clearing) == rounded_cents(total(amounts))
+    assert sum(clearing) == rounded_cents(total(amounts), currency)
     assert all(min(each.debit, each.credit) == 0 < max(each.debit, each.credit) for each in journal.entries)
     assert journal_csv(journal) == journal_csv(journal_of(found, PROFILE))
     assert journal_json(journal)["debit"] == journal_json(journal)["credit"]

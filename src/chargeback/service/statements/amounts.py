@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from chargeback.categories.document import CostCategory
 from chargeback.model.cents import to_cents
 from chargeback.model.days import DayRange
-from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.inventory import UNALLOCATED, UNTAGGED
 from chargeback.model.money import total
 from chargeback.service.statements.content import (
     DIRECT,
@@ -29,7 +29,7 @@ from chargeback.service.statements.content import (
 from chargeback.store.queries.aggregate import TAG_PREFIX
 from chargeback.store.queries.category_index import CATEGORY_PREFIX
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import UNTAGGED, Selection
+from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.statement_sums import StatementSum, statement_sums
 
 #: So many identities, resources and topics a statement names.
@@ -91,14 +91,14 @@ def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> d
     return dict(sorted(found.items(), key=lambda item: grouping.order(item[0])))
 
 
-def stated_amounts(sums: Sums, whole: Sums) -> dict[str, Stated]:
+def stated_amounts(sums: Sums, whole: Sums, currency: str) -> dict[str, Stated]:
     """Return the amount of each statement. Its cents are those that it has among the statements of the ``whole`` month,
     if it is the same there; else a reader sees a part of it, which is rounded by itself."""
     exact = [amount_of(rows) for rows in whole.values()]
-    cents = dict(zip(whole, to_cents(exact), strict=True))
+    cents = dict(zip(whole, to_cents(exact, currency), strict=True))
     found = {}
     for value, rows in sums.items():
-        amount = Stated.alone(amount_of(rows))
+        amount = Stated.alone(amount_of(rows), currency)
         found[value] = Stated(amount.exact, cents[value]) if _is_whole(rows, whole[value]) else amount
     return found
 
@@ -128,10 +128,10 @@ def line_amounts(rows: Iterable[StatementSum]) -> dict[_LineKey, Decimal]:
     return {key: summed[key] for key in in_order if summed[key]}
 
 
-def lines_of(rows: Iterable[StatementSum], amount: Stated) -> list[Line]:
+def lines_of(rows: Iterable[StatementSum], amount: Stated, currency: str) -> list[Line]:
     """Return the lines of a statement of this amount."""
     exact = line_amounts(rows)
-    cents = to_cents(list(exact.values()), amount.cents)
+    cents = to_cents(list(exact.values()), currency, amount.cents)
     return [Line(*key, Stated(each, rounded)) for (key, each), rounded in zip(exact.items(), cents, strict=True)]
 
 
@@ -143,12 +143,14 @@ def amounts_by(rows: Iterable[StatementSum], key: Callable[[StatementSum], K]) -
     return {value: amount_of(of_value) for value, of_value in found.items()}
 
 
-def largest(amounts: Mapping[K, Decimal], whole: Stated, ranked: Callable[[K, Stated], Ranked]) -> Ranking:
+def largest(
+    amounts: Mapping[K, Decimal], whole: Stated, currency: str, ranked: Callable[[K, Stated], Ranked]
+) -> Ranking:
     """Return the largest of some amounts, which sum to ``whole``; of equal ones the first by its key."""
     in_order = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
     shown, rest = in_order[:MOST_NAMED], in_order[MOST_NAMED:]
     other = total(amount for _, amount in rest)
-    *cents, others_cents = to_cents([*(amount for _, amount in shown), other], whole.cents)
+    *cents, others_cents = to_cents([*(amount for _, amount in shown), other], currency, whole.cents)
     items = [ranked(key, Stated(amount, rounded)) for (key, amount), rounded in zip(shown, cents, strict=True)]
     return Ranking(items, len(rest), Stated(other, others_cents), whole)
 

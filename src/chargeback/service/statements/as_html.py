@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.policies import Policy
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
@@ -40,12 +43,15 @@ _EFFECTS: Final = {
     "policy": "Split in another way",
     "share": "Another part of the usage",
     "ownership": "Another part as an owner or member",
+    "correction": "Charges and refunds that offset each other",
     "new": "Not billed before",
     "gone": "No longer billed",
 }
 _UNITS: Final = {"gib_in": "GiB written", "gib_out": "GiB read"}
 _ACRONYMS: Final = frozenset({"API", "CKUS", "CFUS", "CSUS", "GL", "ID", "SSL", "USM"})
 _MINUS: Final = "−"
+#: What stands between characters and joins none at the end of a text: spaces, and the joiner of emoji.
+_JOINERS: Final = " \u200d"
 
 
 def statement_html(found: Statements, statement: Statement) -> str:
@@ -69,23 +75,27 @@ def content_policy() -> str:
 
 
 def words(code: str) -> str:
-    """Return a code in words.
+    """Return a code in words. Pages spell "cost centre" one way, however a key is spelt.
 
     >>> words("KAFKA_NUM_CKUS"), words("cost_center")
-    ('Kafka CKUs', 'Cost center')
+    ('Kafka CKUs', 'Cost centre')
     """
     parts = [part for place, part in enumerate(code.split("_")) if part and (part != "NUM" or not place)]
-    words = [_word(part) for part in parts]
-    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]]) if words else code
+    text = " ".join(map(_word, parts)).replace("cost center", "cost centre")
+    return text[:1].upper() + text[1:] if parts else code
 
 
-def plain(amount: Decimal) -> str:
+def plain(amount: Decimal, currency: str) -> str:
     """Return an amount in cents, with separators.
 
-    >>> plain(Decimal("-1234.565"))
-    '−1,234.56'
+    >>> plain(Decimal("-1234.565"), "USD"), plain(Decimal("122769.27"), "JPY"), plain(Decimal("1.5"), "KWD")
+    ('−1,234.56', '122,769', '1.500')
     """
-    return f"{rounded_cents(amount):,.2f}".replace("-", _MINUS)
+    return _printed(rounded_cents(amount, currency))
+
+
+def _printed(cents: Decimal) -> str:
+    return f"{cents:,f}".replace("-", _MINUS)
 
 
 def _word(part: str) -> str:
@@ -95,8 +105,8 @@ def _word(part: str) -> str:
     return f"{upper[:-1]}s" if upper.endswith("US") else upper
 
 
-def _signed(amount: Decimal) -> str:
-    return plain(amount) if rounded_cents(amount) < 0 else f"+{plain(amount)}"
+def _signed(amount: Decimal, currency: str) -> str:
+    return f"{'' if rounded_cents(amount, currency) < 0 else '+'}{plain(amount, currency)}"
 
 
 def title(recipient: Recipient) -> str:
@@ -143,6 +153,50 @@ def _environment() -> Environment:
     return found
 
 
+def shortened(text: str, columns: int) -> str:
+    """Return a text that takes at most so many columns, shortened with an ellipsis where it is longer: the characters
+    of East Asia and emoji take two, marks that belong to another character none.
+
+    >>> shortened("payments", 8), shortened("payments", 6), shortened("決済チーム", 6)
+    ('payments', 'payme…', '決済…')
+    """
+    if sum(map(_columns, text)) <= columns:
+        return text
+    used = accumulate(map(_columns, text))
+    end = sum(1 for _ in takewhile(lambda width: width < columns, used))
+    return f"{text[:end].rstrip(_JOINERS)}…"
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "other"), counted(2, "other")
+    ('1 other', '2 others')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _policy_text(policy: Policy) -> str:
+    """Return the portions of a policy with their methods, without the last resort that all have."""
+    parts = []
+    for portion in policy.portions:
+        methods = [str(each) for each in portion.methods if each.kind is not MethodKind.UNALLOCATED] or ["unallocated"]
+        share = "" if len(policy.portions) == 1 else f"{percent(portion.share)} "
+        parts.append(f"{share}{', else '.join(methods)}")
+    return "; ".join(parts)
+
+
+def _unit_cost(cost: Decimal) -> str:
+    """Return a cost of a unit with four decimal places; a small one with two significant digits."""
+    return _decimals(cost, 4 if not cost or cost.adjusted() >= -3 else 1 - cost.adjusted())
+
+
 def _decimals(number: Decimal, places: int) -> str:
     return f"{round(number, places):,}"
 
@@ -151,13 +205,14 @@ def _instant(instant: datetime) -> str:
     return f"{calendar_day(instant.date())}, {instant:%H:%M} UTC"
 
 
-def _sum_of_lines(lines: Iterable[Line]) -> Stated:
-    return Stated.sum(line.amount for line in lines)
+def _sum_of_lines(lines: Iterable[Line], currency: str) -> Stated:
+    return Stated.sum((line.amount for line in lines), currency)
 
 
 _FILTERS: Final[Mapping[str, Any]] = {
     "by_policy": _by_policy,
     "cents": rounded_cents,
+    "counted": counted,
     "day": calendar_day,
     "dimension": _dimension,
     "decimals": _decimals,
@@ -168,14 +223,17 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "iso": render_instant,
     "kind": _KINDS.__getitem__,
     "month": month_text,
-    "percent": percent,
     "plain": plain,
+    "policy_text": _policy_text,
+    "printed": _printed,
     "ranked_name": _ranked_name,
     "ranked_note": _ranked_note,
+    "shortened": shortened,
     "signed": _signed,
     "subtotal": lambda kind: f"{_KINDS[kind]}, together",
     "sum_of_lines": _sum_of_lines,
     "title": title,
+    "unit_cost": _unit_cost,
     "unit": _UNITS.__getitem__,
     "words": words,
 }

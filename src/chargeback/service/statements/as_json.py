@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from chargeback.model.cents import render_cents
 from chargeback.model.days import ONE_DAY, render_instant
 from chargeback.model.money import render
 from chargeback.service.explanation import policy_json
@@ -21,6 +22,7 @@ from chargeback.service.statements.content import (
     StatementSplit,
     TieOut,
 )
+from chargeback.store.control.statement_replies import Reply
 
 
 def statements_json(found: Statements) -> dict[str, Any]:
@@ -48,6 +50,7 @@ def statement_json(found: Statements, statement: Statement) -> dict[str, Any]:
         **heading_json(found.heading),
         "number": statement.number,
         "supersedes": statement.supersedes,
+        "digest": statement.digest,
         "recipient": recipient_json(statement.recipient),
         **stated_json(statement.amount),
         "lines": lines,
@@ -58,7 +61,9 @@ def statement_json(found: Statements, statement: Statement) -> dict[str, Any]:
         "unit_costs": [_cost_per_unit(each) for each in statement.unit_costs],
         "split": _split(statement.split),
         "verdict": statement.verdict,
-        "replies": None if statement.replies is None else [each.as_json() for each in statement.replies],
+        "replies": None
+        if statement.replies is None
+        else [reply_json(each, is_current=statement.is_about(each)) for each in statement.replies],
         "tie_out": None if found.tie_out is None else _tie_out(found.tie_out),
     }
 
@@ -68,12 +73,18 @@ def statement_row(statement: Statement) -> dict[str, Any]:
     previous = statement.previous
     return {
         "number": statement.number,
+        "digest": statement.digest,
         "recipient": recipient_json(statement.recipient),
         **stated_json(statement.amount),
         "previous": None if previous is None else render(previous.amount),
         "delta": None if previous is None else render(previous.delta),
         "verdict": statement.verdict,
     }
+
+
+def reply_json(reply: Reply, *, is_current: bool) -> dict[str, Any]:
+    """Return a reply, and whether the statement still has the content that it was to."""
+    return reply.as_json() | {"is_current": is_current}
 
 
 def heading_json(heading: Heading) -> dict[str, Any]:
@@ -99,7 +110,7 @@ def heading_json(heading: Heading) -> dict[str, Any]:
 
 def stated_json(amount: Stated) -> dict[str, str]:
     """Return an amount, exactly and in cents."""
-    return {"amount": render(amount.exact), "rounded": render(amount.cents)}
+    return {"amount": render(amount.exact), "rounded": render_cents(amount.cents)}
 
 
 def recipient_json(recipient: Recipient) -> dict[str, Any]:

@@ -3,16 +3,50 @@
 from __future__ import annotations
 
 import logging
-from typing import NoReturn
+import threading
+from typing import Final, NoReturn
 
+from chargeback import how_to_install
 from chargeback.errors import PdfUnavailable
 
-# It warns of each rule of the style sheet that is for screens.
-logging.getLogger("weasyprint").setLevel(logging.ERROR)
+log = logging.getLogger(__name__)
+
+#: How WeasyPrint's warning of a character without a glyph begins; its arguments are the character and its number.
+_NO_GLYPH: Final = ".notdef glyph"
+#: How many characters a warning names.
+_MOST_NAMED: Final = 10
+
+
+class _MissingGlyphs(logging.Filter):
+    """Collects the characters that no font has, for the thread that prints; every other warning of WeasyPrint is about
+    a rule of the style sheet that is for screens, and dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of_thread = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR and str(record.msg).startswith(_NO_GLYPH) and record.args:
+            self.found.setdefault(str(record.args[0]))  # type: ignore[index]
+        return record.levelno >= logging.ERROR
+
+    @property
+    def found(self) -> dict[str, None]:
+        """The characters that this thread has met, in order."""
+        if not hasattr(self._of_thread, "found"):
+            self._of_thread.found = {}
+        found: dict[str, None] = self._of_thread.found
+        return found
+
+
+_missing: Final = _MissingGlyphs()
+logging.getLogger("weasyprint").addFilter(_missing)
 
 
 def to_pdf(html: str) -> bytes:
     """Return a page as a PDF file with tags for assistive technology (PDF/UA). The same page gives the same bytes.
+
+    Characters that no font of the system has are printed as boxes; a warning names them.
 
     Raises:
         PdfUnavailable: WeasyPrint, or a library of the system that it needs, is not installed.
@@ -20,10 +54,20 @@ def to_pdf(html: str) -> bytes:
     try:
         from weasyprint import HTML
     except ImportError:
-        raise PdfUnavailable("PDF files need WeasyPrint: `pip install 'chargeback[pdf]'`") from None
+        raise PdfUnavailable(f"PDF files need the extra pdf: {how_to_install('pdf')}") from None
     except OSError as error:
         raise PdfUnavailable(f"PDF files need Pango, which WeasyPrint cannot load: {error}") from None
+    _missing.found.clear()
     document: bytes = HTML(string=html, url_fetcher=_refuse).write_pdf(pdf_variant="pdf/ua-1")
+    if _missing.found:
+        named = " ".join(f"{each} (U+{ord(each):04X})" for each in list(_missing.found)[:_MOST_NAMED])
+        more = len(_missing.found) - _MOST_NAMED
+        log.warning(
+            "no installed font has %s%s: a PDF file shows boxes instead. Install fonts that have them, on Debian "
+            "fonts-noto-cjk (Chinese, Japanese, Korean), fonts-noto-core (other scripts), fonts-noto-color-emoji",
+            named,
+            f" and {more} more" if more > 0 else "",
+        )
     return document
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import total
-from chargeback.service.changes import Change, changes, together
+from chargeback.service.changes import Change, changes, names_of_changes, together
 from chargeback.service.statements.amounts import (
     Grouping,
     amounts_by,
@@ -37,9 +37,10 @@ from chargeback.service.statements.content import (
     StatementSplit,
 )
 from chargeback.service.statements.heading import heading_of, month_name, tie_out
-from chargeback.service.statements.numbering import statement_number
+from chargeback.service.statements.numbering import content_digest, statement_number
 from chargeback.service.statements.split import applied_policies, rule_shares, steps_for
 from chargeback.service.tenant_view import TenantView
+from chargeback.service.wording import Names
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import names_of
 from chargeback.store.control.statement_replies import Reply, read_replies
@@ -56,7 +57,6 @@ IDENTITY: Final = "identity_id"
 _TOPIC: Final = ("cluster_resource_id", "topic_name")
 #: The units whose cost a statement says: what identities wrote and read.
 _UNITS: Final = ("gib_in", "gib_out")
-_NOTHING: Final = Stated.alone(Decimal(0))
 
 #: By value: the attribution of each topic, as (cluster, name).
 _Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
@@ -64,7 +64,8 @@ _Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
 
 def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by: str) -> Statements:
     """Return the statements of the UTC month of a day by ``identity_id``, ``tag:<key>`` or ``category:<key>``: one for
-    each value that has costs in this month or had some in the one before.
+    each value that has costs in this month or had some in the one before. While no day of the month is calculated there
+    are none.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -76,7 +77,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     grouping = Grouping.of(reader, by)
     sums = sums_by_value(reader, days, grouping)
     whole = sums if reader.scope is None else sums_by_value(reader.unscoped(), days, grouping)
-    amounts = stated_amounts(sums, whole)
+    amounts = stated_amounts(sums, whole, tenant.currency)
     changed = _changes(reader, days, grouping)
     topics = _topics(tenant, reader, days, grouping)
     per_unit = _unit_costs(reader, days, grouping, len(sums))
@@ -86,6 +87,8 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     with tenant.store.control.read() as connection:
         heading = heading_of(tenant, reader, connection, days, grouping)
         replies = read_replies(connection, heading.period, heading.by)
+        if not heading.calculated_days:
+            sums, whole, amounts, changed = {}, {}, {}, {}
         checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.scope is None else None
         maker = _StatementMaker(
             heading,
@@ -93,12 +96,14 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
             applied_policies(tenant, connection, used),
             _names(connection, IDENTITIES, {each.identity_id for each in rows}),
             _names(connection, RESOURCES, {each.resource_id for each in rows} | clusters),
+            names_of_changes(connection, changed.values(), tenant.currency),
         )
+    nothing = Stated.alone(Decimal(0), tenant.currency)
     made = [
         maker.statement(
             value,
             sums.get(value, ()),
-            amounts.get(value, _NOTHING),
+            amounts.get(value, nothing),
             changed.get(value),
             topics,
             per_unit.get(value, ()),
@@ -106,25 +111,27 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
         for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
     ]
     partly = seen_in_part(sums, whole)
+    is_past = reader.past_states is not None
     items = [
-        replace(each, replies=_known_replies(replies.get(each.recipient.value, ()), heading.revision))
+        replace(each, replies=_known_replies(each, replies.get(each.recipient.value, ()), heading, is_past=is_past))
         if each.recipient.value not in partly
         else replace(each, replies=None)
         for each in made
     ]
-    return Statements(heading, items, Stated.sum(each.amount for each in items), checked)
+    return Statements(heading, items, Stated.sum((each.amount for each in items), tenant.currency), checked)
 
 
 @dataclass(frozen=True)
 class _StatementMaker:
     """Makes the statements of one month. ``policies`` are those of each product type, ``identities`` and ``resources``
-    the display names by id."""
+    the display names by id, ``changed`` those of what the changes mention."""
 
     heading: Heading
     grouping: Grouping
     policies: Mapping[str, Sequence[ProductPolicy]]
     identities: Mapping[str, str]
     resources: Mapping[str, str]
+    changed: Names
 
     def statement(
         self,
@@ -138,10 +145,11 @@ class _StatementMaker:
         """Return the statement of a value."""
         heading, revision = self.heading, self.heading.revision
         numbered = (heading.tenant, heading.period, heading.by, value)
-        lines = lines_of(rows, amount)
+        lines = lines_of(rows, amount, heading.currency)
         return Statement(
             statement_number(*numbered, revision),
             statement_number(*numbered, revision - 1) if revision > 1 else None,
+            content_digest(heading, value, lines),
             self._recipient(value),
             amount,
             lines,
@@ -168,7 +176,7 @@ class _StatementMaker:
 
     def _previous(self, changed: Change) -> Previous:
         before = month_name(self.heading.days.start - ONE_DAY)
-        sentence = changed.sentence(self.heading.currency)
+        sentence = changed.sentence(self.heading.currency, self.changed)
         return Previous(before, changed.before, changed.delta, changed.effects, sentence)
 
     def _ranking(
@@ -178,13 +186,19 @@ class _StatementMaker:
         key: Callable[[StatementSum], str],
         names: Mapping[str, str],
     ) -> Ranking:
-        return largest(amounts_by(rows, key), amount, lambda found, part: Ranked(found, names.get(found), part))
+        return largest(
+            amounts_by(rows, key),
+            amount,
+            self.heading.currency,
+            lambda found, part: Ranked(found, names.get(found), part),
+        )
 
     def _topics(self, amounts: Mapping[tuple[str, str], Decimal]) -> Ranking:
         def _named(topic: tuple[str, str], amount: Stated) -> Ranked:
             return Ranked(topic[1], None, amount, self.resources.get(topic[0]) or topic[0])
 
-        return largest(amounts, Stated.alone(total(amounts.values())), _named)
+        currency = self.heading.currency
+        return largest(amounts, Stated.alone(total(amounts.values()), currency), currency, _named)
 
     def _split(self, value: str, rows: Sequence[StatementSum], lines: Sequence[Line]) -> StatementSplit:
         products = sorted({line.product_type for line in lines})
@@ -196,8 +210,10 @@ class _StatementMaker:
         return StatementSplit(policies, rule_shares(category, rows), tuple(steps))
 
 
-def _known_replies(replies: Sequence[Reply], revision: int) -> list[Reply]:
-    return [each for each in replies if each.revision <= revision]
+def _known_replies(found: Statement, replies: Sequence[Reply], heading: Heading, *, is_past: bool) -> list[Reply]:
+    """Return the replies to a statement; one of an earlier instant has those to its content and to its revision or an
+    earlier one."""
+    return [each for each in replies if not is_past or found.is_about(each) or each.revision <= heading.revision]
 
 
 def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
@@ -210,7 +226,8 @@ def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[s
     by_value: dict[str, list[Change]] = {}
     for each in found.items:
         by_value.setdefault(grouping.value_of(each.key[0], each.key[-1]), []).append(each)
-    return {value: together(parts) for value, parts in by_value.items()}
+    # A statement of an identity need not name it; that of others says who of them pays more.
+    return {value: parts[0] if by == (IDENTITY,) else together(parts) for value, parts in by_value.items()}
 
 
 def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: Grouping) -> _Topics | None:

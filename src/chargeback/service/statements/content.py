@@ -28,21 +28,22 @@ ACCRUAL: Final = "accrual"
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """An amount as it is exactly, and in cents. Cents of the parts of a whole add up to the cents of the whole."""
+    """An amount as it is exactly, and in cents: rounded to the minor unit of its currency. Cents of the parts of a
+    whole add up to the cents of the whole."""
 
     exact: Decimal
     cents: Decimal
 
     @classmethod
-    def alone(cls, amount: Decimal) -> Stated:
+    def alone(cls, amount: Decimal, currency: str) -> Stated:
         """Return an amount that is a part of nothing, rounded by itself."""
-        return cls(amount, rounded_cents(amount))
+        return cls(amount, rounded_cents(amount, currency))
 
     @classmethod
-    def sum(cls, amounts: Iterable[Stated]) -> Stated:
+    def sum(cls, amounts: Iterable[Stated], currency: str) -> Stated:
         """Return the sum of some amounts, exactly and in cents."""
         parts = list(amounts)
-        return cls(total(each.exact for each in parts), rounded_cents(total(each.cents for each in parts)))
+        return cls(total(each.exact for each in parts), rounded_cents(total(each.cents for each in parts), currency))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +215,14 @@ class Heading:
 class Statement:
     """What one value costs in a month. ``identities`` is None where the statement is about one, ``topics`` where they
     are not attributed to values, ``previous`` where the month before has no costs. ``unit_costs`` are those of the
-    units that it used. ``replies`` are those to this revision and earlier ones, the first first; None for a reader who
-    sees a part of the statement, whose amounts are not those that were replied to."""
+    units that it used. ``digest`` is that of its content, see
+    :func:`~chargeback.service.statements.numbering.content_digest`. ``replies`` are those to this content and earlier
+    ones, the first first; None for a reader who sees a part of the statement, whose amounts are not those that were
+    replied to."""
 
     number: str
     supersedes: str | None
+    digest: str
     recipient: Recipient
     amount: Stated
     lines: Sequence[Line]
@@ -232,8 +236,12 @@ class Statement:
 
     @property
     def verdict(self) -> str | None:
-        """What was said last of this revision; None if nothing was."""
-        return next((each.verdict for each in reversed(self.replies or ()) if each.number == self.number), None)
+        """What was said last of this content; None if nothing was."""
+        return next((each.verdict for each in reversed(self.replies or ()) if self.is_about(each)), None)
+
+    def is_about(self, reply: Reply) -> bool:
+        """Return whether a reply was to the content that the statement has."""
+        return reply.digest == self.digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from sqlalchemy import Connection
@@ -14,8 +14,9 @@ from chargeback.service.statements.amounts import Grouping
 from chargeback.service.statements.content import Heading, Stated, TieOut
 from chargeback.service.statements.numbering import revision_of
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.cost_categories import read_version
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, read_day_revisions
+from chargeback.store.control.cost_categories import read_changes
+from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, RETENTION, Revision, read_day_revisions
+from chargeback.store.control.days import DayState
 from chargeback.store.queries.reader import TenantReader
 
 
@@ -30,14 +31,12 @@ def heading_of(
     """Return the heading of a month's statements, at the instant that the reader sees."""
     states = states_seen(reader, connection, days)
     calculated = sorted(day for day, state in states.items() if state.was_calculated)
-    instants = [
-        revision.calculated_at
-        for revision in read_day_revisions(connection, CHARGEBACK_REVISIONS, days)
-        if revision.tracking_date in states and revision.revision <= states[revision.tracking_date].revision
-    ]
-    if instants and grouping.category is not None and grouping.version is not None:
-        version = read_version(connection, grouping.category.key, grouping.version)
-        instants += [] if version is None else [version.at]
+    revisions = _revisions(reader, connection, days, states)
+    versions = None
+    if grouping.category is not None and grouping.version is not None:
+        versions = read_changes(connection, grouping.category.key, grouping.version)
+    instants = [each.calculated_at for each in revisions]
+    instants += [versions[-1][0]] if instants and versions else []
     return Heading(
         tenant.tenant_name,
         grouping.by,
@@ -47,10 +46,25 @@ def heading_of(
         calculated[-1] if calculated else None,
         max(instants, default=None),
         tenant.currency,
-        revision_of((state.revision for state in states.values()), grouping.version),
+        revision_of(revisions, versions),
         grouping.version,
         None if reader.scope is None else reader.scope.as_json(),
     )
+
+
+def _revisions(
+    reader: TenantReader, connection: Connection, days: DayRange, states: Mapping[date, DayState]
+) -> list[Revision]:
+    """Return the revisions of days that took effect up to the instant that the reader sees. A day past its retention
+    has no state any more: all of its revisions took effect."""
+    recorded = read_day_revisions(connection, CHARGEBACK_REVISIONS, days)
+    last = {
+        each.tracking_date: each.revision
+        for each in recorded
+        if each.cause == RETENTION and (reader.past_states is None or each.tracking_date in states)
+    }
+    last |= {day: state.revision for day, state in states.items() if state.revision}
+    return [each for each in recorded if each.revision <= last.get(each.tracking_date, 0)]
 
 
 def tie_out(
@@ -66,9 +80,9 @@ def tie_out(
     found = grouped_reconciliation(reader, connection, states, tenant.rules.catalogue, days)
     calculated = [day for day in found.items if not day.waits]
     return TieOut(
-        statements=Stated.sum(amounts),
-        billed=Stated.alone(total(day.billed for day in calculated)),
-        outdated=Stated.alone(total(day.charged for day in found.items if day.waits)),
-        pending=Stated.alone(found.total.pending),
+        statements=Stated.sum(amounts, tenant.currency),
+        billed=Stated.alone(total(day.billed for day in calculated), tenant.currency),
+        outdated=Stated.alone(total(day.charged for day in found.items if day.waits), tenant.currency),
+        pending=Stated.alone(found.total.pending, tenant.currency),
         state=state_of(found.total),
     )

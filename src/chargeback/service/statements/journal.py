@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from chargeback.config.journal import JournalProfile
-from chargeback.model.cents import rounded_cents
-from chargeback.model.money import render, total
+from chargeback.model.cents import render_cents, rounded_cents
+from chargeback.model.money import total
 from chargeback.service.csv_text import csv_text
 from chargeback.service.statements.as_html import title
 from chargeback.service.statements.as_json import heading_json
@@ -28,7 +28,6 @@ COLUMNS: Final = (
     *("value", "name", "gl", "statement", "text"),
 )
 _NUMBERS: Final = ("debit", "credit")
-_NOTHING: Final = Decimal("0.00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ class Journal:
     @property
     def debits(self) -> Decimal:
         """The sum of the debits, in cents."""
-        return rounded_cents(total(each.debit for each in self.entries))
+        return rounded_cents(total(each.debit for each in self.entries), self.heading.currency)
 
     @property
     def credits(self) -> Decimal:
         """The sum of the credits, in cents."""
-        return rounded_cents(total(each.credit for each in self.entries))
+        return rounded_cents(total(each.credit for each in self.entries), self.heading.currency)
 
 
 def journal_of(found: Statements, profile: JournalProfile) -> Journal:
@@ -93,8 +92,8 @@ def journal_json(found: Journal) -> dict[str, Any]:
         **heading_json(found.heading),
         "number": found.number,
         "lines": [_line(place, each, found) for place, each in enumerate(found.entries, 1)],
-        "debit": render(found.debits),
-        "credit": render(found.credits),
+        "debit": render_cents(found.debits),
+        "credit": render_cents(found.credits),
     }
 
 
@@ -114,8 +113,8 @@ def _line(place: int, each: Entry, found: Journal) -> dict[str, Any]:
         "line": place,
         "kind": each.kind,
         "account": each.account,
-        "debit": render(each.debit),
-        "credit": render(each.credit),
+        "debit": render_cents(each.debit),
+        "credit": render_cents(each.credit),
         "currency": found.heading.currency,
         "value": None if recipient is None else recipient.value,
         "name": None if recipient is None else recipient.name,
@@ -128,4 +127,5 @@ def _line(place: int, each: Entry, found: Journal) -> dict[str, Any]:
 
 def _sides(amount: Decimal) -> tuple[Decimal, Decimal]:
     """Return an amount as debit and credit."""
-    return (amount, _NOTHING) if amount >= 0 else (_NOTHING, amount.copy_negate())
+    nothing = amount - amount  # with the same decimal places
+    return (amount, nothing) if amount >= 0 else (nothing, amount.copy_negate())
