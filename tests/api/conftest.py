@@ -14,7 +14,6 @@ from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW, TODAY
-from tests.support.databases import KINDS
 from tests.support.facts import Share, days_from, line, tenant_store, write_lines, write_shares
 from tests.support.serving import client_of, services_for
 
@@ -56,11 +55,10 @@ def _shares(day: date) -> list[Share]:
     ]
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """The storage of tenant acme, filled, on each kind of database."""
-    with tenant_store(tmp_path_factory.mktemp("storage"), kind=request.param) as store:
-        fill(store)
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
+    """The storage of tenant acme, filled."""
+    with tenant_store(tmp_path_factory.mktemp("storage"), fill=fill) as store:
         known(store)
         yield store
 
@@ -72,11 +70,10 @@ def client(store: TenantStore) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(params=KINDS)
-def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantStore]:
-    """Storage that a test may change, on each kind of database."""
-    with tenant_store(tmp_path, kind=request.param) as store:
-        fill(store)
+@pytest.fixture
+def own_store(tmp_path: Path) -> Iterator[TenantStore]:
+    """Storage that a test may change."""
+    with tenant_store(tmp_path, fill=fill) as store:
         yield store
 
 

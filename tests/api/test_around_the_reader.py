@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -148,3 +149,18 @@ def test_the_fence(store: TenantStore) -> None:
     tables: Any = fenced.store.facts
     with pytest.raises(AttributeError, match="facts are read through a reader"):
         tables.snapshot("chargebacks")
+
+
+#: Routes that ask whether the caller has a scope, because their answers are more than rows and sums; decision 16 says
+#: why.
+SCOPE_AWARE = {
+    *("aggregate", "cost_categories", "costs", "explain", "explain_topic", "findings", "me", "pipeline", "policies"),
+    *("tenants", "views"),
+}
+
+
+def test_routes_that_know_of_scopes_are_listed() -> None:
+    """No other route decides by itself what a caller with a scope gets."""
+    asks = re.compile(r"scope is (?:not )?None")
+    found = {file.stem for file in (API / "routes").glob("*.py") if asks.search(file.read_text(encoding="utf-8"))}
+    assert found == SCOPE_AWARE

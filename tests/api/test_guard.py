@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,7 +29,7 @@ class Counted:
     def __init__(self) -> None:
         self.runs = 0
 
-    def trigger(self, tenant_name: str, request: RunRequest) -> None:
+    def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
         """Count."""
         self.runs += 1
 

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -117,7 +117,7 @@ def test_a_trigger_that_hangs_is_answered_504(large: TenantStore) -> None:
     release = threading.Event()
 
     class Hanging:
-        def trigger(self, tenant_name: str, request: RunRequest) -> None:
+        def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
             release.wait(30)
 
     with client_of(services_for(large, limits=ApiLimits(0.2), pipeline=Hanging())) as client:

@@ -122,6 +122,7 @@ def test_every_mode_has_metrics(store: TenantStore, mode: str) -> None:
         assert client.get("/health").status_code == 200
 
 
+@pytest.mark.usefixtures("process")
 def test_a_real_prometheus_scrapes_it(store: TenantStore) -> None:
     """Prometheus takes every sample, and answers questions about tenants and routes."""
     with served(create_app(services_for(store))) as address:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import httpx
 import pytest
 
-from tests.api.conftest import ACME, parameters_of
+from chargeback.api.app import create_app
+from chargeback.api.parameters import MOST_MISTAKES, SentBody, read_body
+from chargeback.api.problems import InvalidRequest
+from chargeback.api.schemas.tags import MAX_ITEMS, BulkTags
+from tests.api.conftest import ACME, fill, parameters_of
+from tests.support.clock import NOW
+from tests.support.facts import tenant_store
+from tests.support.serving import client_of, services_for
 
 JSON = {"content-type": "application/json"}
 GETS = [
@@ -189,3 +200,81 @@ def test_no_body_needs_no_type(client: httpx.Client) -> None:
     """Where a body may be left out, its type may be left out or wrong."""
     for headers in ({}, {"content-type": "text/plain"}):
         assert client.post(f"{ACME}/export", headers=headers).status_code == 200
+
+
+def test_a_thousand_mistakes_are_listed_and_no_more() -> None:
+    """So many mistakes that to describe them would hold up other requests are counted; too many items are one."""
+
+    def _mistakes(items: int) -> list[str]:
+        sent = SentBody(b'{"items":[' + b",".join([b"{}"] * items) + b"]}", "application/json")
+        with pytest.raises(InvalidRequest) as refused:
+            read_body(BulkTags, (), sent, NOW, optional=False)
+        return [f"{each.parameter}: {each.message}" for each in refused.value.errors]
+
+    assert len(_mistakes(250)) == MOST_MISTAKES
+    assert _mistakes(300) == ["request: has 1,200 mistakes, too many to list; send a part of it to see them"]
+    assert BulkTags.model_json_schema()["properties"]["items"]["maxItems"] == MAX_ITEMS
+
+
+FIRST, LAST = "0001-01-01", "9999-12-31"
+#: What requests need besides dates, and the parts of paths.
+NEEDED = {"line_id": "none", "identity_id": "sa-1", "topic_name": "none", "by": "identity_id", "q": "x"}
+PARTS = {
+    "tenant_name": "acme",
+    "entity_type": "identity",
+    "entity_id": "sa-1",
+    "tag_key": "team",
+    "dimension_id": "1",
+    "category_key": "none",
+    "period": "2026-01",
+    "view_id": "1",
+    "finding_id": "0123456789abcdef",
+}
+
+
+@pytest.mark.parametrize("day", [FIRST, LAST])
+def test_a_day_at_the_end_of_the_calendar(client: httpx.Client, day: str) -> None:
+    """It is a day like every other that is not calculated."""
+    key = {"date": day, "line_id": "none", "identity_id": "sa-1"}
+    response = client.get(f"{ACME}/chargebacks/explain", params=key)
+    assert (response.status_code, response.json()["detail"]) == (404, f"The day {day} is not calculated.")
+    assert client.get(f"{ACME}/days/{day}/revisions").json() == {"date": day, "items": []}
+
+
+@pytest.mark.drill
+def test_the_ends_of_the_calendar(tmp_path: Path) -> None:
+    """No date or time of the calendar is an error of the service: every GET takes the first and the last ones, in the
+    zones where they overflow first."""
+    seen = 0
+    with tenant_store(tmp_path) as store:
+        fill(store)
+        services = services_for(store)
+        operations = create_app(services).openapi()["paths"]
+        with client_of(services) as client:
+            for path, operation in operations.items():
+                for sent in _extreme_requests(path, operation.get("get", {})):
+                    assert client.send(client.build_request("GET", **sent)).status_code < 500, sent
+                    seen += 1
+    assert seen > 500
+
+
+def _extreme_requests(path: str, operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield requests with each date at the first and the last day, and with all dates together."""
+    parameters = {each["name"]: each for each in operation.get("parameters", ())}
+    dated = {name for name, each in parameters.items() if _is_date(each["schema"])}
+    if not dated:
+        return
+    needed = {name: value for name, value in NEEDED.items() if parameters.get(name, {}).get("required")}
+    for day, zone in ((FIRST, "Pacific/Kiritimati"), (LAST, "Etc/GMT+12")):
+        values = {name: day if _is_date(parameters[name]["schema"]) == "date" else f"{day}T23:59:59Z" for name in dated}
+        in_path = {name: value for name, value in values.items() if parameters[name]["in"] == "path"}
+        always = {name: value for name, value in values.items() if parameters[name].get("required")}
+        query = needed | ({"timezone": zone} if "timezone" in parameters else {})
+        for some in ({}, *({name: values[name]} for name in sorted(dated)), values):
+            sent = {name: value for name, value in (query | always | some).items() if name not in in_path}
+            yield {"url": path.format(**PARTS | in_path), "params": sent}
+
+
+def _is_date(schema: dict[str, Any]) -> str | None:
+    formats = (each.get("format") for each in (schema, *schema.get("anyOf", ())))
+    return next((each for each in formats if each in {"date", "date-time"}), None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,12 +15,21 @@ import pytest
 from sqlalchemy import text
 
 from chargeback.api.services import Services
+from chargeback.categories.parsing import parse_category
+from chargeback.model.billing import line_ids
+from chargeback.model.inventory import Identity, Resource
+from chargeback.service.cost_categories import save_categories
+from chargeback.store.control.days import save_day
+from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
-from tests.api.conftest import ACME
+from tests.api.conftest import ACME, LAST
+from tests.contract.endpoints import ENDPOINTS, TENANT
+from tests.support.clock import NOW
 from tests.support.damage import DAMAGES, file_of
-from tests.support.facts import Share, tenant_store, write_shares
+from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 from tests.support.serving import client_of, services_for
+from tests.support.topics import TopicShare, write_topic_shares
 
 
 def _problem(response: httpx.Response, status: int, kind: str) -> str:
@@ -111,14 +122,72 @@ def test_a_schema_that_is_not_this_versions(own_store: TenantStore, own_client: 
         assert "written by a newer version" in _problem(answer, 503, "storage-unavailable")
 
 
-def test_sums_that_are_too_large(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """503 says that an amount must be wrong; the lists show it."""
-    day = own_store.facts.snapshot(CHARGEBACKS_TABLE).days[-1]
-    write_shares(own_store.facts, [Share(day, f"sa-{number}", str(9 * 10**25)) for number in range(2)])
-    asked = {"start_date": str(day), "end_date": str(day)}
-    answer = own_client.get(f"{ACME}/chargebacks/aggregate", params=asked)
-    assert "at least one amount is wrong" in _problem(answer, 503, "sum-too-large")
-    assert own_client.get(f"{ACME}/chargebacks", params=asked).json()["total"] == 2
+#: The paths below a tenant that show no sum of amounts.
+_WITHOUT_SUMS = {
+    *("", "/status", "/policies", "/usage", "/runs", "/audit", "/views", "/pipeline/status", "/inventory/summary"),
+    *("/resources", "/resources.csv", "/identities", "/identities.csv", "/export/focus/metadata"),
+    *("/tags", "/tags.csv", "/tags/keys", "/tags/keys/{tag_key}/values", "/entities/{entity_type}/{entity_id}/tags"),
+    *("/billing", "/billing.csv", "/chargebacks", "/chargebacks.csv", "/chargebacks/{dimension_id}"),
+    *("/chargebacks/dates", "/topic-attributions", "/topic-attributions.csv", "/topic-attributions/dates"),
+    *("/chargebacks/explain", "/topic-attributions/explain", "/days/{date}/revisions"),
+    *(f"/cost-categories{rest}" for rest in ("", "/{category_key}", "/{category_key}/history")),
+    *(f"/cost-categories/{{category_key}}/{rest}" for rest in ("rules.csv", "resolve")),
+}
+
+
+def test_sums_that_are_too_large(tmp_path: Path) -> None:
+    """Every path that shows sums refuses one of more than 26 digits in the same way; lists show the lines."""
+    with tenant_store(tmp_path) as store:
+        _fill_too_much(store)
+        services = services_for(store)
+        tenants = {name: replace(each, topic_attribution_status="enabled") for name, each in services.tenants.items()}
+        days, month = {"start_date": str(LAST), "end_date": str(LAST)}, f"{LAST:%Y-%m}"
+        others: dict[str, int] = {}
+        with client_of(replace(services, tenants=tenants)) as client:
+            for endpoint in ENDPOINTS:
+                if endpoint.method != "GET" or not endpoint.path.startswith(TENANT):
+                    continue
+                params = days if "start_date" in endpoint.parameters else {}
+                if needed := dict(endpoint.needed):
+                    params = needed | {"period": month} if "period" in needed else params | needed
+                elif endpoint.path.endswith("/search"):
+                    params = {"q": "sa-1"}
+                answer = client.get(endpoint.of("acme", date=str(LAST), period=month), params=params)
+                if answer.status_code == 409:
+                    assert "more than 26 digits" in _problem(answer, 409, "sum-too-large")
+                else:
+                    others[endpoint.path.removeprefix(TENANT)] = answer.status_code
+            for path, sent in (
+                ("costs", {"by": "category:cost_center"}),
+                ("chargebacks/aggregate", {"group_by": "category:cost_center"}),
+                ("chargebacks/aggregate", {"category:cost_center": "x"}),
+                ("statements", {"by": "category:cost_center", "period": month}),
+            ):
+                of_days = {} if "period" in sent else days
+                _problem(client.get(f"{ACME}/{path}", params=of_days | sent), 409, "sum-too-large")
+    assert others.keys() == _WITHOUT_SUMS
+    assert set(others.values()) == {200, 404}
+
+
+def _fill_too_much(store: TenantStore) -> None:
+    """Write a day of two lines that do not fit one sum, and a cost category that splits them."""
+    lines = [line(LAST, str(6 * 10**25), granularity="hourly", hour=hour) for hour in range(2)]
+    lost, most = "NO_IDENTITIES_LOCATED", str(6 * 10**25)
+    ids = list(enumerate(line_ids(lines)))
+    write_lines(store.facts, lines)
+    write_shares(
+        store.facts, [Share(LAST, "sa-1", most, hour=hour, detail=lost, line=line_id) for hour, line_id in ids]
+    )
+    write_topic_shares(
+        store.facts, [TopicShare(LAST, "orders", most, hour=hour, line=line_id) for hour, line_id in ids]
+    )
+    done = ("billing_gathered", "resources_gathered", "chargeback_calculated", "topic_overlay_gathered")
+    rules = [{"match": {"identity": ["sa-1"]}, "split": {"x": "90", "y": "10"}}]
+    with store.control.write() as connection:
+        save_day(connection, LAST, **dict.fromkeys(done, True))
+        known = [Identity("sa-1", "service_account")]
+        ensure_known(connection, NOW, billed=[Resource("lkc-1", "kafka_cluster")], charged=known)
+        save_categories(connection, [parse_category("cost_center", {"rules": rules})], who="ada")
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short"])
@@ -145,7 +214,7 @@ def test_what_nobody_foresaw(store: TenantStore, caplog: pytest.LogCaptureFixtur
     """500 with an id that the log has, and nothing else."""
 
     class Broken:
-        def trigger(self, tenant_name: str, request: object) -> None:
+        def trigger(self, tenant_name: str, request: object, begin: Callable[[], object]) -> None:
             raise ZeroDivisionError("a secret of the implementation")
 
     services: Services = services_for(store, pipeline=Broken())

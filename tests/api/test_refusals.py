@@ -20,6 +20,7 @@ def test_refused_requests(own_client: httpx.Client, monkeypatch: pytest.MonkeyPa
     views = f"{ACME}/views"
     assert own_client.post(views, json={}, headers=ELSEWHERE).status_code == 403
     assert own_client.delete(f"{views}/1", headers=ELSEWHERE).status_code == 403
+    wait_until(lambda: len(log_of(own_client)) == 1)
     assert own_client.get(views, headers={"Host": "evil.example"}).status_code == 421
     assert own_client.post("/api/v1/tenants/nobody/views", json={}, headers=ELSEWHERE).status_code == 403
     wait_until(lambda: len(log_of(own_client)) == 2)

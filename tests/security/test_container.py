@@ -17,6 +17,8 @@ from tests.cli.conftest import COMMAND, Demo, demo, environment
 from tests.cli.test_serve import wait_for
 from tests.support.processes import free_port
 
+pytestmark = pytest.mark.usefixtures("process")
+
 __all__ = ["demo"]
 
 ROOT = Path(__file__).parents[2]

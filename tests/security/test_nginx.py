@@ -13,6 +13,8 @@ from tests.security.test_tenants import MARK, TRAVERSALS, address, service, stor
 from tests.security.test_tls import certificate
 from tests.support.nginx import Proxy, proxied
 
+pytestmark = pytest.mark.usefixtures("process")
+
 __all__ = ["address", "certificate", "service", "stores"]
 
 

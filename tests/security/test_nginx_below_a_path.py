@@ -21,6 +21,8 @@ from tests.security.test_tls import certificate
 from tests.support.nginx import CONFIG, PASSWORD, Proxy, example_below_a_path, proxied
 from tests.support.serving import served, services_for
 
+pytestmark = pytest.mark.usefixtures("process")
+
 __all__ = ["certificate", "stores"]
 
 PREFIX = "/apps/chargeback"

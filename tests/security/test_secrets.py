@@ -120,6 +120,7 @@ def _serve(said: Said, file: Path, demo: Demo, state: dict[str, str]) -> None:
         process.wait()
 
 
+@pytest.mark.usefixtures("process")
 def test_nothing_that_a_service_says_or_writes_has_a_secret(said: Said, file: Path, demo: Demo) -> None:
     """Logs at their most talkative, answers, process lists and files, with failures of all kinds on the way."""
     texts = dict(said.texts)

@@ -18,6 +18,8 @@ from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient
 from chargeback.sources.prometheus import PrometheusClient
 from chargeback.sources.settings import MetricsSettings
 
+pytestmark = pytest.mark.usefixtures("process")
+
 SECRET = "a-secret-that-nobody-may-see"
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
 
 from chargeback.api import metrics
-from chargeback.api.authorisation import authorise, require_declarations
+from chargeback.api.authorisation import api_routes, authorise, require_declarations
 from chargeback.api.documentation import complete
 from chargeback.api.guard import RequestGuard
 from chargeback.api.head_requests import HeadAsGet
@@ -69,6 +71,7 @@ from chargeback.service.executor import RequestExecutor
 
 PREFIX = "/api/v1"
 
+_TITLE = "Chargeback"
 _DESCRIPTION = """
 Query who spent what on Kafka, to the last digit.
 
@@ -145,7 +148,7 @@ def create_app(services: Services) -> FastAPI:
                 tenant.store.close()
 
     app = FastAPI(
-        title="Chargeback",
+        title=_TITLE,
         version=services.version,
         description=_DESCRIPTION,
         lifespan=_lifespan,
@@ -156,17 +159,11 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.request_metrics = request_metrics
-    page = PageFiles() if services.api.page and services.mode != "worker" else None
+    is_worker = services.mode == "worker"
+    page = PageFiles() if services.api.page and not is_worker else None
     add_pages(app, page)
-    everything = APIRouter(dependencies=[Depends(authorise)])
-    everything.include_router(health.router)
     app.add_route(metrics.PATH, metrics.metrics, methods=["GET"], include_in_schema=False)
-    everything.include_router(chargeback_metrics.router)
-    if services.mode != "worker":
-        for router in _ROUTERS:
-            everything.include_router(router, prefix=PREFIX)
-    app.include_router(everything)
-    require_declarations(app.routes)
+    app.router.routes.extend(_routes(is_worker=is_worker))
     add_handlers(app)
     app.add_middleware(RequestLimits, limit=services.api.request_timeout_seconds)
     if services.api.enable_cors:
@@ -175,7 +172,7 @@ def create_app(services: Services) -> FastAPI:
             allow_origins=services.api.cors_origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["X-Buckets-Truncated", "X-Reconciled", "Location", "Content-Disposition", "ETag"],
+            expose_headers=_documented_headers(app),
         )
     app.add_middleware(HeadAsGet)
     refusals = app.state.refusals = RefusalLog(services)
@@ -183,21 +180,39 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
     if services.api.path_prefix is not None:
         app.add_middleware(PathPrefix, prefix=services.api.path_prefix)
-    _document(app)
+    app.openapi = partial(_document, services.version, is_worker=is_worker)  # type: ignore[method-assign]
     return app
+
+
+@cache
+def _routes(*, is_worker: bool) -> Sequence[BaseRoute]:
+    """Return the routes of the API, which every application of a process shares: to build them takes a while.
+
+    Raises:
+        ValueError: a route does not declare what it needs.
+    """
+    everything = APIRouter(dependencies=[Depends(authorise)])
+    everything.include_router(health.router)
+    everything.include_router(chargeback_metrics.router)
+    for router in () if is_worker else _ROUTERS:
+        everything.include_router(router, prefix=PREFIX)
+    require_declarations(everything.routes)
+    return everything.routes
+
+
+def _documented_headers(app: FastAPI) -> list[str]:
+    """Return the headers that responses have by the documentation of their routes, and those of problems."""
+    responses = [response for route in api_routes(app.routes) for response in route.responses.values()]
+    named = {name for response in responses for name in response.get("headers", {})}
+    return sorted(named | {"Retry-After", "WWW-Authenticate"})
 
 
 def _origins(api: ApiLimits) -> tuple[str, ...]:
     return api.cors_origins if api.enable_cors else ()
 
 
-def _document(app: FastAPI) -> None:
-    """Complete the generated OpenAPI document."""
-
-    def _openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            app.openapi_schema = complete(document, Problem)
-        return app.openapi_schema
-
-    app.openapi = _openapi  # type: ignore[method-assign]
+@cache
+def _document(version: str, *, is_worker: bool) -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    routes = _routes(is_worker=is_worker)
+    return complete(get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes), Problem)

@@ -1,4 +1,8 @@
-"""Conditional requests: an answer has an ETag, and a client that still has the answer gets 304 instead of it."""
+"""Conditional requests: an answer has an ETag, and a client that still has the answer gets 304 instead of it.
+
+Without a scope, the ETag of an answer follows from the version of the data and is known before any query runs. Within a
+scope, the content decides it: data outside the scope must not change it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from chargeback.api.authorisation import accepts_only_csv
 from chargeback.api.compression import compressed
 from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
 from chargeback.api.parameters import CommonParameters
+from chargeback.api.responses import digest_of
 from chargeback.page import accepts_encoding
 from chargeback.service.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.service.tenant_view import TenantView
@@ -61,9 +66,28 @@ class TenantRequest:
         digest = hashlib.blake2b(to_json([*self._made_of, self.wants_csv, *made_of]), digest_size=16)
         return f'W/"{digest.hexdigest()}"'
 
-    def unchanged(self, tag: str) -> Response | None:
+    def known_tag(self, made_of: str) -> str | None:
+        """Return the ETag of an answer before it is made, from the tag of all that it is made of (:meth:`etag`).
+
+        Without a scope, that tag is the ETag. Within a scope it would change with what the caller does not see, so that
+        the content decides the ETag; it is known if the answer was made of the same before.
+        """
+        if self.context.scope is None:
+            return made_of
+        known = self.executor.content_tags.get(made_of)
+        return None if known is None else known[0].decode()
+
+    def tag_of(self, response: Response, made_of: str) -> str:
+        """Return the ETag of an answer that was made, see :meth:`known_tag`."""
+        if self.context.scope is None:
+            return made_of
+        tag = self.etag(digest_of(response.body), sorted(response.headers.items()))
+        self.executor.content_tags.put(made_of, tag.encode(), {})
+        return tag
+
+    def unchanged(self, tag: str | None) -> Response | None:
         """Return the response 304 if the client still has the answer with this ETag."""
-        return Response(status_code=304, headers=_headers(tag)) if tag in self._known_tags else None
+        return Response(status_code=304, headers=_headers(tag)) if tag and tag in self._known_tags else None
 
     def finished(self, response: Response, tag: str) -> Response:
         """Return an answer with its ETag, as gzip where that is worth it; to be called in a thread."""
@@ -90,15 +114,16 @@ class ControlRequest(TenantRequest):
             return self.finished(response, tag)
 
         def _narrowed(version: DataVersion, open_reader: OpenReader) -> Response:
-            tag = self.etag(version.digest, params.model_dump())
-            unchanged = self.unchanged(tag)
+            made_of = self.etag(version.digest, params.model_dump())
+            unchanged = self.unchanged(self.known_tag(made_of))
             if unchanged is not None:
                 return unchanged
             with open_reader() as reader:
                 visible = entity_ids(reader.visible_entities())
             with control_reader(self.tenant, self.context.token) as connection:
                 response = read(connection, visible)
-            return self.finished(response, tag)
+            tag = self.tag_of(response, made_of)
+            return self.unchanged(tag) or self.finished(response, tag)
 
         if self.context.scope is not None:
             return await self.context.query_version(self.tenant, _narrowed)
@@ -110,7 +135,7 @@ class ControlRequest(TenantRequest):
         def _answer() -> Response:
             with control_reader(self.tenant, self.context.token) as connection:
                 response = read(connection)
-            tag = self.etag(hashlib.blake2b(response.body, digest_size=16).hexdigest())
+            tag = self.etag(digest_of(response.body))
             return self.unchanged(tag) or self.finished(response, tag)
 
         return await self.context.run_blocking(self.tenant, _answer)

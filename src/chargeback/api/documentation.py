@@ -28,10 +28,10 @@ _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 _MEANINGS = {
     400: "The request is invalid; `errors` lists every mistake.",
-    401: "Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`.",
+    401: "The request is not authenticated. Never where `access.mode` is `none`.",
     403: "A web page of another origin sent the request.",
     404: "Not found; for example, no tenant has this name.",
-    409: "The request conflicts with the current state.",
+    409: "A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong.",
     413: "The body is too large.",
     500: "Unexpected error; the log has the details under the id in `detail`.",
     503: "The tenant's storage is currently unavailable.",
@@ -48,7 +48,7 @@ _ETAG = {
 _NOT_MODIFIED = {"description": "The answer is still the one that `If-None-Match` names."}
 
 #: Status codes of every request that accesses a tenant's storage.
-ALWAYS = (400, 404, 500, 503, 504)
+ALWAYS = (400, 404, 409, 500, 503, 504)
 
 _bodies: dict[str, type[BaseModel]] = {}
 
@@ -145,7 +145,8 @@ def _keyed(prefix: str, pattern: str, description: str, example: dict[str, str])
         "name": f"{prefix}<key>",
         "in": "query",
         "required": False,
-        "description": f"Any number of parameters `{prefix}<key>=v1,v2`: {description}",
+        "description": f"Any number of parameters `{prefix}<key>=v1,v2`: {description} Repeat a parameter for several "
+        "values, or separate them by commas; in a value, `\\,` is a comma and `\\\\` a backslash.",
         "style": "form",
         "explode": True,
         "schema": {"type": "object", "patternProperties": {pattern: _KEYED_TEXT}, "additionalProperties": False},

@@ -1,7 +1,8 @@
 """Answers made of a tenant's facts.
 
 The ETag stands for everything that decides an answer: the versions of the tables, the revisions of tags, inventory and
-days, what the configuration says of the tenant, and the request. It is known before any query runs.
+days, what the configuration says of the tenant, and the request. It is known before any query runs. Within a scope it
+stands for the content of the answer, see :mod:`~chargeback.api.conditional`.
 """
 
 from __future__ import annotations
@@ -87,17 +88,21 @@ class FactsRequest(TenantRequest):
         """Return the answer of a ``make`` that needs the version of the data; ``also`` is what else decides it."""
 
         def _answer(version: DataVersion, open_reader: OpenReader) -> Response:
-            tag = self.etag(version.digest, params.model_dump(), params.days(self.tenant.lookback_days), also)
-            unchanged = self.unchanged(tag)
+            made_of = self.etag(version.digest, params.model_dump(), params.days(self.tenant.lookback_days), also)
+            unchanged = self.unchanged(self.known_tag(made_of))
             if unchanged is not None:
                 return unchanged
-            key = f"{tag}{self.takes_gzip}"
+            key = f"{made_of}{self.takes_gzip}"
             known = self.executor.answers.get(key) if keep else None
             if known is not None:
                 return Response(known[0], headers=known[1])
             with open_reader() as reader:
                 response = make(reader, version)
             response.headers.update(category_versions(reader))
+            tag = self.tag_of(response, made_of)
+            unchanged = self.unchanged(tag)
+            if unchanged is not None:
+                return unchanged
             response = self.finished(response, tag)
             if keep:
                 self.executor.answers.put(key, bytes(response.body), dict(response.headers))

@@ -1,7 +1,8 @@
 """The limits of a request: time, size, and cancellation when the client disconnects.
 
-A request has ``limit`` seconds until the first byte of its response; after that the response is 504 and its queries are
-cancelled. Sending the response may take as long as the client keeps accepting it.
+A request has ``limit`` seconds until the first byte of its response; after that the response is 504, its queries are
+cancelled, and nothing that it would have changed is committed. A commit that has begun is awaited. Sending the response
+may take as long as the client keeps accepting it.
 """
 
 from __future__ import annotations
@@ -115,16 +116,20 @@ class RequestLimits:
             return
         except _ClientDisconnected:
             return
-        scope[CANCELLATION] = CancellationToken()
-        await self._serve(scope, exchange, deadline)
+        if asyncio.get_running_loop().time() >= deadline:
+            await timed_out(self._limit)(scope, exchange.receive, exchange.send)
+            return
+        token = scope[CANCELLATION] = CancellationToken()
+        await self._serve(scope, exchange, deadline, token)
 
-    async def _serve(self, scope: Scope, exchange: _Exchange, deadline: float) -> None:
+    async def _serve(self, scope: Scope, exchange: _Exchange, deadline: float, token: CancellationToken) -> None:
         serving = asyncio.create_task(self._application(scope, exchange))
         leaving = asyncio.create_task(exchange.wait_for_disconnect())
         both = {serving, leaving}
         try:
             await asyncio.wait(both, timeout=deadline - asyncio.get_running_loop().time(), return_when=_FIRST)
-            if exchange.started and not serving.done() and not leaving.done():
+            is_waiting = not serving.done() and not leaving.done()
+            if is_waiting and (exchange.started or not token.expire()):
                 await asyncio.wait(both, return_when=_FIRST)
             if serving.done():
                 return

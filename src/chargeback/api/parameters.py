@@ -98,6 +98,16 @@ def _plain(text: str) -> str:
     return text
 
 
+# Spaces of every width, and characters without a width, cannot be seen.
+_VISIBLE = r"^[^\u0000]*[^\u0000\s\u200b-\u200f\u2060\ufeff][^\u0000]*$"
+
+
+def _visible(text: str) -> str:
+    if re.fullmatch(_VISIBLE, _plain(text), re.DOTALL) is None:
+        raise ValueError("should not be blank")
+    return text
+
+
 _SHOWN_AS_PLAIN = Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})
 
 Day = Annotated[date, BeforeValidator(_date)]
@@ -109,8 +119,18 @@ Zone = Annotated[
 ]
 #: The longest id of a resource: a topic's is that of its cluster, ``:topic:``, and a name of up to 249 characters.
 MAX_ID_LENGTH = 512
+#: The most mistakes of a request that are listed. To describe hundreds of thousands would take minutes, in which no
+#: other request is served.
+MOST_MISTAKES = 1_000
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: A text for people, of which something can be seen.
+Note = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=255),
+    AfterValidator(_visible),
+    Field(json_schema_extra={"pattern": _VISIBLE}),
+]
 #: A text that may be empty, which stands for no value at all.
 OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 #: The id of a resource, or of whatever the inventory has.
@@ -404,6 +424,10 @@ def _validated(errors: list[InvalidParameter], validate: Callable[[], B]) -> B |
     try:
         return validate()
     except ValidationError as error:
+        if (count := error.error_count()) > MOST_MISTAKES:
+            message = f"has {count:,} mistakes, too many to list; send a part of it to see them"
+            errors.append(InvalidParameter("request", message))
+            return None
         errors.extend(_invalid(each) for each in error.errors(include_url=False, include_context=False))
         return None
 

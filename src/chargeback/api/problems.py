@@ -77,7 +77,7 @@ class InvalidRequest(ApiError):
 
 
 class Unauthenticated(ApiError):
-    """Nobody trustworthy vouches for the sender of the request."""
+    """The request is not authenticated."""
 
     status = 401
     kind = "unauthenticated"
@@ -133,6 +133,7 @@ _TITLES = {
     "foreign-origin": "Foreign origin",
     "unknown-host": "Unknown host",
     "body-too-large": "Body too large",
+    "headers-too-large": "Headers too large",
     "keys-unavailable": "Keys unavailable",
     "storage-unavailable": "Storage unavailable",
     "damaged-facts": "Damaged facts",
@@ -151,6 +152,7 @@ _REFUSALS = {
     LeaseHeld: (409, "already-running"),
     TenantSuspended: (409, "suspended"),
     NoRunner: (400, "no-runner"),
+    SumTooLarge: (409, "sum-too-large"),
     TagConflict: (409, "conflict"),
     UnknownCategory: (404, "not-found"),
     PdfUnavailable: (501, "pdf-unavailable"),
@@ -188,6 +190,16 @@ def timed_out(seconds: float) -> Response:
 def too_large(limit: int) -> Response:
     """Return the response to a body beyond the limit."""
     return problem(413, "body-too-large", f"The body is larger than {limit} bytes; send it in several requests.")
+
+
+def headers_too_large(limit: int) -> Response:
+    """Return the response to a first line and headers beyond the limit."""
+    return problem(
+        431,
+        "headers-too-large",
+        f"The first line and the headers of the request are larger than {limit} bytes; use fewer filters, or delete "
+        "the cookies of this site.",
+    )
 
 
 def unknown_host(host: str) -> Response:
@@ -258,13 +270,6 @@ def error_response(error: Exception) -> Response:
         case DamagedFacts():
             number = _log_error("a fact file is lost", error)
             return problem(503, "damaged-facts", _damage_response(error, number))
-        case SumTooLarge():
-            return problem(
-                503,
-                "sum-too-large",
-                "A sum has more than 26 digits before the decimal point: at least one amount is wrong. The lists "
-                "show them, and `chargeback verify` sums every day; other days can be queried.",
-            )
         case SchemaError() if not isinstance(error, ForeignStorage):  # whose it is is nothing to tell an outsider
             return problem(503, "storage-unavailable", f"The storage of the tenant cannot be used: {error.message}.")
         case StorageError():

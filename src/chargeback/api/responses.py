@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -30,6 +31,11 @@ def rendered_response(
     """Return an object with the members ``rest``, preceded by a list whose items are JSON already."""
     body = f'{{"{name}":[{",".join(rendered)}],{to_json(rest).decode()[1:]}'
     return Response(body, media_type="application/json", headers=headers)
+
+
+def digest_of(content: bytes | memoryview) -> str:
+    """Return a short text that is the same for the same content."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def attachment(name: str) -> dict[str, str]:

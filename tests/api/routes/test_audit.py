@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -77,7 +78,7 @@ def test_a_run_knows_who_asked(own_store: TenantStore) -> None:
     class Pipeline:
         """Takes requests."""
 
-        def trigger(self, tenant_name: str, request: RunRequest) -> None:
+        def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
             """Keep the request."""
             asked.append(request)
 

@@ -5,17 +5,33 @@ from __future__ import annotations
 import csv
 import io
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 
 from chargeback.api.schemas.category_answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
 from chargeback.api.schemas.chargebacks import AggregateAnswer, ChargebackRow
-from tests.api.conftest import ACME
+from chargeback.ecosystems.confluent_cloud import ecosystem
+from chargeback.errors import PluginError
+from chargeback.model.inventory import Resource
+from chargeback.model.usage import USAGE
+from chargeback.recompute.rules import AllocationRules
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.facts.tables import USAGE_TABLE
+from chargeback.store.tenant import TenantStore
+from tests.api import conftest
+from tests.api.conftest import ACME, fill, known, parameters_of
 from tests.api.routes.test_cost_categories import ONE, created, detail, put
 from tests.contract.test_export import plain, records
+from tests.support.clock import NOW
+from tests.support.facts import tenant_store
+from tests.support.serving import client_of, services_for
 
 CHARGEBACKS = f"{ACME}/chargebacks"
 DAYS = {"start_date": "2026-01-01", "end_date": "2026-12-31"}
@@ -272,3 +288,138 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
         seen.add(version)
     editor.join()
     assert len(seen) > 1
+
+
+#: What sa-1 has is handed on to those who wrote or computed.
+MEASURED_RULES = [
+    {"match": {"identity": "sa-1"}, "assign": "platform"},
+    {"match": {"identity": "sa-2"}, "assign": "orders"},
+    {"match": {"identity": "UNALLOCATED"}, "assign": "search"},
+]
+
+
+@pytest.fixture
+def measured_store(tmp_path: Path) -> Iterator[TenantStore]:
+    """Storage of an ecosystem that keeps the measurements of statements by their names."""
+    with tenant_store(tmp_path) as store:
+        fill(store)
+        known(store)
+        yield replace(store, resolve_usage=ecosystem.resolve_usage)
+
+
+@pytest.fixture
+def measured(measured_store: TenantStore) -> Iterator[httpx.Client]:
+    """A client of it, with the policies of the ecosystem."""
+    services = services_for(measured_store)
+    rules = AllocationRules(ecosystem.catalogue, ecosystem.catalogue)
+    tenants = {name: replace(view, rules=rules) for name, view in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        yield client
+
+
+def keep_usage(store: TenantStore, *rows: tuple[str, str, str, int]) -> None:
+    """Keep (measure, resource, subject, value) of the first of the days."""
+    day = conftest.DAYS[0]
+    records = [(day, measure, place, who, Decimal(value)) for measure, place, who, value in rows]
+    columns = [pa.array(column, each.type) for column, each in zip(zip(*records, strict=True), USAGE, strict=True)]
+    store.facts.replace_day(USAGE_TABLE, day, pa.Table.from_arrays(columns, schema=USAGE), epoch=1)
+
+
+def shared_by(metric: str) -> dict[str, Any]:
+    """A document in which one value hands on by what was measured."""
+    return {"rules": MEASURED_RULES, "share": [{"from": "platform", "to": "*", "by": f"usage({metric})"}]}
+
+
+def test_days_without_measurements_hand_nothing_on(measured: httpx.Client, measured_store: TenantStore) -> None:
+    """Whether nothing was measured at all, or on some days: the cost stays where the rules put it, in every answer."""
+    document = shared_by("bytes_in")
+    created(measured, document)
+    sums, response = aggregate(measured, "category:cost_center")
+    assert sums == {("platform",): Decimal("26.25"), ("orders",): Decimal("6.25"), ("search",): Decimal("17.5")}
+    assert (response.json()["shared_in"], response.json()["shared_out"]) == ("0.00", "0.00")
+    month = {"period": str(conftest.LAST)[:7]}
+    for path, asked in (
+        ("statements", {"by": "category:cost_center", **month}),
+        ("statement", {"by": "category:cost_center", "value": "platform", **month}),
+        (f"periods/{month['period']}/journal", {"by": "category:cost_center"}),
+        ("cost-categories/cost_center/coverage", DAYS),
+    ):
+        answer = measured.get(f"{ACME}/{path}", params=asked)
+        assert answer.status_code == 200, answer.text
+    tried = measured.put(ONE, params={"dry_run": "true"}, json={"document": document})
+    assert (tried.status_code, tried.json()["moved"]) == (200, [])
+    keep_usage(measured_store, ("bytes_in", "lkc-1", "sa-2", 3), ("bytes_in", "lkc-1", "UNALLOCATED", 1))
+    recalculated(measured_store)
+    sums, _ = aggregate(measured, "category:cost_center")
+    # 5.25 of the first day, by 3 to 1; the other days as before.
+    assert sums == {("platform",): Decimal(21), ("orders",): Decimal("10.1875"), ("search",): Decimal("18.8125")}
+
+
+def recalculated(store: TenantStore) -> None:
+    """Write the days anew, as a calculation does that finds other measurements."""
+    fill(store)
+
+
+def test_what_is_stored_under_another_name(measured: httpx.Client, measured_store: TenantStore) -> None:
+    """The measure is called as in policies, and its statements are those of their owners."""
+    keep_usage(
+        measured_store,
+        ("bytes_in", "lkc-1", "UNALLOCATED", 9),
+        ("flink_cfu_minutes_by_statement", "lfcp-1", "etl", 4),
+    )
+    with measured_store.control.write() as connection:
+        statement = Resource("lfcp-1/etl", "flink_statement", "etl", parent_id="lfcp-1", owner_id="sa-2")
+        ensure_known(connection, NOW, billed=[statement])
+    created(measured, shared_by("flink_cfu_minutes"))
+    sums, _ = aggregate(measured, "category:cost_center")
+    assert sums == {("platform",): Decimal(21), ("orders",): Decimal("11.5"), ("search",): Decimal("17.5")}
+    wrong = measured.put(f"{ONE}_2", json={"document": shared_by("flink_cfu_minutes_by_statement")})
+    assert parameters_of(wrong) == ["document.share[0].by"]
+
+
+@pytest.mark.parametrize("dry_run", ["false", "true"])
+def test_measures_that_are_not_known(measured: httpx.Client, measured_store: TenantStore, dry_run: str) -> None:
+    """They are refused with those that are: of the policies, and what is stored."""
+    keep_usage(measured_store, ("requests", "lkc-1", "sa-2", 1))
+    refused = measured.put(ONE, params={"dry_run": dry_run}, json={"document": shared_by("byte_in")})
+    assert parameters_of(refused) == ["document.share[0].by"]
+    (problem,) = refused.json()["errors"]
+    assert problem["message"] == (
+        "unknown measure byte_in; did you mean bytes_in?; known are bytes_in, bytes_out, flink_cfu_minutes, requests"
+    )
+    assert put(measured, shared_by("requests")).status_code == 201
+
+
+def test_a_plugin_that_does_not_know_the_owners(measured_store: TenantStore) -> None:
+    """Nothing is guessed: the question cannot be answered, and the log has the reason."""
+
+    def _fail(*_: object) -> pa.Table:
+        raise PluginError("the plugin has failed")
+
+    keep_usage(measured_store, ("bytes_in", "lkc-1", "sa-2", 1))
+    services = services_for(replace(measured_store, resolve_usage=_fail))
+    rules = AllocationRules(ecosystem.catalogue, ecosystem.catalogue)
+    tenants = {name: replace(view, rules=rules) for name, view in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        created(client, shared_by("bytes_in"))
+        answer = client.get(f"{CHARGEBACKS}/aggregate", params={**DAYS, "group_by": "category:cost_center"})
+    assert detail(answer, 503).startswith("The storage of the tenant is currently unavailable")
+
+
+def test_values_with_commas(measured: httpx.Client) -> None:
+    """With a backslash the comma belongs to the value; several are written with commas, or as several parameters."""
+    rules = [
+        {"match": {"identity": "sa-1"}, "assign": "Design, Print"},
+        {"match": {"identity": "sa-2"}, "assign": r"CORP\orders"},
+    ]
+    created(measured, {"rules": rules})
+    both = {("sa-1",): Decimal("26.25"), ("sa-2",): Decimal("6.25")}
+    one, other = "Design\\, Print", r"CORP\orders"
+    for wanted in (f"{one},{other}", [one, other], [other.replace("\\", "\\\\"), one]):
+        sums, _ = aggregate(measured, "identity_id", **{"category:cost_center": wanted})
+        assert sums == both
+    rest, _ = aggregate(measured, "identity_id", **{"not.category:cost_center": one})
+    assert set(rest) == {("sa-2",), ("UNALLOCATED",)}
+    body = {**DAYS, "columns": ["identity_id", "amount"], "filters": {"category:cost_center": [one]}}
+    lines = csv.DictReader(io.StringIO(measured.post(f"{ACME}/export", json=body).text))
+    assert {line["identity_id"] for line in lines} == {"sa-1"}

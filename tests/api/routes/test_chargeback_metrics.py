@@ -51,6 +51,7 @@ def scraped(services: Services) -> Iterator[str]:
         yield f"{address}{ENDPOINT}"
 
 
+@pytest.mark.usefixtures("process")
 def test_a_real_prometheus_scrapes_twice_and_answers(store: TenantStore) -> None:
     """The newest day's values at the time of the scrape; a recalculation shows in a later one."""
     with scraped(shown(store)) as address, RealPrometheus(scrape=address) as prometheus:

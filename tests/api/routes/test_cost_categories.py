@@ -217,7 +217,8 @@ def test_a_repeated_question_is_answered_304(own_client: httpx.Client) -> None:
 
 FILE = (
     "identity,sa-1,payments,,2026-03-01,2026-10-01\r\n"
-    "identity,sa-1,retail,,,\r\n"
+    "identity,sa-1,retail,,,2026-03-01\r\n"
+    "identity,sa-1,retail,,2026-10-01,\r\n"
     "identity,sa-2,retail,,,\r\n"
     "resource,lkc-shared,payments,60,,\r\n"
     "resource,lkc-shared,retail,40,,\r\n"
@@ -241,7 +242,8 @@ RULES = [
 
 
 def test_rules_as_a_file(own_client: httpx.Client) -> None:
-    """What a file can say is in it, guarded against formulas; sent back unchanged it changes nothing."""
+    """What a file can say is in it, on the days on which it decides, guarded against formulas; sent back unchanged it
+    changes nothing."""
     tag = created(own_client, {"rules": RULES})
     got = own_client.get(f"{ONE}/rules.csv")
     assert got.text == HEAD + FILE

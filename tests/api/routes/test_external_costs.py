@@ -35,6 +35,9 @@ def test_an_invoice(client: httpx.Client) -> None:
         ("lkc-9", "0.000000000001", None, "-0.000000000001"),
         ("lkc-1", "13.00", "13.00", "0.00"),
     ]
+    long = ask(client, f"{DAYS[0]},lkc-1,6.5000000000001\n").json()
+    ExternalReconciliation.model_validate(long)
+    assert long["total"] == {"theirs": "6.5000000000001", "ours": "10.00", "delta": "3.4999999999999"}
     short = ask(client, f"{DAYS[0]},lkc-1,6.5\n", end_date=str(LAST), limit=1).json()
     assert (len(short["items"]), short["other"]["count"]) == (1, 1)
     assert short["other"]["delta"] == "17.50"
@@ -63,6 +66,11 @@ def test_mistakes(client: httpx.Client) -> None:
     assert "line 2, column 'cost': 'a lot' is not an amount" in wrong.text
     assert "line 3, column 'day'" in wrong.text
     assert parameters_of(ask(client, "", {"columns": {"amount": "cost"}})) == ["start_date"]
+    both = {"columns": {"amount": "cost", "entity": "cost"}}
+    assert "amount and entity should not be the same column" in ask(client, "", both).text
+    foreign = ask(client, f"{DAYS[0]},lkc-1,€6.50\n")
+    assert parameters_of(foreign) == ["csv"]
+    assert "line 2, column 'cost': '€6.50' is in EUR, and the costs here are in USD" in foreign.text
     late = {"start_date": str(LAST), "end_date": str(DAYS[0])}
     assert parameters_of(ask(client, "", **late)) == ["start_date"]
     assert parameters_of(ask(client, "", {"columns": {}, "decimal": "x"})) == [

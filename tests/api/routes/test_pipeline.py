@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -27,7 +28,7 @@ class Runner:
     refusal: Exception | None = None
     requests: list[tuple[str, RunRequest]] = field(default_factory=list)
 
-    def trigger(self, tenant_name: str, request: RunRequest) -> None:
+    def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
         """Remember the request."""
         if self.refusal is not None:
             raise self.refusal

@@ -122,6 +122,7 @@ def test_no_tenants_is_no_data() -> None:
     assert overall([]) == "no_data"
 
 
+@pytest.mark.usefixtures("process")
 def test_a_tenant_that_hangs_is_told_and_holds_nobody_up(
     tmp_path: Path, store: TenantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery
 from chargeback.api.schemas.export import ExportFilters, ExportRequest
 from chargeback.api.schemas.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.selection import TagFilter, equal
+from chargeback.store.queries.selection import CategoryFilter, TagFilter, equal
 
 #: The values of cost categories of a row.
 CATEGORIES = "categories"
@@ -49,12 +49,13 @@ def test_an_aggregate_groups_by_what_is_declared(model: type[AggregateParameters
 
 
 def test_a_query_selects_what_it_names() -> None:
-    """Filters that are not given are none; tags are split at commas."""
-    sent = {**DATES, "cost_type": ["usage"], "tags": {"team": ["a,b", "c"]}}
+    """Filters that are not given are none; tags and categories are split at commas without a backslash."""
+    sent = {**DATES, "cost_type": ["usage"], "tags": {"team": ["a,b", "c"]}, "categories": {"team": ["x\\,y", "z"]}}
     query: DatasetQuery = AggregateQuery.model_validate(sent)
     selection = query.selection(30)
     assert selection.columns == equal(cost_type="usage")
     assert selection.tags == (TagFilter("team", frozenset("abc")),)
+    assert selection.categories == (CategoryFilter("team", frozenset(["x,y", "z"])),)
     assert selection.window.start.date() == date(2026, 1, 1)
     assert ChargebackQuery(tag_key="team").selection(30).tags == (TagFilter("team"),)
     exported = ExportRequest.model_validate({"filters": {"identity_id": "sa-1", "not.tag:env": ["dev", "test"]}})

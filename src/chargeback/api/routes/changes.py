@@ -14,7 +14,8 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.aggregate import display_names
 from chargeback.api.schemas.changes import ChangesAnswer, ChangesQuery
 from chargeback.model.money import render
-from chargeback.service.changes import Change, changes, together
+from chargeback.service.changes import Change, changes, names_of_changes, together
+from chargeback.service.wording import Names
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 
@@ -36,14 +37,15 @@ async def explain_changes(facts: FactsDep, params: Annotated[ChangesQuery, query
             raise InvalidRequest([InvalidParameter("compare", "should lie within the years 1970 to 2998")])
         found = changes(reader, asked.selection, asked.previous, params.group_by)
 
-        def _amounts(change: Change) -> dict[str, Any]:
-            return _changed(change, found.days, tenant.currency)
+        shown, rest = found.items[: params.limit], found.items[params.limit :]
+        other, totals = together(rest), together(found.items)
+        with tenant.store.control.read() as connection:
+            names = names_of_changes(connection, [*shown, other, totals], tenant.currency)
 
-        rest = found.items[params.limit :]
-        items = [
-            {"dimensions": dict(zip(params.group_by, item.key, strict=True))} | _amounts(item)
-            for item in found.items[: params.limit]
-        ]
+        def _amounts(change: Change) -> dict[str, Any]:
+            return _changed(change, found.days, tenant.currency, names)
+
+        items = [{"dimensions": dict(zip(params.group_by, item.key, strict=True))} | _amounts(item) for item in shown]
         return json_response(
             {
                 "start_date": asked.period.start,
@@ -57,8 +59,8 @@ async def explain_changes(facts: FactsDep, params: Annotated[ChangesQuery, query
                 },
                 "currency": tenant.currency,
                 "items": items,
-                "other": {"count": len(rest)} | _amounts(together(rest)) if rest else None,
-                "totals": _amounts(together(found.items)),
+                "other": {"count": len(rest)} | _amounts(other) if rest else None,
+                "totals": _amounts(totals),
                 "names": display_names(tenant, params.group_by, items),
             }
         )
@@ -66,7 +68,7 @@ async def explain_changes(facts: FactsDep, params: Annotated[ChangesQuery, query
     return await facts.versioned_answer(params, _make, keep=True)
 
 
-def _changed(change: Change, days: tuple[int, int], currency: str) -> dict[str, Any]:
+def _changed(change: Change, days: tuple[int, int], currency: str, names: Names) -> dict[str, Any]:
     before, after = change.per_day(days)
     return {
         "before": render(change.before),
@@ -75,5 +77,5 @@ def _changed(change: Change, days: tuple[int, int], currency: str) -> dict[str, 
         "per_day_before": None if before is None else render(before),
         "per_day_after": None if after is None else render(after),
         "effects": {name: render(amount) for name, amount in change.effects.items()},
-        "sentence": change.sentence(currency),
+        "sentence": change.sentence(currency, names),
     }

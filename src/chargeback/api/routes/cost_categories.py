@@ -40,9 +40,11 @@ from chargeback.service.category_answers import preview
 from chargeback.service.category_entries import category_csv, with_csv
 from chargeback.service.cost_categories import (
     TooManyCategories,
+    check_measures,
     counts_of,
     document_of,
     etag_of,
+    measures_in,
     parse_version,
     save_category,
     warnings_about,
@@ -73,11 +75,19 @@ CategoryKey = Annotated[
 
 @router.get("", response_model=CategoryList, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
 async def list_cost_categories(control: ControlDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
-    """List the cost categories by key, without their documents."""
+    """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
+    may name others."""
+    hidden = {} if control.access.scope is None else {"reason": None}
 
     def _read(connection: Connection) -> Response:
-        items = [{"key": each.key, **_info(each), **counts_of(each)} for each in store.list_categories(connection)]
-        return json_response({"items": items})
+        return json_response(
+            {
+                "items": [
+                    {"key": each.key, **_info(each), **counts_of(each)} | hidden
+                    for each in store.list_categories(connection)
+                ]
+            }
+        )
 
     return await control.of_anything(_read)
 
@@ -136,17 +146,11 @@ async def put_cost_category(
     `period`, and which rules do nothing."""
 
     def _parse() -> CostCategory:
-        try:
+        with _reported_document():
             return parse_category(category_key, new.document)
-        except CategoryError as error:
-            raise InvalidRequest(
-                [
-                    InvalidParameter(f"document.{each.path}" if each.path else "document", each.message)
-                    for each in error.problems
-                ]
-            ) from None
 
     category = await context.run_blocking(tenant, _parse)
+    await _check_measures(tenant, context, category)
     if params.dry_run:
         return await _dry_run(tenant, context, params.period, category, services.clock().date())
     return await _edit(tenant, context, caller.name, category_key, preconditions, lambda _: category, new.reason)
@@ -237,6 +241,29 @@ async def get_rules_as_csv(
         return Response(category_csv(_parsed(found)), media_type=CSV_TYPE, headers=headers), etag_of(found)
 
     return await control.of_version(_read)
+
+
+@contextmanager
+def _reported_document() -> Iterator[None]:
+    """Convert mistakes in a document to an invalid request."""
+    try:
+        yield
+    except CategoryError as error:
+        raise InvalidRequest(
+            [
+                InvalidParameter(f"document.{each.path}" if each.path else "document", each.message)
+                for each in error.problems
+            ]
+        ) from None
+
+
+async def _check_measures(tenant: TenantView, context: RequestContext, category: CostCategory) -> None:
+    """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
+    known = tenant.rules.catalogue.measures
+    if not measures_in(category) <= known:
+        known |= await context.query_facts(tenant, lambda reader: reader.measured().measures(reader.cursor))
+    with _reported_document():
+        check_measures(category, known)
 
 
 async def _dry_run(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
@@ -14,7 +15,7 @@ from chargeback.api.documentation import documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import json_response
+from chargeback.api.responses import digest_of, json_response
 from chargeback.api.schemas.costs import MOST_TIMES, CostsAnswer, CostsQuery
 from chargeback.service.costs import CostRequest, buckets_of, report
 from chargeback.store.queries.datasets import DATASETS
@@ -47,7 +48,10 @@ async def show_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQ
         if facts.wants_csv:
             rows, headers = breakdown_rows(body), rates_header(conversion)
             return csv_response("costs.csv", BREAKDOWN_COLUMNS, rows, numbers=_NUMBERS, headers=headers)
-        return json_response(body | currency_of(facts.tenant, conversion) | {"revision": version.digest})
+        body |= currency_of(facts.tenant, conversion)
+        # The version of all data would tell a caller with a scope that something outside it has changed.
+        revision = version.digest if reader.scope is None else digest_of(to_json(body))
+        return json_response(body | {"revision": revision})
 
     return await facts.versioned_answer(params, _read, keep=True)
 

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.conditional import ControlDep
+from chargeback.api.currency import RATES_HEADER
 from chargeback.api.documentation import csv_answer, documented
 from chargeback.api.facts import FactsDep
 from chargeback.api.parameters import CommonParameters, query
@@ -64,13 +65,13 @@ async def download_topic_attributions(
     return await facts.download(params, "topic_attributions.csv")
 
 
-@router.get("/costs.csv", **_file(CostsQuery))
+@router.get("/costs.csv", **_file(CostsQuery, headers=RATES_HEADER))
 async def download_costs(facts: FactsDep, params: Annotated[CostsQuery, query(CostsQuery)]) -> Response:
     """Download the breakdowns of the costs of a period as CSV: a line for each value, and for the others together."""
     return await show_costs(facts, params)
 
 
-@router.get("/topics.csv", **_file(TopicsQuery, problems=TOPIC_PROBLEMS))
+@router.get("/topics.csv", **_file(TopicsQuery, problems=TOPIC_PROBLEMS, headers=RATES_HEADER))
 async def download_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, query(TopicsQuery)]) -> Response:
     """Download all matching topics with their costs and their traffic as CSV; `top` is ignored."""
     return await summarise_topics(facts, params)
@@ -82,13 +83,13 @@ async def download_findings(facts: FactsDep, params: Annotated[FindingsQuery, qu
     return await list_findings(facts, params)
 
 
-@router.get("/unit-costs.csv", **_file(UnitCostsQuery, problems=UNIT_COST_PROBLEMS))
+@router.get("/unit-costs.csv", **_file(UnitCostsQuery, problems=UNIT_COST_PROBLEMS, headers=RATES_HEADER))
 async def download_unit_costs(facts: FactsDep, params: Annotated[UnitCostsQuery, query(UnitCostsQuery)]) -> Response:
     """Download what a unit of usage cost as CSV, one line per group."""
     return await show_unit_costs(facts, params)
 
 
-@router.get("/chargebacks/aggregate.csv", **_file(AggregateQuery, headers=RECONCILED_HEADER))
+@router.get("/chargebacks/aggregate.csv", **_file(AggregateQuery, headers=RECONCILED_HEADER | RATES_HEADER))
 async def download_aggregate(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
     """Download sums of chargebacks as CSV, one line per bucket; with `names`, each id is followed by its display name.
 
@@ -99,7 +100,7 @@ async def download_aggregate(facts: FactsDep, params: Annotated[AggregateQuery, 
 
 @router.get(
     "/topic-attributions/aggregate.csv",
-    **_file(TopicAggregateQuery, problems=TOPIC_PROBLEMS, headers=RECONCILED_HEADER),
+    **_file(TopicAggregateQuery, problems=TOPIC_PROBLEMS, headers=RECONCILED_HEADER | RATES_HEADER),
 )
 async def download_topic_aggregate(
     facts: TopicFactsDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]

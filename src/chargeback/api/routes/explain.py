@@ -38,9 +38,10 @@ async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(
     """Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
 
     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-    `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
-    others of the line are one contender without an id. Of a row that a cost category of the scope splits, `row` and
-    `revisions` have the visible part, and `visible` what it is and what others have.
+    `evidence` is null, and `evidence_missing` says why. Within a scope, the answer has the visible rows of the line;
+    all others are one contender without an id, and numbers that count or rank them are null. Of a row that a cost
+    category of the scope splits, `row` and `revisions` have the visible part, and `visible` what it is and what others
+    have.
     """
     tenant = facts.tenant
     key = ExplainKey(params.date, params.line_id, params.identity_id, params.portion, params.as_of)
@@ -49,14 +50,13 @@ async def explain_amount(facts: FactsDep, params: Annotated[ExplainQuery, query(
         try:
             shares = None if reader.scope is None else VisibleShares(reader, key)
             found = explain(facts.whole_store, tenant.rules, key)
-            visible = None if shares is None else shares.of(found)
-            found, part = (found, None) if shares is None else as_seen(reader, CHARGEBACKS, found)
+            found, part = (found, None) if shares is None else as_seen(reader, CHARGEBACKS, found, shares.of(found))
         except LineNotFound as error:
             raise NotFound(str(error)) from None
         except PortionNeeded as error:
             raise InvalidRequest([InvalidParameter("portion", str(error))]) from None
         with tenant.store.control.read() as connection:
-            names = names_of_explanation(connection, found, params.paging, visible)
-        return json_response(explanation_json(found, names, tenant.currency, params.paging, visible, part))
+            names = names_of_explanation(connection, found, params.paging)
+        return json_response(explanation_json(found, names, tenant.currency, params.paging, part))
 
     return await facts.versioned_answer(params, _make, also=policies_hash(tenant.rules.catalogue.policies))

@@ -51,11 +51,11 @@ async def explain_topic(
         try:
             visible = None if reader.scope is None else visible_topics(reader, key)
             found = explain_topic_row(facts.whole_store, plan, key)
-            found, part = (found, None) if visible is None else as_seen(reader, TOPIC_ATTRIBUTIONS, found)
+            found, part = (found, None) if visible is None else as_seen(reader, TOPIC_ATTRIBUTIONS, found, visible)
         except LineNotFound as error:
             raise NotFound(str(error)) from None
         with tenant.store.control.read() as connection:
             names = cluster_names(connection, found)
-        return json_response(topic_explanation_json(found, names, tenant.currency, params.paging, visible, part))
+        return json_response(topic_explanation_json(found, names, tenant.currency, params.paging, part))
 
     return await facts.versioned_answer(params, _make, also=plan and plan.hash)

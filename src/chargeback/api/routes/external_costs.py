@@ -43,7 +43,7 @@ async def reconcile_with_file(
 
     def _compare(reader: TenantReader) -> Response:
         try:
-            costs = read_costs(params.csv, params.mapping)
+            costs = read_costs(params.csv, params.mapping, tenant.currency)
         except CostFileError as error:
             raise InvalidRequest([InvalidParameter("csv", str(mistake)) for mistake in error.mistakes]) from None
         days = period_of(costs, params.start_date, params.end_date)

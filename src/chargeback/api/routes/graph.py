@@ -22,7 +22,7 @@ from chargeback.api.schemas.graph import (
     GraphTimelineQuery,
 )
 from chargeback.model.days import instants
-from chargeback.model.money import from_units, render
+from chargeback.model.money import render
 from chargeback.service.graph import Shown, shown
 from chargeback.service.graph_view import (
     GraphRequest,
@@ -31,6 +31,7 @@ from chargeback.service.graph_view import (
     UnknownFocus,
     change_json,
     cost_json,
+    cost_text,
     identity_names,
     part_json,
     placed_json,
@@ -102,7 +103,11 @@ async def show_timeline(facts: FactsDep, params: Annotated[GraphTimelineQuery, q
         view = _read(reader, tenant, GraphRequest(selection, None, params.focus, params.leaves))
         sums = timeline(reader, view, selection, params.time_bucket, params.zone)
         items = [{"time": time, "amount": render(amount)} for time, amount in sums.items()]
-        own = {"path": _path(tenant, view), "amount": render(from_units(view.focus.units[0])), "items": items}
+        own = {
+            "path": _path(tenant, view),
+            "amount": cost_text(view.focus.units[0]),
+            "items": items,
+        }
         return json_response(_dates(period, tenant) | own)
 
     return await facts.versioned_answer(params, _make, keep=True)

@@ -62,7 +62,7 @@ async def run_pipeline(
         raise NoRunner(_NO_RUNNER.format(tenant=name))
     run_request = RunRequest(params.start_date, params.end_date, params.recalculate, params.accept_less, caller.name)
     try:
-        await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request))
+        await context.run_blocking(tenant, lambda: pipeline.trigger(name, run_request, context.token.begin_commit))
     except LeaseHeld:
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
     status_path = request.app.url_path_for("pipeline_status", tenant_name=name)

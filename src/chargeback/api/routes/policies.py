@@ -1,5 +1,6 @@
 """Policies as anyone can read them."""
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -13,10 +14,14 @@ from chargeback.api.parameters import query
 from chargeback.api.responses import page_response
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.policies import PoliciesQuery, PolicyItem
-from chargeback.model.days import render_instant
+from chargeback.model.days import DayRange, render_instant
 from chargeback.service.explanation import policy_json
 from chargeback.service.policies import ListedPolicy, applies_to, list_policies
-from chargeback.store.control.policies import used_policies
+from chargeback.store.control.policies import UsedPolicy, used_policies
+from chargeback.store.queries.changes import policies_used
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Policies"])
 
@@ -25,13 +30,16 @@ router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Policies"])
     "/policies", response_model=PageOf[PolicyItem], **documented(needs=Right.READ, query=PoliciesQuery, etag=True)
 )
 async def show_policies(control: ControlDep, params: Annotated[PoliciesQuery, query(PoliciesQuery)]) -> Response:
-    """List how each product type is split: the policies in force, then those by which earlier days were calculated."""
+    """List how each product type is split: the policies in force, then those by which earlier days were calculated.
+
+    Within a scope, the uses are those of visible rows."""
     rules = control.tenant.rules
+    seen = None if control.context.scope is None else await control.context.query_facts(control.tenant, _seen)
 
     def _read(connection: Connection) -> Response:
         found = [
             each
-            for each in list_policies(rules, used_policies(connection))
+            for each in list_policies(rules, _used(connection, seen))
             if params.hash in {None, each.policy.hash}
             and (params.product_type is None or applies_to(rules, each, params.product_type))
         ]
@@ -40,6 +48,18 @@ async def show_policies(control: ControlDep, params: Annotated[PoliciesQuery, qu
         return page_response(items, len(found), page=params.page, page_size=params.page_size)
 
     return await control.of_anything(_read)
+
+
+def _seen(reader: TenantReader) -> dict[str, list[str]]:
+    """Return the hashes of the policies of visible rows, by product type."""
+    days = reader.dates(CHARGEBACKS)
+    return policies_used(reader, Selection.of_days(DayRange.spanning(days)).window) if days else {}
+
+
+def _used(connection: Connection, seen: Mapping[str, Collection[str]] | None) -> list[UsedPolicy]:
+    """Return the policies that were used, for rows that are ``seen``; None: for all rows."""
+    found = used_policies(connection)
+    return found if seen is None else [each for each in found if each.hash in seen.get(each.product_type, ())]
 
 
 def _item(listed: ListedPolicy) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from chargeback.api.parameters import Day, query
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.revisions import DayRevisions, Difference, DifferenceQuery
 from chargeback.api.schemas.tenants import TenantsQuery
-from chargeback.model.days import ONE_DAY, DayRange, render_instant
+from chargeback.model.days import DayRange, render_instant
 from chargeback.model.money import difference, render, total
 from chargeback.service.restatements import Restated, causes_between, restatement
 from chargeback.store.control.day_revisions import Revision
@@ -41,7 +41,7 @@ async def list_revisions(
 
     def _make(reader: TenantReader) -> Response:
         with store.control.read() as connection:
-            known = KnownRevisions.read(connection, DayRange(day, day + ONE_DAY))
+            known = KnownRevisions.read(connection, DayRange.of_day(day))
         items = []
         for dataset in REVISED.values():
             present = reader.snapshot(dataset.table)

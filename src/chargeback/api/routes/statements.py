@@ -28,7 +28,7 @@ from chargeback.api.schemas.statements import (
 from chargeback.service.executor import RequestContext
 from chargeback.service.statements.as_csv import statement_csv, statements_csv
 from chargeback.service.statements.as_html import content_policy, statement_html
-from chargeback.service.statements.as_json import statement_json, statements_json
+from chargeback.service.statements.as_json import reply_json, statement_json, statements_json
 from chargeback.service.statements.as_pdf import to_pdf
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import Statement, Statements
@@ -51,7 +51,7 @@ _NO_STATEMENT = {404: "There is no such tenant, cost category or statement."}
 _NO_REPLY = _NO_STATEMENT | {
     403: "The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of "
     "another origin sent the request.",
-    409: "The statement has another number by now than the request names.",
+    409: "The statement has another number or content by now than the request names.",
 }
 _NO_PDF = {501: "What makes PDF files is not installed; `detail` says what to install."}
 _LINES = "CSV (RFC 4180, UTF-8), with texts written as by the export"
@@ -78,7 +78,8 @@ async def list_statements(facts: FactsDep, params: Annotated[StatementsQuery, qu
     """List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
 
     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
-    own. Dates, `timezone` and page parameters are ignored.
+    own. While no day of the month is calculated, there are no statements. Dates, `timezone` and page parameters are
+    ignored.
     """
 
     def _write(found: Statements) -> Response:
@@ -202,7 +203,7 @@ async def acknowledge_statement(
     address: Annotated[ReplyQuery, query(ReplyQuery)],
     new: Annotated[NewReply, body(NewReply, beside_query=True)],
 ) -> Response:
-    """Acknowledge the present revision of a statement, with a note. The last reply counts; all are kept."""
+    """Acknowledge the present content of a statement, with a note. The last reply to a content counts; all are kept."""
     return await _reply(tenant, context, caller, address, (ACKNOWLEDGED, new))
 
 
@@ -218,7 +219,7 @@ async def dispute_statement(
     address: Annotated[ReplyQuery, query(ReplyQuery)],
     new: Annotated[NewReply, body(NewReply, beside_query=True)],
 ) -> Response:
-    """Dispute the present revision of a statement, with a note. The last reply counts; all are kept."""
+    """Dispute the present content of a statement, with a note. The last reply to a content counts; all are kept."""
     return await _reply(tenant, context, caller, address, (DISPUTED, new))
 
 
@@ -228,7 +229,7 @@ async def _reply(
     """Record a verdict and its note about the statement at an address.
 
     Raises:
-        Conflict: the statement has another number by now.
+        Conflict: the statement has another number or content by now.
         Forbidden: the caller sees a part of it.
         NotFound: there is none.
     """
@@ -237,22 +238,27 @@ async def _reply(
     found = await context.query_facts(tenant, lambda each: compile_statements(tenant, each, month, address.by))
     statement = found.find(address.value)
     if statement is None:
-        raise _missing(address)
+        raise _missing(address, found)
     if statement.replies is None:
         raise Forbidden("You see a part of this statement only; who sees all of it can reply.")
     if new.number not in {None, statement.number}:
         raise Conflict(f"The statement is {statement.number} by now; read it again.")
-    key = StatementKey(statement.number, address.period, address.by, address.value, found.heading.revision)
+    if new.digest not in {None, statement.digest}:
+        raise Conflict(f"The statement {statement.number} says something else by now; read it again.")
+    key = StatementKey(
+        statement.number, address.period, address.by, address.value, found.heading.revision, statement.digest
+    )
     through, author = found.heading.data_through, caller.signature(new.created_by)
 
     def _add(connection: Connection) -> Reply:
         return add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
 
-    return json_response((await context.write_control(tenant, _add)).as_json())
+    return json_response(reply_json(await context.write_control(tenant, _add), is_current=True))
 
 
-def _missing(address: StatementQuery | ReplyQuery) -> NotFound:
-    return NotFound(f"There is no statement of {address.value!r} by {address.by} for {address.period}.")
+def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFound:
+    why = "" if found.heading.calculated_days else ": no day of the month is calculated"
+    return NotFound(f"There is no statement of {address.value!r} by {address.by} for {address.period}{why}.")
 
 
 async def _compiled(facts: FactsRequest, params: StatementsQuery, write: Callable[[Statements], Response]) -> Response:
@@ -278,7 +284,7 @@ async def _found(
     def _write(found: Statements) -> Response:
         statement = found.find(params.value)
         if statement is None:
-            raise _missing(params)
+            raise _missing(params, found)
         return write(found, statement)
 
     return await _compiled(facts, params, _write)

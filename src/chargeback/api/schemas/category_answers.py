@@ -4,7 +4,7 @@ from pydantic import Field
 
 from chargeback.api.parameters import CommonParameters, Day, Id, StrictModel, Text
 from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import Decimal, ResponseModel, Sum
 from chargeback.api.schemas.datasets import PeriodName
 from chargeback.service.category_answers import MOST_NAMED
 
@@ -115,9 +115,9 @@ class ValueChange(ResponseModel):
     """The total of a value before and after an edit."""
 
     value: str
-    before: Decimal
-    after: Decimal
-    difference: Decimal
+    before: Sum
+    after: Sum
+    difference: Sum
 
 
 class MovedAmount(ResponseModel):

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from chargeback.api.parameters import Day, day_if_valid
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import Decimal, ResponseModel, Sum
 from chargeback.api.schemas.costs import ComparedWith, ComparingQuery
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.service.periods import OTHER_PERIOD, Period
@@ -76,35 +76,43 @@ class ChangeEffects(ResponseModel):
     An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
     adds to the amount of the earlier range; in this order."""
 
-    calendar: Decimal = Field(description="More or fewer days have costs.")
-    quantity: Decimal = Field(description="Larger or smaller quantities per day were billed.")
-    price: Decimal = Field(
-        description="The same costs more or less: the average price per unit; for what has no quantity, the cost."
+    calendar: Sum = Field(description="More or fewer days have costs.")
+    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
+    price: Sum = Field(
+        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
     )
-    policy: Decimal = Field(
+    policy: Sum = Field(
         description="The cost was split by another policy, or by another method of it, for example as measurements "
         "were missing."
     )
-    share: Decimal = Field(description="Another part of the measured usage.")
-    ownership: Decimal = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
-    new: Decimal = Field(description="The resource was not billed for the product type in the earlier range.")
-    gone: Decimal = Field(description="The resource is not billed for the product type in the later range.")
+    share: Sum = Field(description="Another part of the measured usage.")
+    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
+    correction: Sum = Field(
+        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
+        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
+    )
+    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
+    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
 
 
 class ChangedAmounts(ResponseModel):
     """Amounts of both ranges, and why they differ."""
 
-    before: Decimal
-    after: Decimal
-    delta: Decimal = Field(description="After minus before.")
+    before: Sum
+    after: Sum
+    delta: Sum = Field(description="After minus before.")
     per_day_before: Decimal | None = Field(
         description="Per day with costs, rounded to twelve places; null if there are none."
     )
     per_day_after: Decimal | None
     effects: ChangeEffects
     sentence: str = Field(
-        description="What changed and why, in words.",
-        examples=["+412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more."],
+        description="What changed and why, in words: the largest reason for each effect, and who pays most of it.",
+        examples=[
+            "+412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were "
+            "billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on "
+            "orders-prod rose."
+        ],
     )
 
 

@@ -19,6 +19,7 @@ from chargeback.api.schemas.common import (
     Instant,
     Metadata,
     ResponseModel,
+    Sum,
 )
 from chargeback.api.schemas.currency import CONVERSION, ConversionItem
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
@@ -161,9 +162,9 @@ class AllocationIssue(ResponseModel):
     identity_id: str = Field(examples=["UNALLOCATED"])
     allocation_detail: str = Field(description="Why.", examples=["NO_METRICS_LOCATED"])
     row_count: int
-    usage_cost: Decimal
-    shared_cost: Decimal
-    total_cost: Decimal
+    usage_cost: Sum
+    shared_cost: Sum
+    total_cost: Sum
 
 
 class AggregateBucket(ResponseModel):

@@ -10,8 +10,11 @@ T = TypeVar("T")
 #: An exact decimal as text: plain notation, at least two decimals.
 Decimal = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,12}$", examples=["1234.56"])]
 
-#: The same of an amount that may be converted to another currency: a product of twelve and eight decimals.
-Amount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,20}$", examples=["1234.56"])]
+#: A sum in the currency of the bill: a product of twelve decimals and, where cost categories hand on cost, twelve more.
+Sum = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,24}$", examples=["1234.56"])]
+
+#: The same of a sum that may be converted to another currency: eight decimals more.
+Amount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,32}$", examples=["1234.56"])]
 
 #: An instant in UTC.
 Instant = Annotated[datetime, Field(examples=["2026-01-31T00:00:00Z"])]

@@ -263,7 +263,10 @@ class CostsAnswer(ResponseModel):
     timezone: str = Field(examples=["UTC"])
     currency: str = Field(examples=["USD"])
     conversion: ConversionItem | None = CONVERSION
-    revision: str = Field(description="The version of the data: the same revision, the same figures.")
+    revision: str = Field(
+        description="The version of the data: the same revision, the same figures. "
+        "Within a scope, that of these figures."
+    )
     compared_with: ComparedWith | None
     days_with_costs: int = Field(description="UTC days of the period that have costs, whatever the filters.")
     times: list[date] = Field(description="The units of time that the period touches, ascending.")

@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 from chargeback.api.parameters import StrictModel
 from chargeback.api.schemas.common import ResponseModel
 from chargeback.model.currency import CONVERTED_PLACES, RATE_PLACES
+from chargeback.model.money import SHARED_PLACES
 
 CurrencyCode = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
@@ -29,7 +30,8 @@ class ConversionItem(ResponseModel):
     billed_currency: str = Field(description="The currency of the bill.", examples=["USD"])
     rates: dict[str, str] = Field(
         description="By UTC month, what one unit of the bill's currency is in that of the answer; at most "
-        f"{RATE_PLACES} decimal places. A converted amount has at most {CONVERTED_PLACES}.",
+        f"{RATE_PLACES} decimal places. A converted amount has at most {CONVERTED_PLACES}, and "
+        f"{SHARED_PLACES + RATE_PLACES} where values of cost categories hand on cost.",
         examples=[{"2026-10": "0.9131"}],
     )
 

@@ -22,6 +22,7 @@ from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.currency import CurrencyParameter
 from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
+from chargeback.model.texts import separated_values
 from chargeback.service.periods import PERIOD, Period, named_period
 from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
 from chargeback.store.queries.datasets import Dataset
@@ -43,19 +44,15 @@ class Filters(StrictModel):
     categories: dict[CategoryKey, list[Text]] = Field(default_factory=dict)
 
     def by_category(self, *, excludes: bool = False) -> tuple[CategoryFilter, ...]:
-        """Return the filters by cost categories; values are separated by commas."""
-        return tuple(CategoryFilter(key, _separated(values), excludes) for key, values in self.categories.items())
+        """Return the filters by cost categories, whose values are separated."""
+        return tuple(CategoryFilter(key, separated_values(values), excludes) for key, values in self.categories.items())
 
     def filters(self, dataset: Dataset, *, excludes: bool = False) -> tuple[tuple[ColumnFilter, ...], TagFilters]:
-        """Return the filters by columns and by tags; values of tags are separated by commas."""
+        """Return the filters by columns and by tags, whose values are separated."""
         given = ((name, getattr(self, name, ())) for name in dataset.filters)
         columns = tuple(ColumnFilter(name, frozenset(values), excludes) for name, values in given if values)
-        tags = tuple(TagFilter(key, _separated(values), excludes) for key, values in self.tags.items())
+        tags = tuple(TagFilter(key, separated_values(values), excludes) for key, values in self.tags.items())
         return columns, tags
-
-
-def _separated(values: Iterable[str]) -> frozenset[str]:
-    return frozenset(part for value in values for part in value.split(","))
 
 
 def selected(

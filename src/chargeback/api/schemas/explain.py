@@ -116,14 +116,13 @@ class TriedMethod(ResponseModel):
     method: str = Field(examples=["usage(bytes_in + bytes_out)"])
     applied: bool
     why_not: str | None = Field(description="Why it did not apply, and so what it would have needed.")
-    candidates: int = Field(description="How many identities it finds.")
+    candidates: int | None = Field(description="How many identities it finds; null within a scope.")
 
 
 class Contender(ResponseModel):
     """An identity that shares the portion; or all those together that the caller may not see."""
 
     identity_id: str | None = Field(description="Null for others together.")
-    others: int | None = Field(description="How many others; null for one identity.")
     name: str | None
     value: Decimal | None = Field(description="What was measured or charged; null if all parts are equal.")
     ratio: str = Field(
@@ -139,8 +138,8 @@ class ExplainedEvidence(ResponseModel):
     contenders: list[Contender] = Field(
         description="A page of them, the largest first, equal ones by id; and the identity that was asked for."
     )
-    contenders_total: int = Field(description="How many there are on all pages.")
-    members: int = Field(description="How many identities were active on the resource.")
+    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
+    members: int | None = Field(description="How many identities were active on the resource; null within a scope.")
     metrics_available: bool
 
 
@@ -149,11 +148,13 @@ class Arithmetic(ResponseModel):
 
     exact: str = Field(description="The exact share as a fraction.", pattern=r"^\d+/\d+$", examples=["10/3"])
     units_floor: str = Field(description="The share rounded down, as a text.", pattern=r"^\d+$")
-    spare_units: int = Field(
+    spare_units: int | None = Field(
         description="How many units remain when all shares are rounded down. They go, one each, to the largest "
-        "remainders, equal ones by id."
+        "remainders, equal ones by id. Null within a scope."
     )
-    remainder_rank: int = Field(description="The place of the identity's remainder, from 1.")
+    remainder_rank: int | None = Field(
+        description="The place of the identity's remainder, from 1; null within a scope."
+    )
     extra_unit: bool = Field(description="Whether the identity got one of the spare units.")
     amount: Decimal
 
@@ -175,7 +176,7 @@ VISIBLE: Final = Field(
 class Siblings(ResponseModel):
     """All stored rows of the line."""
 
-    rows: int
+    rows: int | None = Field(description="How many; null within a scope.")
     sum: Decimal
     equals_line: bool | None = Field(description="Whether they sum to the line; null if the bill is lost.")
 

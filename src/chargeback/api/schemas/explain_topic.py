@@ -49,7 +49,6 @@ class ContendingTopic(ResponseModel):
     """A topic that shares the line; or all those together that the caller may not see."""
 
     topic_name: str | None = Field(description="Null for others together.")
-    others: int | None = Field(description="How many others; null for one topic.")
     value: Decimal | None = Field(description="What was measured; null if all parts are equal.")
     ratio: str = Field(
         description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
@@ -64,8 +63,8 @@ class TopicEvidence(ResponseModel):
     contenders: list[ContendingTopic] = Field(
         description="A page of them, the largest first, equal ones by name; and the topic that was asked for."
     )
-    contenders_total: int = Field(description="How many there are on all pages.")
-    topics: int = Field(description="How many topics of the cluster are known on the day.")
+    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
+    topics: int | None = Field(description="How many topics of the cluster are known on the day; null within a scope.")
 
 
 class TopicExplainAnswer(ResponseModel):

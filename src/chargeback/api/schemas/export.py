@@ -100,7 +100,8 @@ class ExportRequest(DateRangeParameters):
         default=ExportFilters(),
         description="Only these rows. A filter is "
         + ", ".join(f"`{column}`" for column in CHARGEBACKS.filters)
-        + ", `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes.",
+        + ", `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. "
+        "Commas may separate values of tags and categories; in a value, `\\,` is a comma and `\\\\` a backslash.",
         json_schema_extra={"default": {}},
     )
 

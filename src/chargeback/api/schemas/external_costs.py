@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from chargeback.api.parameters import AsOf, Day, StrictModel
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.errors import ConfigurationError
-from chargeback.service.cost_files import CostMapping, parse_mapping
+from chargeback.service.cost_files import MOST_PLACES, CostMapping, parse_mapping
 
 MOST_COMPARED = 10_000
 _MAX_MAPPING_LENGTH = 20_000
+
+#: An exact decimal as text, with all decimal places that the file has.
+LongDecimal = Annotated[str, Field(pattern=rf"^-?\d+\.\d{{2,{MOST_PLACES}}}$", examples=["1234.56"])]
 
 
 def _parsed(value: object) -> object:
@@ -52,9 +55,9 @@ class ExternalCosts(StrictModel):
 class ComparedAmounts(ResponseModel):
     """A sum on both sides."""
 
-    theirs: Decimal
-    ours: Decimal
-    delta: Decimal = Field(description="`ours` minus `theirs`, exactly.")
+    theirs: LongDecimal
+    ours: Sum
+    delta: LongDecimal = Field(description="`ours` minus `theirs`, exactly.")
 
 
 class ComparedItem(ResponseModel):
@@ -65,9 +68,9 @@ class ComparedItem(ResponseModel):
     product_type: str | None = Field(
         description="Null if the mapping has no column for it.", examples=["KAFKA_NUM_CKUS"]
     )
-    theirs: Decimal | None = Field(description="Null if the file has nothing of it.")
-    ours: Decimal | None = Field(description="Null if nothing of it is stored here.")
-    delta: Decimal = Field(description="`ours` minus `theirs`, exactly.")
+    theirs: LongDecimal | None = Field(description="Null if the file has nothing of it.")
+    ours: Sum | None = Field(description="Null if nothing of it is stored here.")
+    delta: LongDecimal = Field(description="`ours` minus `theirs`, exactly.")
 
 
 class ComparedRest(ComparedAmounts):
@@ -80,7 +83,7 @@ class OneSided(ResponseModel):
     """What only one side has, listed or not."""
 
     count: int
-    amount: Decimal
+    amount: LongDecimal
 
 
 class ExternalReconciliation(ResponseModel):

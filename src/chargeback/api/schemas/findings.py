@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from chargeback.api.parameters import CommonParameters, Day, StrictModel, Text
-from chargeback.api.schemas.common import Decimal, Instant, PageOf, ResponseModel
+from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel
+from chargeback.api.schemas.common import Decimal, Instant, PageOf, ResponseModel, Sum
 from chargeback.api.schemas.tags import Author
 from chargeback.store.queries.findings import LOOK_BACK_DAYS, MONTH_DAYS
 
@@ -33,7 +33,7 @@ class FindingsQuery(CommonParameters):
 class NewSnooze(StrictModel):
     """Why a finding is put off, and until when."""
 
-    reason: Text = Field(description="For those who see it later.", examples=["Kept for the audit of 2026"])
+    reason: Note = Field(description="For those who see it later.", examples=["Kept for the audit of 2026"])
     until: Day | None = Field(
         default=None, description="The UTC day on which the finding is open again. Default: never."
     )
@@ -81,14 +81,14 @@ class FindingItem(ResponseModel):
         description=f"The last UTC day with use; null if there was none in {LOOK_BACK_DAYS} days."
     )
     evidence: FindingEvidence
-    monthly_cost: Decimal = Field(
+    monthly_cost: Sum = Field(
         description=f"Its cost on the last {MONTH_DAYS} days that are calculated, in the currency of the bill."
     )
     avoidable: Literal["none", "partial", "full"] = Field(
         description="How much of the monthly cost would not be charged without it: stored bytes would not, a "
         "cluster's capacity would."
     )
-    avoidable_cost: Decimal
+    avoidable_cost: Sum
     why: str
     confidence: Literal["high", "medium", "low"] = Field(
         description="High: every day since was measured. Low: less than half were."

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.service.graph import Kind, Leaves
@@ -89,14 +89,14 @@ class GraphOthers(ResponseModel):
     """The children that are not named."""
 
     count: int
-    amount: Decimal
+    amount: Sum
 
 
 class GraphNode(PlacedPart):
     """A node with its cost: the sum of its children, named or not, and of what is its own."""
 
-    amount: Decimal
-    own: Decimal = Field(
+    amount: Sum
+    own: Sum = Field(
         description="What belongs to the node and to none of its children: with `topics`, what no topic of a cluster "
         "has. It is negative while topics are still attributed from an earlier bill."
     )
@@ -116,9 +116,9 @@ class GraphAnswer(ResponseModel):
 class Changed(ResponseModel):
     """An amount in two periods."""
 
-    before: Decimal
-    after: Decimal
-    delta: Decimal
+    before: Sum
+    after: Sum
+    delta: Sum
 
 
 class ChangedOthers(Changed):
@@ -153,7 +153,7 @@ class TimelinePoint(ResponseModel):
     """The cost of one unit of time."""
 
     time: str = Field(examples=["2026-01-31"])
-    amount: Decimal
+    amount: Sum
 
 
 class GraphTimeline(ResponseModel):
@@ -163,5 +163,5 @@ class GraphTimeline(ResponseModel):
     end_date: date
     currency: str = Field(examples=["USD"])
     path: list[GraphPart]
-    amount: Decimal
+    amount: Sum
     items: list[TimelinePoint]

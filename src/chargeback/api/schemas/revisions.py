@@ -8,7 +8,7 @@ from pydantic import Field
 from chargeback.api.parameters import When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
+from chargeback.api.schemas.common import Decimal, Instant, ResponseModel, Sum
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
@@ -18,7 +18,7 @@ MOST_CHANGES = 1000
 RevisedName = Literal["chargebacks", "topics"]
 
 #: Half of an amount, which may have a digit more.
-HalfAmount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,13}$", examples=["1234.56"])]
+HalfAmount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,25}$", examples=["1234.56"])]
 
 
 class RevisionItem(ResponseModel):
@@ -69,9 +69,9 @@ class RestatedItem(ResponseModel):
     """What one combination of values was charged before and after."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
-    before: Decimal
-    after: Decimal
-    delta: Decimal
+    before: Sum
+    after: Sum
+    delta: Sum
     causes: list[str] = Field(description="Why its days changed.", examples=[["bill_changed"]])
 
 
@@ -79,18 +79,18 @@ class RestatedRest(ResponseModel):
     """The changes that are not listed, together."""
 
     count: int
-    before: Decimal
-    after: Decimal
-    delta: Decimal
+    before: Sum
+    after: Sum
+    delta: Sum
 
 
 class Difference(ResponseModel):
     """What changed between two moments, by the size of the change."""
 
     currency: str = Field(examples=["USD"])
-    total_before: Decimal
-    total_after: Decimal
-    delta: Decimal
+    total_before: Sum
+    total_after: Sum
+    delta: Sum
     moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
     items: list[RestatedItem]
     other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from chargeback.api.parameters import CommonParameters, SearchText
-from chargeback.api.schemas.common import Decimal, ResponseModel
+from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.service.search import Kind
 
 
@@ -25,7 +25,7 @@ class FoundItem(ResponseModel):
     name: str | None = Field(examples=["orders-service"])
     type: str | None = Field(description="Its type in the inventory; of a tag, its key.", examples=["service_account"])
     parent_id: str | None = Field(description="Of a resource, what it lies in; of a topic, its cluster.")
-    amount: Decimal | None = Field(description="What it cost in the last 30 calculated days; null where nothing.")
+    amount: Sum | None = Field(description="What it cost in the last 30 calculated days; null where nothing.")
 
 
 class FoundList(ResponseModel):

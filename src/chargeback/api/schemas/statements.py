@@ -5,17 +5,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from chargeback.api.parameters import CATEGORY_PARAMETER, TAG_PARAMETER, FactsParameters, Id, StrictModel, Text
+from chargeback.api.parameters import CATEGORY_PARAMETER, TAG_PARAMETER, FactsParameters, Id, Note, StrictModel, Text
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.changes import ChangeEffects
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
+from chargeback.api.schemas.common import Decimal, Instant, ResponseModel, Sum
 from chargeback.api.schemas.costs import DayState
 from chargeback.api.schemas.explain import PolicyPortion
 from chargeback.api.schemas.tags import Author
 
 _BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
 Verdict = Literal["acknowledged", "disputed"]
-Cents = Annotated[str, Field(pattern=r"^-?\d+\.\d{2}$", examples=["1234.57"])]
+Cents = Annotated[
+    str,
+    Field(
+        pattern=r"^-?\d+(\.\d{2,4})?$",
+        description="Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.",
+        examples=["1234.57"],
+    ),
+]
 
 
 Period = Annotated[
@@ -36,6 +43,17 @@ Value = Annotated[
     Field(
         description="Whose statement: the value of the category or tag, or the id of the identity.",
         examples=["payments"],
+    ),
+]
+
+
+_DIGEST = "9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80"
+Digest = Annotated[
+    str,
+    Field(
+        description="The digest of the content: whose costs, of how many days, and the lines as they are exactly and "
+        "in cents. A reply counts for as long as the statement has it.",
+        examples=[_DIGEST],
     ),
 ]
 
@@ -89,7 +107,7 @@ class StatedAmount(ResponseModel):
     """An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
     statements to those of the month."""
 
-    amount: Decimal
+    amount: Sum
     rounded: Cents
 
 
@@ -111,7 +129,8 @@ class StatementHeading(ResponseModel):
     basis: Literal["accrual"] = Field(description="Costs belong to the day of the usage.")
     currency: str = Field(examples=["USD"])
     revision: int = Field(
-        description="1, and one more for each time a day of the month was replaced or the cost category changed."
+        description="1 when the first day is calculated, and one more for each time that days of the month were "
+        "replaced together, or the cost category changed. New days do not change it."
     )
     category_version: int | None = Field(description="The version of the cost category; else null.")
     scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
@@ -141,20 +160,27 @@ class StatementRow(StatedAmount):
     """One statement in the list of a month."""
 
     number: str = Field(examples=["CB-acme-2026-10-cost_center.payments-r1"])
+    digest: Digest
     recipient: StatementRecipient
-    previous: Decimal | None = Field(description="The amount of the month before; null if that has no costs at all.")
-    delta: Decimal | None
-    verdict: Verdict | None = Field(description="What was said last of this revision; null if nothing was.")
+    previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
+    delta: Sum | None
+    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
 
 
 class NewReply(StrictModel):
     """What the recipient says of a statement."""
 
-    note: Text = Field(description="For those who see it later.", examples=["Booked on 54100"])
+    note: Note = Field(description="For those who see it later.", examples=["Booked on 54100"])
     number: Text | None = Field(
         default=None,
         description="The number that the recipient has read. If the statement has another by now, the answer is 409.",
         examples=["CB-acme-2026-10-cost_center.payments-r1"],
+    )
+    digest: Text | None = Field(
+        default=None,
+        description="The `digest` of the content that the recipient has read. If the statement has another by now, the "
+        "answer is 409, also where the number is the same: while the month goes on, a statement gets more days.",
+        examples=[_DIGEST],
     )
     created_by: Author = "api"
 
@@ -168,10 +194,16 @@ class ReplyQuery(StrictModel):
 
 
 class StatementReply(ResponseModel):
-    """What somebody said of a revision of a statement."""
+    """What a recipient said of a statement."""
 
     number: str
     revision: int
+    digest: str | None = Field(
+        description="That of the content that the statement had then; null if an earlier version recorded the reply."
+    )
+    is_current: bool = Field(
+        description="Whether the statement still has that content. A reply to a former content does not count."
+    )
     verdict: Verdict
     note: str
     data_through: date | None = Field(description="The last calculated day that the statement had then.")
@@ -183,7 +215,7 @@ class StatementTieOut(ResponseModel):
     """All statements of the month beside the provider's bill."""
 
     state: DayState
-    difference: Decimal = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
+    difference: Sum = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
     statements: StatedAmount
     billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
     outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
@@ -212,8 +244,8 @@ class PreviousStatement(ResponseModel):
     """The month before, and why this month's amount is another one."""
 
     period: str = Field(examples=["2026-09"])
-    amount: Decimal
-    delta: Decimal
+    amount: Sum
+    delta: Sum
     effects: ChangeEffects
     sentence: str
 
@@ -245,7 +277,7 @@ class StatementUnitCost(ResponseModel):
 
     per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
     unit: str = Field(examples=["GiB"])
-    amount: Decimal = Field(description="The part of the statement's amount that lies on days with measurements.")
+    amount: Sum = Field(description="The part of the statement's amount that lies on days with measurements.")
     usage: Decimal = Field(description="The usage of these days, in units, rounded to six places.")
     unit_cost: Decimal = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
 
@@ -263,7 +295,7 @@ class StatementRule(ResponseModel):
 
     id: str | None = Field(description="Null: no rule applies.")
     reason: str | None
-    amount: Decimal
+    amount: Sum
 
 
 class StatementStep(ResponseModel):
@@ -286,7 +318,8 @@ class StatementAnswer(StatementHeading, StatedAmount):
     """One statement. Its lines add up to it, exactly and in cents."""
 
     number: str
-    supersedes: str | None = Field(description="The number of the revision before.")
+    supersedes: str | None = Field(description="The number of the revision before; null in the first.")
+    digest: Digest
     recipient: StatementRecipient
     lines: list[StatementLine]
     previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
@@ -299,10 +332,10 @@ class StatementAnswer(StatementHeading, StatedAmount):
         description="Those of the units that it used; none for costs that belong to nobody."
     )
     split: StatementSplit
-    verdict: Verdict | None = Field(description="What was said last of this revision; null if nothing was.")
+    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
     replies: list[StatementReply] | None = Field(
-        description="What was said of this revision and earlier ones, the first first; null for callers who see a part "
-        "of the statement."
+        description="What was said of this content and of earlier ones, the first first; null for callers who see a "
+        "part of the statement."
     )
     tie_out: StatementTieOut | None
 

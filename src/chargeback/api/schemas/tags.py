@@ -10,6 +10,7 @@ from chargeback.api.parameters import (
     DateRangeParameters,
     Day,
     Id,
+    Note,
     SearchText,
     StrictModel,
     TagKey,
@@ -23,6 +24,8 @@ from chargeback.store.queries.selection import Selection, equal
 
 #: A preview names so many entities at most; its counts are of all.
 MAX_ENTITIES = 1000
+#: The most tags of one request; about as many fit into a body.
+MAX_ITEMS = 100_000
 _ENTITIES = f"With `dry_run` only: the counts by entity, of the first {MAX_ENTITIES:,}, by type and id."
 
 EntityType = Literal["resource", "identity"]
@@ -40,7 +43,7 @@ OVERRIDE = (
 REPLACE_MANY = "With `override_existing`: remove all other values of these keys, whatever their dates."
 
 #: Who created it; informational, because the service has no users.
-Author = Annotated[Text, Field(description="Who created the tag.", examples=["alice"])]
+Author = Annotated[Note, Field(description="Who created the tag.", examples=["alice"])]
 
 
 class TagsQuery(CommonParameters):
@@ -144,6 +147,7 @@ class BulkTags(StrictModel):
 
     items: list[BulkItem] = Field(
         min_length=1,
+        max_length=MAX_ITEMS,
         description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`, and may have "
         "`valid_from` and `valid_to`.",
     )
@@ -165,7 +169,9 @@ class BulkRemoval(StrictModel):
     """Many tags to remove; all of them or none."""
 
     items: list[BulkPlace] = Field(
-        min_length=1, description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`."
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`.",
     )
     dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
 

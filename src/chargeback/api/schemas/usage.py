@@ -46,7 +46,10 @@ class MeasurementItem(ResponseModel):
     """One measurement of one UTC day."""
 
     date: date
-    measure: str = Field(description="What a policy's `usage(…)` names.", examples=["bytes_in"])
+    measure: str = Field(
+        description="What a policy's `usage(…)` names; of what is kept by statement, followed by `_by_statement`.",
+        examples=["bytes_in"],
+    )
     resource_id: str = Field(examples=["lkc-abc123"])
     subject: str = Field(
         description="The identity that used it, as the metrics name it; for statements their name, whose owner the "

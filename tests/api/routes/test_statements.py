@@ -1,0 +1,78 @@
+"""Statements and the replies of their recipients, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.model.days import month_of
+from chargeback.store.control.days import save_day
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, LAST, fill
+from tests.support.facts import tenant_store
+from tests.support.serving import client_of, services_for
+
+ASKED = {"period": f"{LAST:%Y-%m}", "by": "identity_id", "value": "sa-1"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
+    """The storage of tenant acme, filled."""
+    with tenant_store(tmp_path_factory.mktemp("storage")) as store:
+        fill(store)
+        yield store
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Iterator[TenantStore]:
+    """Storage that a test may change."""
+    with tenant_store(tmp_path) as store:
+        fill(store)
+        yield store
+
+
+def replying(client: httpx.Client, said: str = "acknowledge", **body: str) -> httpx.Response:
+    """The answer to a reply."""
+    return client.post(f"{ACME}/statement/{said}", params=ASKED, json={"note": "Booked"} | body)
+
+
+@pytest.mark.parametrize("note", [" \t\n\u2003", "\u200b\ufeff"])
+def test_a_note_that_cannot_be_seen_is_refused(client: httpx.Client, note: str) -> None:
+    """It says nothing to those who see it later."""
+    answer = replying(client, note=note)
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"parameter": "note", "message": "should not be blank"}]
+
+
+def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None:
+    """Another content under the same number is refused with 409, and lapses what was said; the answer says so."""
+    with client_of(services_for(own_store)) as client:
+        before = client.get(f"{ACME}/statement", params=ASKED).json()
+        done = replying(client, number=before["number"], digest=before["digest"]).json()
+        assert (done["digest"], done["is_current"]) == (before["digest"], True)
+        assert client.get(f"{ACME}/statement", params=ASKED).json()["verdict"] == "acknowledged"
+        with own_store.control.write() as connection:
+            save_day(connection, LAST + timedelta(days=1), chargeback_calculated=True)
+        after = client.get(f"{ACME}/statement", params=ASKED).json()
+        assert (after["number"], after["verdict"]) == (before["number"], None)
+        assert [(each["digest"], each["is_current"]) for each in after["replies"]] == [(before["digest"], False)]
+        late = replying(client, number=before["number"], digest=before["digest"])
+        assert (late.status_code, "says something else by now" in late.json()["detail"]) == (409, True)
+        assert replying(client, "dispute", digest=after["digest"]).json()["is_current"] is True
+
+
+def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client) -> None:
+    """None in the list, and the answer to a question for one says why; a journal of it has no lines."""
+    period = f"{month_of(LAST).end:%Y-%m}"
+    asked = ASKED | {"period": period}
+    assert client.get(f"{ACME}/statements", params={"period": period, "by": "identity_id"}).json()["items"] == []
+    for answer in (
+        client.get(f"{ACME}/statement", params=asked),
+        client.post(f"{ACME}/statement/acknowledge", params=asked, json={"note": "Booked"}),
+    ):
+        assert (answer.status_code, "no day of the month is calculated" in answer.json()["detail"]) == (404, True)
+    assert client.get(f"{ACME}/periods/{period}/journal", params={"by": "identity_id"}).json()["lines"] == []

@@ -1,0 +1,334 @@
+"""What was refused or timed out changed nothing: every route that writes, as the application has them."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import Connection, Engine, event
+
+from chargeback.api.app import create_app
+from chargeback.api.authorisation import api_routes
+from chargeback.api.limits import MAX_BODY_BYTES
+from chargeback.api.services import ApiLimits
+from chargeback.pipeline.run_messages import RunRequest
+from chargeback.service.findings import finding_id
+from chargeback.store.control.audit import REQUEST_REFUSED
+from chargeback.store.facts.tables import USAGE_TABLE
+from chargeback.store.queries.findings import IDLE_RESOURCE
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, DAYS, LAST, fill, known
+from tests.store.queries.test_findings import measure
+from tests.support.facts import tenant_store
+from tests.support.serving import services_for
+
+TENANT: Final = "/api/v1/tenants/{tenant_name}"
+TAGS: Final = f"{TENANT}/entities/{{entity_type}}/{{entity_id}}/tags"
+SA: Final = f"{ACME}/entities/identity/sa-1/tags"
+VIEW: Final = {"name": "One", "page": "costs", "query": ""}
+DAY: Final = {"start_date": str(LAST), "end_date": str(LAST)}
+STATEMENT: Final = {"period": f"{LAST:%Y-%m}", "by": "identity_id", "value": "sa-1"}
+CATEGORY: Final = {"default": "Rest", "values": {"Payments": None}}
+CSV: Final = "entity_type,entity_id,value\nidentity,sa-1,Payments\n"
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock can be put forward."""
+
+    _ahead = 0.0
+
+    def time(self) -> float:
+        """The time, and what was jumped over."""
+        return super().time() + self._ahead
+
+    def jump(self) -> None:
+        """Let an hour pass at once; may be called by any thread."""
+        self._ahead += 3600
+        self.call_soon_threadsafe(lambda: None)
+
+
+@dataclass
+class Interruption:
+    """Lets the time of a request run out in the middle of its work, and waits until the response has come."""
+
+    loop: JumpingLoop
+    responded: threading.Event = field(default_factory=threading.Event)
+    happened: bool = False
+
+    def __call__(self) -> None:
+        """Called by the thread that works for the request."""
+        if not self.happened:
+            self.happened = True
+            self.loop.jump()
+            assert self.responded.wait(20)
+
+
+@dataclass
+class Runner:
+    """Starts no runs, but remembers them; ``before`` and ``after`` the start something may happen."""
+
+    started: list[RunRequest] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+    after: Callable[[], None] = lambda: None
+
+    def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
+        """Prepare a run, and start it."""
+        self.before()
+        begin()
+        self.started.append(request)
+        self.after()
+
+
+@dataclass
+class House:
+    """The application in process, its storage, and the loop it runs on."""
+
+    app: FastAPI
+    store: TenantStore
+    folder: Path
+    runner: Runner
+    loop: JumpingLoop
+    run: Callable[[Coroutine[Any, Any, httpx.Response]], httpx.Response]
+
+    def request(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        """The response to a request."""
+
+        async def _send() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return await client.request(method, path, **sent)
+
+        return self.run(_send())
+
+    def state(self) -> list[str]:
+        """Everything that a request could change: the control database, files, and started runs. That requests were
+        refused is in the audit log on purpose, and partial aggregates are made by queries."""
+        with closing(sqlite3.connect(self.folder / "control.db")) as connection:
+            rows = [row for row in connection.iterdump() if REQUEST_REFUSED not in row and "sqlite_sequence" not in row]
+        derived = (".partials", "control.db")
+        files = sorted(
+            each
+            for each in self.folder.rglob("*")
+            if each.is_file() and not any(part.startswith(derived) for part in each.parts)
+        )
+        versions = [f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in files]
+        return [*rows, *versions, *map(str, self.runner.started)]
+
+    def finish_work(self) -> None:
+        """Wait until no thread works for a request."""
+        pools = self.app.state.executor.pools_of("acme")
+        for pool in (pools.control, pools.questions):
+            everyone = threading.Barrier(3)
+            for each in [pool.submit(everyone.wait, 20) for _ in range(3)]:
+                each.result(20)
+
+
+@dataclass(frozen=True)
+class Write:
+    """A valid request of a route that ``changes`` something, or only reads; ``before`` prepares what it is about, and
+    returns the rest of the path or more of the request."""
+
+    sent: dict[str, Any]
+    path: str
+    before: Callable[[House], dict[str, Any]] = lambda _: {}
+    changes: bool = True
+
+
+def _tag(house: House) -> dict[str, Any]:
+    house.request("POST", SA, json={"tag_key": "team", "tag_value": "a"})
+    return {}
+
+
+def _view(house: House) -> dict[str, Any]:
+    made = house.request("POST", f"{ACME}/views", json=VIEW | {"name": f"View {len(house.state())}"})
+    return {"path": f"{ACME}/views/{made.json()['id']}"}
+
+
+def _category(house: House) -> dict[str, Any]:
+    path = f"{ACME}/cost-categories/units"
+    found = house.request("GET", path)
+    if found.status_code == 404:
+        found = house.request("PUT", path, json={"document": CATEGORY}, headers={"If-None-Match": "*"})
+    return {"headers": {"If-Match": found.headers["ETag"]}}
+
+
+def _finding(_house: House) -> dict[str, Any]:
+    return {"path": f"{ACME}/findings/{finding_id(IDLE_RESOURCE, 'lkc-1')}/snooze"}
+
+
+def _snoozed(house: House) -> dict[str, Any]:
+    place = _finding(house)
+    house.request("PUT", place["path"], json={"reason": "Known"})
+    return place
+
+
+_TAG = {"json": {"tag_value": "b"}}
+_PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
+_NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
+_UNITS = f"{ACME}/cost-categories/units"
+
+#: A valid request of each route that takes another method than GET.
+WRITES: Final = {
+    f"POST {TENANT}/reconciliation/external": Write(
+        {"json": {"csv": "date,resource,type,amount\n", "mapping": {}} | DAY},
+        f"{ACME}/reconciliation/external",
+        changes=False,
+    ),
+    f"POST {TAGS}": Write({"json": {"tag_key": "env", "tag_value": "prod"}}, SA),
+    f"PUT {TAGS}/{{tag_key}}": Write(_TAG, f"{SA}/team", _tag),
+    f"PATCH {TAGS}/{{tag_key}}": Write({"json": {"tag_value": "c"}}, f"{SA}/team", _tag),
+    f"DELETE {TAGS}/{{tag_key}}": Write({}, f"{SA}/team", _tag),
+    f"POST {TENANT}/tags/bulk": Write(
+        {"json": {"items": [_PLACE | {"tag_key": "cost", "tag_value": "x"}]}}, f"{ACME}/tags/bulk"
+    ),
+    f"POST {TENANT}/tags/bulk-by-filter": Write(
+        {"json": {"identity_id": "sa-1", "tag_key": "unit", "display_name": "u"} | DAY}, f"{ACME}/tags/bulk-by-filter"
+    ),
+    f"POST {TENANT}/tags/bulk-delete": Write({"json": {"items": [_PLACE]}}, f"{ACME}/tags/bulk-delete", _tag),
+    f"POST {TENANT}/pipeline/run": Write({"json": {}}, f"{ACME}/pipeline/run"),
+    f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
+    f"POST {TENANT}/export/focus": Write({"json": DAY}, f"{ACME}/export/focus", changes=False),
+    f"POST {TENANT}/topic-attributions/export": Write(
+        {"json": DAY}, f"{ACME}/topic-attributions/export", changes=False
+    ),
+    f"PUT {TENANT}/findings/{{finding_id}}/snooze": Write({"json": {"reason": "Kept"}}, "", _finding),
+    f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Write({}, "", _snoozed),
+    f"POST {TENANT}/views": Write({"json": VIEW}, f"{ACME}/views"),
+    f"PUT {TENANT}/views/{{view_id}}": Write({"json": VIEW | {"name": "Two"}}, "", _view),
+    f"DELETE {TENANT}/views/{{view_id}}": Write({}, "", _view),
+    f"POST {TENANT}/statement/acknowledge": Write(_NOTE, f"{ACME}/statement/acknowledge"),
+    f"POST {TENANT}/statement/dispute": Write(_NOTE, f"{ACME}/statement/dispute"),
+    f"PUT {TENANT}/cost-categories/{{category_key}}": Write(
+        {"json": {"document": CATEGORY | {"default": "Other"}}}, _UNITS, _category
+    ),
+    f"DELETE {TENANT}/cost-categories/{{category_key}}": Write({}, _UNITS, _category),
+    f"PUT {TENANT}/cost-categories/{{category_key}}/rules.csv": Write(
+        {"json": {"csv": CSV}}, f"{_UNITS}/rules.csv", _category
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A tenant with five days, an idle cluster, and the application over it."""
+    folder, runner = tmp_path_factory.mktemp("house"), Runner()
+    with tenant_store(folder) as store, asyncio.Runner(loop_factory=JumpingLoop) as loop:
+        fill(store)
+        known(store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
+        for day in DAYS:
+            measure(store.facts, USAGE_TABLE, day, [("bytes_in", "lkc-1", "sa-1", "0")])
+        app = create_app(services_for(store, limits=ApiLimits(600), pipeline=runner))
+        lifespan = app.router.lifespan_context(app)
+        loop.run(lifespan.__aenter__())
+        running = loop.get_loop()
+        assert isinstance(running, JumpingLoop)
+        yield House(app, store, folder / "acme", runner, running, loop.run)
+        loop.run(lifespan.__aexit__(None, None, None))
+
+
+@pytest.fixture(params=WRITES)
+def write(request: pytest.FixtureRequest, house: House) -> tuple[str, dict[str, Any], Write]:
+    """The method and the arguments of a valid request, whose object is there."""
+    write = WRITES[request.param]
+    method = request.param.partition(" ")[0]
+    return method, {"path": write.path, **write.sent, **write.before(house)}, write
+
+
+@contextmanager
+def interrupted(house: House, on: str) -> Iterator[Interruption]:
+    """Let the time of the next request run out at its first ``on``: a statement that writes, or the commit."""
+    interruption = Interruption(house.loop)
+
+    def _statement(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        if on == "statement" and statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            interruption()
+
+    def _commit(_connection: Connection) -> None:
+        if on == "commit":
+            interruption()
+
+    if on == "commit":
+        house.runner.after = interruption
+        interruption.responded.set()  # the response waits for the commit
+    else:
+        house.runner.before = interruption
+    event.listen(Engine, "before_cursor_execute", _statement)
+    event.listen(Engine, "commit", _commit)
+    try:
+        yield interruption
+    finally:
+        event.remove(Engine, "before_cursor_execute", _statement)
+        event.remove(Engine, "commit", _commit)
+        house.runner.before = house.runner.after = lambda: None
+
+
+def test_every_route_is_here(house: House) -> None:
+    """A new route that takes another method than GET needs a request in this table."""
+    routes = {
+        f"{method} /api/v1{route.path.replace(':path', '')}"
+        for route in api_routes(house.app.routes)
+        for method in route.methods or ()
+        if method not in {"GET", "HEAD"}
+    }
+    assert routes == set(WRITES)
+
+
+def test_a_request_that_timed_out_changed_nothing(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
+    """The time runs out within the transaction: 504, and all is as before, when the work has ended as well."""
+    method, sent, valid = write
+    before = house.state()
+    with interrupted(house, "statement") as interruption:
+        response = house.request(method, **sent)
+        interruption.responded.set()
+        house.finish_work()
+    assert house.state() == before
+    if valid.changes:
+        assert (response.status_code, interruption.happened) == (504, True)
+
+
+def test_a_change_that_is_being_committed_is_confirmed(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
+    """The time runs out during the commit: the response says what was changed. This is what the others are about."""
+    method, sent, valid = write
+    before = house.state()
+    with interrupted(house, "commit"):
+        response = house.request(method, **sent)
+    assert response.status_code < 300 or not valid.changes, response.text
+    assert (house.state() != before) == valid.changes
+
+
+def _refusals(sent: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the status and the arguments of requests that are like a valid one, but refused."""
+    params, headers = dict(sent.get("params", {})), dict(sent.get("headers", {}))
+    yield 404, sent | {"path": sent["path"].replace("/acme/", "/globex/")}
+    yield 403, sent | {"headers": headers | {"Sec-Fetch-Site": "cross-site"}}
+    yield 421, sent | {"headers": headers | {"Host": "evil.example"}}
+    yield 400, sent | {"params": params | {"unknown": "1"}}
+    if "json" in sent:
+        yield 400, sent | {"json": sent["json"] | {"unknown": "1"}}
+        rest = {name: value for name, value in sent.items() if name != "json"}
+        yield 400, rest | {"content": b'{"half": ', "headers": headers | {"Content-Type": "application/json"}}
+        yield 400, rest | {"content": b"{}", "headers": headers | {"Content-Type": "text/plain"}}
+        yield 413, rest | {"content": b" " * (MAX_BODY_BYTES + 1)}
+    if "If-Match" in headers:
+        yield 412, sent | {"headers": headers | {"If-Match": '"0-0"'}}
+        yield 428, sent | {"headers": {}}
+
+
+def test_a_refused_request_changed_nothing(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
+    """Whatever is wrong with a request, all is as before; the valid one is served."""
+    method, sent, _ = write
+    before = house.state()
+    for status, refused in _refusals(sent):
+        response = house.request(method, **refused)
+        assert response.status_code == status, (refused, response.text)
+    house.finish_work()
+    assert house.state() == before
