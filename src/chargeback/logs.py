@@ -20,7 +20,7 @@ from chargeback.config.settings import JSON_FORMAT, LOG_CONTEXT, LoggingSettings
 MASK = "********"
 
 #: Libraries that log every step; unless the configuration names them, only their warnings and errors are shown.
-QUIET = dict.fromkeys(("alembic", "httpcore", "httpx", "uvicorn"), "WARNING")
+QUIET = dict.fromkeys(("alembic", "distributed", "httpcore", "httpx", "uvicorn"), "WARNING")
 
 # Masking a value of three letters would make messages unreadable and protect nothing.
 _SHORTEST_SECRET = 4

@@ -54,7 +54,7 @@ def test_who_spent_most(assistant: Assistant, rest: Client) -> None:
 
 
 def test_by_cost_center(assistant: Assistant, rest: Client) -> None:
-    """3. What does each cost center pay?"""
+    """3. What does each cost centre pay?"""
     about = assistant.answer("describe")
     (category,) = about["categories"]
     answer = assistant.answer("query_costs", tenant=about["tenant"], group_by=[category], period="7d", limit=50)
@@ -137,7 +137,7 @@ def test_what_is_wasted(assistant: Assistant, rest: Client) -> None:
 
 
 def test_what_finance_books(assistant: Assistant, rest: Client, last: str) -> None:
-    """9. What does finance book for a month, and for the largest cost center?"""
+    """9. What does finance book for a month, and for the largest cost centre?"""
     asked = {"period": last[:7], "by": "category:cost_center"}
     listed = assistant.answer("get_statement", tenant="acme", **asked)
     expected = rest.answer(f"{ACME}/statements", **asked)

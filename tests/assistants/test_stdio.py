@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from chargeback import how_to_install
 from chargeback.assistants.tools import TOOLS
 from tests.assistants.conftest import Organisation
 from tests.cli.conftest import environment
 from tests.contract.records import Client
 from tests.support.assistants import Assistant
+
+pytestmark = pytest.mark.usefixtures("process")
 
 
 def test_the_answers_are_those_of_the_service(organisation: Organisation, rest: Client) -> None:
@@ -40,4 +45,4 @@ def test_without_the_extra(organisation: Organisation, tmp_path: Path) -> None:
     without = environment(PYTHONPATH=str(tmp_path))
     said = subprocess.run(command, env=without, input="", capture_output=True, text=True, timeout=240, check=False)
     assert said.returncode == 1
-    assert said.stderr == "error: assistants need the MCP SDK: `pip install 'chargeback[mcp]'`\n"
+    assert said.stderr == f"error: assistants need the extra mcp: {how_to_install('mcp')}\n"

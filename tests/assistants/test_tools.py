@@ -32,7 +32,17 @@ def test_every_tool_only_reads(organisation: Organisation, whole: str) -> None:
         ("query_costs", {"tenant": "acme", "group_by": ["a", "b"], "time_bucket": "day"}, "should have one column"),
         ("query_costs", {"tenant": "acme", "period": "200d", "time_bucket": "day"}, "choose week or month"),
         ("query_costs", {"tenant": "acme", "currency": "XXX"}, "should be a currency of this tenant"),
-        ("explain_charge", {"tenant": "acme", "date": "2020-01-01", "identity_id": "x"}, "has no such charge"),
+        (
+            "explain_charge",
+            {"tenant": "acme", "date": "2020-01-01", "identity_id": "no-such-id"},
+            "There is no identity_id 'no-such-id' that you can see.",
+        ),
+        ("explain_charge", {"tenant": "acme", "date": "2020-01-01", "identity_id": "UNALLOCATED"}, "no such charge"),
+        (
+            "explain_charge",
+            {"tenant": "acme", "date": "2020-01-01", "identity_id": "UNALLOCATED", "resource_id": "no-such-id"},
+            "There is no resource_id 'no-such-id' that you can see.",
+        ),
         ("get_statement", {"tenant": "acme", "period": "2026-13", "by": "identity_id"}, "period: "),
         ("drop_tables", {}, "There is no tool 'drop_tables'"),
     ],

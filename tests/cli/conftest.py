@@ -1,7 +1,8 @@
-"""The command line, as a process of its own."""
+"""The command line: called within the test's process, and as a process of its own."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from chargeback.cli import main
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_today
 from tests.support.clock import FAKED, words_within
+from tests.support.logs import logging_restored
 
 Said = subprocess.CompletedProcess[str]
 Run = Callable[..., Said]
@@ -35,20 +38,64 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.fixture
 def chargeback(tmp_path: Path) -> Run:
-    """Runs ``chargeback`` with some words in the test's folder."""
+    """Call ``chargeback`` with some words in the test's folder, within this process."""
 
     def run(*words: str, **more: str) -> Said:
-        return subprocess.run(
-            [*words_within(TODAY), *COMMAND, *words],
-            cwd=tmp_path,
-            env=environment(**more),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        if words_within(TODAY):
+            return in_a_process(tmp_path, *words, **more)
+        return called(tmp_path, *words, **more)
 
     return run
+
+
+@pytest.fixture
+def chargeback_process(tmp_path: Path, process: None) -> Run:
+    """Run ``chargeback`` with some words in the test's folder, as a process of its own."""
+
+    def run(*words: str, **more: str) -> Said:
+        return in_a_process(tmp_path, *words, **more)
+
+    return run
+
+
+def in_a_process(folder: Path, *words: str, **more: str) -> Said:
+    """Run ``chargeback`` as a process of its own, on the day of the organisation."""
+    return subprocess.run(
+        [*words_within(TODAY), *COMMAND, *words],
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def called(folder: Path, *words: str, **more: str) -> Said:
+    """Call ``chargeback`` as if this process were its own: with that folder, and variables, output and logs of its
+    own."""
+    output, errors = io.BytesIO(), io.BytesIO()
+    with (
+        logging_restored(),
+        pytest.MonkeyPatch.context() as patch,
+        io.TextIOWrapper(io.BytesIO()) as nothing,
+        io.TextIOWrapper(output, encoding="utf-8", write_through=True) as stdout,
+        io.TextIOWrapper(errors, encoding="utf-8", write_through=True) as stderr,
+    ):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["chargeback", *words])
+        for name, stream in (("stdin", nothing), ("stdout", stdout), ("stderr", stderr)):
+            patch.setattr(sys, name, stream)
+        for name in os.environ.keys() - (own := environment(**more)).keys():
+            patch.delenv(name)
+        for name, value in own.items():
+            patch.setenv(name, value)
+        mask = os.umask(0o077)
+        try:
+            code = main.run_command_line()
+        finally:
+            os.umask(mask)
+        return Said([*COMMAND, *words], code, output.getvalue().decode(), errors.getvalue().decode())
 
 
 @dataclass(frozen=True)
@@ -75,8 +122,7 @@ def calculated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with DemoServer(Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))) as server:
         file = folder / "chargeback.yaml"
         file.write_text(demo_configuration(server.info, folder), encoding="utf-8")
-        words = [*words_within(TODAY), *COMMAND, "run", "--config", str(file)]
-        said = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        said = (in_a_process if words_within(TODAY) else called)(folder, "run", "--config", str(file))
         assert said.returncode == 0, said.stderr
         yield Demo(server, file)
 

@@ -51,6 +51,7 @@ def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) 
         assert "is not empty; move it away first" in said.stderr
 
 
+@pytest.mark.usefixtures("process")
 def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     """Backup and restore give the password of the connection string to PostgreSQL's programs."""
     with own_postgres_server("s3cret/with@signs") as server:

@@ -27,6 +27,10 @@ cost_categories:   # by cost centre
     rules:
       - {match: {resource: lkc-1}, split: {a: "60", b: 40}}
 """
+SHARED = """\
+    share:
+      - {from: a, to: "*", by: usage(bytes_in)}
+"""
 COST_TYPE = """{
   name: A, product_category: a, rate: "1", cost_quantity: {type: fixed, count: 1}, allocation_strategy: even_split}"""
 CONFIG = f"""\
@@ -127,6 +131,13 @@ def test_every_problem_of_a_file_is_told(chargeback: Run, tenant: TenantStore, t
         "error: categories.yaml: cost_categories.cost_center.rules[0].assign: unknown value 'paymnts'; did you mean "
         "payments?; values has payments, retail (line 7)",
         "error: categories.yaml: cost_categories.team.rules[0].split: 60 + 50 = 110; they must sum to 100 (line 11)",
+    ]
+    (tmp_path / "categories.yaml").write_text(FILE + SHARED, encoding="utf-8")
+    found = chargeback("categories", "diff", "categories.yaml", "--tenant", "acme")
+    assert said(found, 2) == []
+    assert found.stderr.splitlines() == [
+        "error: categories.yaml: cost_categories.team.share[0].by: unknown measure bytes_in; nothing was measured yet "
+        "(line 13)"
     ]
     assert versions(tenant) == []
     for content, problem in (

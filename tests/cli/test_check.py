@@ -157,6 +157,7 @@ def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
         assert "Traceback" not in said.stderr
 
 
+@pytest.mark.usefixtures("process")
 def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     """Without --online nobody is asked; with it, a store that would lose commits is refused."""
     with scratch_database("postgresql", tmp_path) as address, careless_store() as store:
@@ -173,6 +174,7 @@ def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path
     assert "Traceback" not in said.stderr
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.parametrize(
     ("clock", "code", "told"),
     [

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chargeback.api.app import create_app
 from chargeback.api.services import ApiLimits, Services
-from chargeback.cli.connections import LimitedProtocol, connection_limit
+from chargeback.cli.connections import MAX_HEADER_BYTES, LimitedProtocol, connection_limit
 from chargeback.cli.http_server import HttpServer, listen
 from chargeback.cli.shutdown import ShutdownHandler
 from tests.support.serving import wait_until
@@ -24,11 +28,12 @@ WHOLE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @contextlib.contextmanager
-def running() -> Iterator[int]:
-    """The port of a server as the command line starts it."""
+def running(app: ASGIApp | None = None) -> Iterator[int]:
+    """The port of a server as the command line starts it, for the service or another application."""
     listening = listen("127.0.0.1", 0)
     port: int = listening.getsockname()[1]
-    server = HttpServer(create_app(Services("1.2.3", "both", ApiLimits(20))), ShutdownHandler(lambda: None))
+    application = app or create_app(Services("1.2.3", "both", ApiLimits(20)))
+    server = HttpServer(application, ShutdownHandler(lambda: None))
     thread = threading.Thread(target=server.run_on, args=(listening,), daemon=True)
     thread.start()
     wait_until(lambda: server.started)
@@ -105,3 +110,155 @@ def test_half_requests_take_no_place_from_whole_ones(monkeypatch: pytest.MonkeyP
 def test_the_limit_leaves_files_for_the_rest() -> None:
     """Storage and databases need files too."""
     assert 16 <= connection_limit() <= 4096
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with the names of the headers, once the body has been read."""
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    message = await receive()
+    while message.get("more_body"):
+        message = await receive()
+    if message["type"] == "http.request":
+        names = b" ".join(name for name, _ in scope["headers"]) + b"."
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(names))]})
+        await send({"type": "http.response.body", "body": names})
+
+
+@pytest.fixture(scope="module")
+def echo_port() -> Iterator[int]:
+    """The port of an application that responds with the names of headers."""
+    with running(echo) as port:
+        yield port
+
+
+def responses(connection: socket.socket) -> bytes:
+    """What the other side sends until it ends the connection."""
+    connection.settimeout(20)
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    return received
+
+
+def request_of(size: int, *, close: bool = False) -> bytes:
+    """A request whose first line and headers have ``size`` bytes."""
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Connection: close\r\n" * close + b"X-Long: "
+    return head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
+
+
+def problem_in(response: bytes) -> dict[str, Any]:
+    """The problem document of a response."""
+    head, _, body = response.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert b"connection: close" in head
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_headers_have_a_size_limit(echo_port: int) -> None:
+    """64 KiB of first line and headers are served; one byte more is 431, on a new connection and on a used one."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(request_of(MAX_HEADER_BYTES))
+        first = b""
+        while not first.endswith(b"host x-long."):
+            first += connection.recv(65536)
+        assert first.startswith(b"HTTP/1.1 200")
+        connection.sendall(request_of(MAX_HEADER_BYTES + 1))
+        second = responses(connection)
+    assert second.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert problem_in(second)["type"] == "urn:chargeback:headers-too-large"
+    assert "65536 bytes" in problem_in(second)["detail"]
+
+
+ENDLESS = {
+    "first line": b"GET /",
+    "name": b"GET / HTTP/1.1\r\n",
+    "value": b"GET / HTTP/1.1\r\nX-Never: ",
+    "blank": b"",
+}
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_a_request_that_does_not_end_is_refused(echo_port: int, part: str) -> None:
+    """Whatever part does not end, the response comes while the client still sends, and little of it is read."""
+    unit = b"\r\n" if part == "blank" else b"ab"
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(ENDLESS[part])
+        for _ in range(80):
+            connection.sendall(unit * 512)
+        response = responses(connection)
+    assert problem_in(response)["status"] == 431
+
+
+def test_many_small_headers_are_refused(echo_port: int) -> None:
+    """The sum counts: no header alone is large."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 12_000)
+        assert problem_in(responses(connection))["status"] == 431
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+
+
+def test_trailers_have_a_size_limit(echo_port: int) -> None:
+    """A trailer that never ends is refused as a header is; the application does not wait for it."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(CHUNKED + b"X-Never: ")
+        for _ in range(80):
+            connection.sendall(b"x" * 1024)
+        assert problem_in(responses(connection))["status"] == 431
+
+
+def test_trailers_are_no_headers(echo_port: int) -> None:
+    """A proxy checks headers: a trailer cannot add one behind its back."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(CHUNKED + b"X-Forwarded-User: admin\r\n\r\n" + request_of(100, close=True))
+        first, second = responses(connection).split(b".HTTP/1.1 ")
+    assert first.endswith(b"\r\n\r\nhost transfer-encoding")
+    assert second.endswith(b"\r\n\r\nhost connection x-long.")
+
+
+def test_bodies_have_another_limit(echo_port: int) -> None:
+    """Bodies of any size and in many chunks do not count as headers."""
+    chunks = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in [1, 70_000, 5_000] * 10)
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(head + chunks + b"0\r\n\r\n")
+        assert responses(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_pipelined_requests_wait_unparsed(monkeypatch: pytest.MonkeyPatch, echo_port: int) -> None:
+    """Requests that arrive together are served in order, and no more than a few hundred of them are parsed before
+    their turn."""
+    waiting: list[int] = []
+    serve = LimitedProtocol.on_headers_complete
+
+    def _count(self: LimitedProtocol) -> None:
+        serve(self)
+        waiting.append(len(self.pipeline))
+
+    monkeypatch.setattr(LimitedProtocol, "on_headers_complete", _count)
+    sent = b"".join(b"GET / HTTP/1.1\r\nx%d: \r\n\r\n" % number for number in range(5000))
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(sent + request_of(100, close=True),))
+        sender.start()
+        received = responses(connection)
+        sender.join()
+    assert re.findall(rb"\r\n\r\nx(\d+)\.", received) == [b"%d" % number for number in range(5000)]
+    assert received.endswith(b"host connection x-long.")
+    assert max(waiting) < 250
+
+
+def test_a_response_in_progress_is_completed(echo_port: int) -> None:
+    """Too large headers of a pipelined request do not cut the response to the one before."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(request_of(100) + request_of(100_000))
+        received = responses(connection)
+    assert received.startswith(b"HTTP/1.1 200")
+    assert b"host x-long." in received

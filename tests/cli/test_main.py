@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from chargeback import __version__
+from chargeback.cli.main import app
 from tests.cli.conftest import Run
 
 
@@ -26,11 +32,44 @@ def test_help_names_every_command(chargeback: Run) -> None:
         assert f"  {command} " in said.stdout
 
 
+def helps(command: Any, parent: Any = None) -> Iterator[str]:
+    """Yield the help of a command and of each command below it, at the width of a narrow terminal."""
+    context = command.make_context("chargeback", [], parent, resilient_parsing=True, max_content_width=80)
+    yield command.get_help(context)
+    for below in getattr(command, "commands", {}).values():
+        yield from helps(below, context)
+
+
+def test_helps_are_plain() -> None:
+    """No summary is cut, and placeholders of options are words such as NAME and YYYY-MM-DD."""
+    for text in helps(get_command(app)):
+        assert "..." not in text.replace("[ARGS]...", "")
+        assert not re.findall(r"<[a-z%].*?>", text, re.MULTILINE), text
+
+
+@pytest.mark.usefixtures("process")
+def test_helps_are_as_wide_as_the_terminal() -> None:
+    """A wide terminal shows long sentences on one line."""
+    code = "from chargeback.cli.main import app; app(['reconcile', '--help'])"
+    wide = {**os.environ, "COLUMNS": "160"}
+    said = subprocess.run([sys.executable, "-c", code], env=wide, capture_output=True, text=True, check=True)
+    assert max(map(len, said.stdout.splitlines())) > 100
+
+
+@pytest.mark.parametrize("command", ["run", "reconcile", "export"])
+def test_the_last_day_has_one_name(command: str) -> None:
+    """Every command that is about days takes their end as --through; `run` and `reconcile` also know its first name."""
+    named = get_command(app).commands[command]  # type: ignore[attr-defined]
+    (end,) = (each for each in named.params if each.name == "end")
+    assert end.opts == (["--through"] if command == "export" else ["--through", "--to"])
+
+
 def test_an_unknown_option_is_a_usage_error(chargeback: Run) -> None:
     """A wrong command line exits 2."""
     assert chargeback("run", "--confg", "x").returncode == 2
 
 
+@pytest.mark.usefixtures("process")
 def test_help_is_quick() -> None:
     """Asking for help imports none of the heavy rooms."""
     code = (

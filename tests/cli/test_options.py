@@ -70,6 +70,7 @@ def test_help_says_what_a_value_is(chargeback: Run, command: str) -> None:
     assert not re.search(r"\b(PATH|TEXT|INTEGER|DIRECTORY)\b|\[%Y|RANGE", said)
 
 
+@pytest.mark.usefixtures("process")
 def test_shell_completion(chargeback: Run) -> None:
     """A shell that asks is told the commands, and --show-completion prints what to put into its configuration."""
     asked = {"_CHARGEBACK_COMPLETE": "complete_bash", "COMP_WORDS": "chargeback ve", "COMP_CWORD": "1"}

@@ -35,7 +35,7 @@ def test_the_same_and_different(chargeback: Run, calculated: Demo) -> None:
     assert said.returncode == 1
     assert "-12.000000000001" in said.stdout
     assert "1 of " in said.stdout
-    before, after = (["--from", str(day), "--to", str(day)] for day in (DAY - ONE_DAY, DAY + ONE_DAY))
+    before, after = (["--from", str(day), "--through", str(day)] for day in (DAY - ONE_DAY, DAY + ONE_DAY))
     other = chargeback(*words, *before)
     assert (other.returncode, "on other days left out" in other.stdout) == (1, True)
     nothing = chargeback(*words, *after)
@@ -64,7 +64,7 @@ def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
     costs.write_text("amount\n1\n", encoding="utf-8")
     mapping.write_text("columns: {amount: amount}\n", encoding="utf-8")
     words = ["reconcile", "--config", str(demo.file), "acme", str(costs), "-m", str(mapping)]
-    assert "--from and --to are needed" in chargeback(*words).stderr
+    assert "--from and --through are needed" in chargeback(*words).stderr
     said = chargeback(*words, "--from", str(DAY), "--to", str(DAY))
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not (demo.file.parent / "acme.db").exists()

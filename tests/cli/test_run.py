@@ -6,6 +6,8 @@ import signal
 import subprocess
 from datetime import timedelta
 
+import pytest
+
 from chargeback.demo.faults import Fault
 from tests.cli.conftest import COMMAND, TODAY, Demo, Run, environment
 
@@ -30,17 +32,17 @@ def test_a_first_run_and_a_second(chargeback: Run, demo: Demo) -> None:
 
 
 def test_recalculating_one_day(chargeback: Run, calculated: Demo) -> None:
-    """--from, --to and --recalculate calculate just those days again."""
+    """--from, --through and --recalculate calculate just those days again."""
     day = (TODAY - timedelta(days=7)).isoformat()
-    again = chargeback("run", "--config", str(calculated.file), "--from", day, "--to", day, "--recalculate")
+    again = chargeback("run", "--config", str(calculated.file), "--from", day, "--through", day, "--recalculate")
     assert (again.returncode, report(again.stdout)[2:]) == (0, ["1", "1"])
 
 
 def test_a_range_backwards(chargeback: Run, demo: Demo) -> None:
-    """--from after --to is a usage error."""
+    """--from after --to, the first name of --through, is a usage error."""
     said = chargeback("run", "--config", str(demo.file), "--from", "2026-02-02", "--to", "2026-02-01")
     assert said.returncode == 2
-    assert "--from is after --to" in said.stderr
+    assert "--from is after --through" in said.stderr
 
 
 def test_accepting_less_is_part_of_a_recalculation(chargeback: Run, demo: Demo) -> None:
@@ -59,6 +61,7 @@ def test_a_run_that_fails(chargeback: Run, demo: Demo) -> None:
     assert "Traceback" not in said.stderr
 
 
+@pytest.mark.usefixtures("process")
 def test_ctrl_c_ends_a_run(demo: Demo) -> None:
     """SIGINT ends a run at the next safe place, soon, with exit code 130 and a report."""
     demo.server.faults.add("/", Fault(delay=5, times=None))

@@ -20,6 +20,8 @@ from tests.config.conftest import tenant
 from tests.support.databases import raw_connection
 from tests.support.processes import free_port
 
+pytestmark = pytest.mark.usefixtures("process")
+
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:

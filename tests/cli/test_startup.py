@@ -13,6 +13,8 @@ import pytest
 from tests.cli.conftest import COMMAND, Demo, environment
 from tests.support.processes import free_port
 
+pytestmark = pytest.mark.usefixtures("process")
+
 #: What stopping may take, and what a busy machine adds to it.
 LIMIT = 10 + 10
 

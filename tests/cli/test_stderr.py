@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _DRAWING = """
 import subprocess, sys, time
 from chargeback.cli.progress import ProgressDisplay
@@ -40,6 +42,7 @@ def _terminal_output(script: str) -> str:
     return written.decode()
 
 
+@pytest.mark.usefixtures("process")
 def test_a_child_s_line_stands_on_a_line_of_its_own() -> None:
     """The bar is erased, the line printed whole, and the bar drawn again below it."""
     shown = _terminal_output(_DRAWING)
@@ -50,6 +53,7 @@ def test_a_child_s_line_stands_on_a_line_of_its_own() -> None:
     assert after.endswith("after the bar\r\n")
 
 
+@pytest.mark.usefixtures("process")
 def test_standard_error_is_as_before(tmp_path: Path) -> None:
     """Where standard error is no terminal nothing is redirected, and nothing is lost."""
     said = subprocess.run(

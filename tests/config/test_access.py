@@ -78,6 +78,11 @@ def test_the_whole_example(load: Load) -> None:
         ("{mode: proxy, proxy: {}}", "access.proxy: needs `trusted`, the addresses of the proxy, or `shared_secret`"),
         ("{proxy: {trusted: [0.0.0.0/0]}}", "access.proxy: `trusted` has every address"),
         ('{proxy: {trusted: [10.0.0.0/8, "::/0"]}}', "access.proxy: `trusted` has every address"),
+        ("{proxy: {trusted: [0.0.0.0/1, 128.0.0.0/1]}}", "access.proxy: `trusted` has every address"),
+        ('{proxy: {trusted: ["8000::/1", "::/2", "4000::/2"]}}', "access.proxy: `trusted` has every address"),
+        ("{proxy: {trusted: [10.0.0.7, 0.0.0.0/2, 128.0.0.0/1]}}", "access.proxy: `trusted` has all of 128.0.0.0/1"),
+        ("{proxy: {trusted: [10.0.0.0/8, 11.0.0.0/8]}}", "access.proxy: `trusted` has all of 10.0.0.0/7"),
+        ('{proxy: {trusted: ["2000::/3"]}}', "access.proxy: `trusted` has all of 2000::/3"),
         ("{proxy: {trusted: [10.0.3.1/24]}}", "access.proxy.trusted[0]: should be an address or a network"),
         ("{proxy: {trusted: [proxy]}}", "access.proxy.trusted[0]: should be an address or a network"),
         ("{proxy: {trusted: [7]}}", "access.proxy.trusted[0]: should be an address or a network"),
@@ -180,3 +185,10 @@ def test_the_peers_that_are_trusted(peer: str, trusted: bool) -> None:
 def test_with_a_secret_the_address_may_be_any() -> None:
     """A proxy whose address changes is told apart by the secret alone."""
     assert ProxySettings.model_validate({"shared_secret": "x" * 16}).trusts("192.0.2.1")
+
+
+@pytest.mark.parametrize("trusted", [["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"], ["fc00::/7"]])
+def test_private_networks_can_be_trusted(trusted: list[str]) -> None:
+    """The widest networks that a proxy can be in are allowed, and with a secret all of them."""
+    assert ProxySettings.model_validate({"trusted": trusted}).trusted
+    assert ProxySettings.model_validate({"trusted": ["0.0.0.0/0"], "shared_secret": "0123456789abcdef"}).trusted

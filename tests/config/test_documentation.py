@@ -79,3 +79,13 @@ def test_examples_are_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for name in re.findall(r"\$\{(\w+)\}", file.read_text(encoding="utf-8")):
         monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
     assert load_configuration(file).tenants
+
+
+@pytest.mark.parametrize("file", ["src/chargeback/config/template.yaml", "examples/confluent-cloud.yaml"])
+def test_the_configuration_asks_for_the_documented_role(file: str) -> None:
+    """The comment above the key names the role that the documentation gives the service account, and no other."""
+    page = (DOCS / "confluent-cloud.md").read_text(encoding="utf-8")
+    (documented_role,) = re.findall(r"give it the role \*\*`(\w+)`\*\*", page)
+    configuration = (DOCS.parent / file).read_text(encoding="utf-8")
+    (comment,) = re.findall(r"# (.*)\n +ccloud_api:", configuration)
+    assert re.findall(r"\w+(?:Admin|Viewer)\b", comment) == [documented_role]

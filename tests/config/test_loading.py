@@ -323,6 +323,7 @@ def test_topics_where_there_are_none(load: Load) -> None:
     assert load(text.replace("true", "false")).tenants["acme"].topic_status is TopicStatus.DISABLED
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.usefixtures("plugins")
 def test_a_plugin_travels(load: Load, tmp_path: Path) -> None:
     """A tenant of a dropped plugin goes to a process that has never seen the plugin."""
@@ -335,6 +336,7 @@ def test_a_plugin_travels(load: Load, tmp_path: Path) -> None:
     assert told.stdout == "blue\n"
 
 
+@pytest.mark.usefixtures("process")
 def test_a_configuration_travels(load: Load, tmp_path: Path) -> None:
     """A configuration goes to a new process and is the same there, secrets included."""
     configuration = load(tenant())

@@ -36,6 +36,7 @@ def digest(size: Size) -> str:
     return found.hexdigest()
 
 
+@pytest.mark.usefixtures("process")
 def test_every_process_generates_the_same() -> None:
     """Two other processes, with other hash seeds, generate byte for byte what this one does."""
     expected = f"{digest('small')} {digest('usual')}"

@@ -23,7 +23,7 @@ TOLERANCE = Decimal("1e-12")
 
 
 @pytest.fixture(scope="module")
-def addresses(organisation: Organisation) -> Iterator[tuple[str, str]]:
+def addresses(organisation: Organisation, process: None) -> Iterator[tuple[str, str]]:
     """The URLs of a real Prometheus and of the demo's endpoint, with the same two days of samples."""
     with RealPrometheus(organisation.openmetrics([FIRST, SECOND])) as real, DemoServer(organisation) as demo:
         yield real.url, demo.prometheus_url
@@ -163,6 +163,7 @@ def test_a_range_is_open_to_the_left(organisation: Organisation) -> None:
     assert {item["value"][1] for item in data["result"]} == {"60"}
 
 
+@pytest.mark.usefixtures("process")
 def test_too_many_samples_are_refused_like_a_real_prometheus(organisation: Organisation) -> None:
     """Past the same sample limit both answer 422, so that a client can ask for less; below it both answer."""
     options = ServerOptions(prometheus_max_samples=2000)
@@ -188,6 +189,7 @@ def test_credentials_are_asked_for_when_configured(organisation: Organisation) -
         assert [httpx.get(url).status_code, httpx.get(url, headers=headers).status_code] == [401, 200]
 
 
+@pytest.mark.usefixtures("process")
 def test_a_real_prometheus_can_ask_for_credentials() -> None:
     """The real server of the tests answers 401 without, and 200 with its user and password."""
     spec = DemoSpec(today=date(2026, 11, 20), size="small", days=12)

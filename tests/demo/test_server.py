@@ -58,6 +58,7 @@ def test_requests_are_counted_and_logged(server: DemoServer, client: httpx.Clien
     assert server.log[-1] == ("/iam/v2/users", "page_size=5")
 
 
+@pytest.mark.usefixtures("process")
 def test_a_process_of_its_own_serves_the_same(organisation: Organisation) -> None:
     """Started as a module it prints where it serves, serves the same rows, and ends on SIGTERM with status 0."""
     spec = organisation.spec

@@ -110,6 +110,7 @@ def test_a_missing_folder_is_a_configuration_error(tmp_path: Path) -> None:
         load_ecosystems(str(tmp_path / "nowhere"))
 
 
+@pytest.mark.usefixtures("process")
 def test_a_package_of_its_own_is_found_by_entry_point(tmp_path: Path) -> None:
     """A third party's installed distribution, in another interpreter, is found without a word in our code."""
     (tmp_path / "tiny_plugin.py").write_text(PLUGIN)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
+import pytest
+
 from chargeback.emitters.openmetrics import END, Gauge, GaugeSample, family
 from tests.support.prometheus import RealPrometheus
 
@@ -24,6 +26,7 @@ def test_a_family() -> None:
     )
 
 
+@pytest.mark.usefixtures("process")
 def test_prometheus_reads_labels_as_they_were_written() -> None:
     """Quotes, backslashes, line breaks and any script come through a real Prometheus."""
     value = 'a"b\\c\nd {x="1"} Ünïcode 東京 #'

@@ -65,6 +65,7 @@ def at(day: date) -> float:
     return seconds(start_of_day(day))
 
 
+@pytest.mark.usefixtures("process")
 def test_a_loaded_history_answers_by_day(store: TenantStore, facts: StoredFacts, tmp_path: Path) -> None:
     """Each day has its own value at 00:00 UTC, sums over time are right, and the inventory follows its dates."""
     fill(store)

@@ -25,6 +25,9 @@ from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
 from tests.support.runs import Recorded, recorded_runs
 
+# Their runs are processes.
+pytestmark = pytest.mark.usefixtures("process")
+
 
 def progress(rows: int) -> Progress:
     """A message of a run on its way."""

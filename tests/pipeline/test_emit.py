@@ -291,6 +291,7 @@ def test_a_history_of_the_lookback(deployment: Emitting) -> None:
     assert deployment.changed() == {"history.om"}
 
 
+@pytest.mark.usefixtures("process")
 def test_a_third_party_emitter_works_in_the_service(tmp_path: Path) -> None:
     """Installed as a distribution of its own, it is configured, checked and run by the command line, in its child."""
     folder = tmp_path / "site"

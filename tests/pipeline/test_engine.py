@@ -19,6 +19,9 @@ from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.deployments import Deployment
 
+# Their runs are processes.
+pytestmark = pytest.mark.usefixtures("process")
+
 
 @pytest.fixture
 def configuration(deployment: Deployment) -> Configuration:

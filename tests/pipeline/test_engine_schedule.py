@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy import text, update
 
 from chargeback.config import Configuration, Tenant, load_configuration
-from chargeback.errors import EngineBusy, LeaseHeld, SchemaError, StorageError
+from chargeback.errors import EngineBusy, LeaseHeld, QueryTimeout, SchemaError, StorageError
 from chargeback.model.days import utc_now
 from chargeback.pipeline import engine as engine_module
 from chargeback.pipeline.engine import Engine
@@ -94,11 +94,11 @@ def test_the_gap_is_measured_from_the_start_of_the_last_run(
     caplog.set_level(logging.INFO)
     executor = HeldRuns(hold=False)
     engine = start(configured(configuration, gap=1800), executor)
-    record_run(store, "completed", began=timedelta(seconds=1700))
+    record_run(store, "completed_with_errors", began=timedelta(seconds=1700))
     turn = engine._take_turn("acme")
     assert turn is not None
     assert 90 < turn.seconds <= 100
-    assert "completed; min_refresh_gap_seconds is 1800" in turn.why
+    assert "and completed with errors; min_refresh_gap_seconds is 1800" in turn.why
     again = engine._take_turn("acme")
     assert again is not None
     assert (turn.is_news, again.is_news) == (True, False)
@@ -132,6 +132,22 @@ def test_no_gap_after_a_run_that_did_not_complete(
     assert executor.tenants == ["acme"]
 
 
+def test_a_trigger_can_be_called_off(configuration: Configuration, start: Callable[..., Engine]) -> None:
+    """What is raised before the start calls a run off: place and lease are free, and nothing has run."""
+    executor = HeldRuns()
+    engine = start(configuration, executor)
+
+    def _call_off() -> None:
+        raise QueryTimeout("the request is over")
+
+    with pytest.raises(QueryTimeout):
+        engine.trigger("acme", RunRequest(), _call_off)
+    assert executor.tenants == []
+    engine.trigger("acme", RunRequest())
+    eventually(lambda: executor.tenants == ["acme"])
+    executor.started[0].end()
+
+
 def test_triggered_runs_count_against_the_limit(configuration: Configuration, start: Callable[..., Engine]) -> None:
     """With one place, a second tenant is refused until the first has ended, and its lease is free; the tenant that
     runs is told that it does."""
@@ -161,6 +177,7 @@ def on_postgresql(tenant: Tenant, address: str) -> Tenant:
     return replace(tenant, storage=replace(tenant.storage, connection_string=SecretStr(address)))
 
 
+@pytest.mark.usefixtures("process")
 def test_a_database_that_is_away_is_waited_for(
     configuration: Configuration,
     start: Callable[..., Engine],

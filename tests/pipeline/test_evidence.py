@@ -27,6 +27,7 @@ from chargeback.store.facts.tables import (
     FactTables,
 )
 from tests.support.damage import file_of, remove
+from tests.support.laws import examples
 from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 ANY_DAY = date(2026, 1, 1)
@@ -79,7 +80,7 @@ def has_all(values: Mapping[str, int], of: Mapping[str, int]) -> bool:
 
 
 @given(st.lists(parts_of_whole, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_what_is_kept_is_never_less_than_it_was(answers: list[Values]) -> None:
     """Whatever the answers are, each measure of each resource only grows, always is one of the answers, and is the
     whole once that was seen."""
@@ -264,7 +265,7 @@ def heal(laboratory: Laboratory) -> None:
 
 
 @given(steps_of_sources)
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 def test_once_the_sources_are_whole_a_day_is_as_if_they_had_always_been(steps: list[Step]) -> None:
     """Answers of all kinds, lines that come late, listings that fail, recalculations in between: stored usage never
     becomes less, and in the end everything equals a first calculation from the whole answer. Only what the metrics

@@ -25,6 +25,8 @@ from tests.support.objects import new_bucket
 from tests.support.processes import eventually, free_port
 from tests.support.sources import DAY, Laboratory, line
 
+pytestmark = pytest.mark.usefixtures("process")
+
 DAYS = [DAY - timedelta(days=number) for number in range(6)]
 
 

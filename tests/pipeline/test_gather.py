@@ -156,6 +156,18 @@ def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> Non
     ]
 
 
+def test_a_required_listing_that_fails_stops_the_run(run: RunContext) -> None:
+    """The errors of a run that calculates no new bill do not say that it goes on with the last known inventory."""
+    failures = {"cluster": "HTTP 403", "connector": "HTTP 500"}
+    listed = ListedInventory(Inventory(), frozenset(), failures=failures, required=frozenset({"cluster"}))
+    gather(run, Bills(listed=listed))
+    assert run.record.gathering_error == "cluster: HTTP 403"
+    assert run.record.errors == [
+        "cluster could not be listed; new bills are not calculated: HTTP 403",
+        "connector could not be listed; new bills are not calculated: HTTP 500",
+    ]
+
+
 def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(run: RunContext, deployment: Deployment) -> None:
     """It gets the type that its line tells."""
     gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))

@@ -32,6 +32,8 @@ from tests.support.objects import damage_object, new_bucket, object_server
 from tests.support.serving import served
 from tests.support.sources import DAY, Laboratory, line
 
+pytestmark = pytest.mark.usefixtures("object_storage")
+
 #: What an answer was made of: the versions of the tables, which depend on their number of commits.
 _REVISION = re.compile(rb'"revision":"[0-9a-f]{32}"')
 _ANSWERS = (

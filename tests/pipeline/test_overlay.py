@@ -56,11 +56,11 @@ def test_topics_become_resources(attributed: Attributed) -> None:
 
 
 def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, caplog: pytest.LogCaptureFixture) -> None:
-    """Both operational messages are logged at level INFO."""
+    """Both operational messages are logged at level INFO, once for all days of a run."""
     with caplog.at_level(logging.INFO, "chargeback"):
         deployment.run()
-    assert any("Topic discovery" in record.getMessage() for record in caplog.records)
-    assert any("Topic attribution backfill" in record.getMessage() for record in caplog.records)
+    for said in ("Topic discovery", "Topic attribution backfill"):
+        assert sum(said in record.getMessage() for record in caplog.records if record.levelno == logging.INFO) == 1
 
 
 def test_progress_of_the_stage(deployment: Attributed) -> None:
@@ -89,6 +89,7 @@ def test_a_second_run_changes_nothing(attributed: Attributed) -> None:
     assert attributed.server.requests[QUERY] == asked
 
 
+@pytest.mark.everyday
 def test_a_changed_bill_is_attributed_anew_from_kept_measurements(attributed: Attributed) -> None:
     """A late line on a cluster is attributed without asking the metrics again; other days stay."""
     asked, others = attributed.server.requests[QUERY], attributed.topics(WINDOW[0])

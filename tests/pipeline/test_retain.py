@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
@@ -33,6 +34,7 @@ def stored_days(deployment: Deployment) -> dict[str, list[date]]:
     return {name: facts.snapshot(name).days for name, schema in SCHEMAS.items() if "date" in schema.names}
 
 
+@pytest.mark.everyday
 def test_days_past_retention_go_everywhere(calculated: Deployment) -> None:
     """A shorter retention takes older days from every table, their states too; the kept ones are not touched."""
     before = {day: calculated.rows(day) for day in KEPT}
@@ -100,6 +102,7 @@ def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
         assert datetime.fromisoformat((root / STAMP).read_text().strip()) == seen_to
 
 
+@pytest.mark.everyday
 def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> None:
     """Where the provider cannot be asked, the clock may be what is wrong: what looks old stays."""
     kept = calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days

@@ -58,6 +58,7 @@ def test_progress_tells_stage_day_and_counts(deployment: Deployment) -> None:
     assert deployment.progress[-1].rows > deployment.progress[-1].lines > 0
 
 
+@pytest.mark.everyday
 def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
     """Days whose inputs have not changed are neither written nor calculated again."""
     before = versions(calculated)
@@ -66,6 +67,7 @@ def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
     assert versions(calculated) == before
 
 
+@pytest.mark.everyday
 def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
     """A late correction recalculates its day from kept usage, and no other."""
     asked = calculated.server.requests["/prometheus/api/v1/query"]
@@ -78,6 +80,7 @@ def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
     assert calculated.state(DAY).billing_lines == len(changes.cost_rows(DAY))
 
 
+@pytest.mark.everyday
 def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
     """Other ids, names and descriptions in the provider's answer are no change."""
     calculated.server.changes.edit_costs(
@@ -86,6 +89,7 @@ def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
     assert calculated.run().dates_calculated == 0
 
 
+@pytest.mark.everyday
 def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated: Deployment) -> None:
     """An empty answer is named in the run's errors and believed only when it has come three times."""
     before = calculated.rows(DAY)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from chargeback import how_to_install
 from chargeback.errors import SourceRejected, SourceUnavailable, Stopped
 from chargeback.sources.kafka_admin import Broker, KafkaAdmin, KafkaConnection, Topic
 from tests.support.kafka import Guard, MockCluster, closed_port
@@ -120,6 +121,7 @@ def tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.usefixtures("process")
 def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path]) -> None:
     """Over TLS, with the authority that is configured, the answer is the same."""
     with Guard(cluster, tls=tls) as guard:
@@ -129,6 +131,7 @@ def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path,
     assert [topic.name for topic in described.topics] == ["orders", "payments"]
 
 
+@pytest.mark.usefixtures("process")
 def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl.SSLContext) -> None:
     """A certificate that nobody vouches for is no cluster of ours."""
     with (
@@ -138,6 +141,7 @@ def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl
         admin(guard.bootstrap_servers, security_protocol="SSL", timeout_seconds=2).describe()
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_credentials(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path], protocol: str) -> None:
     """Who proves himself gets the answer, in the clear and over TLS."""
@@ -173,6 +177,7 @@ def test_wrong_credentials_are_refused_without_delay(cluster: MockCluster) -> No
     assert "wrong-wrong" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("process")
 def test_without_the_package_the_message_says_what_to_install() -> None:
     """Where the optional package is missing, asking names the extra; importing the module needs nothing."""
     program = (
@@ -184,4 +189,4 @@ def test_without_the_package_the_message_says_what_to_install() -> None:
         "except ConfigurationError as error: print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "install chargeback[kafka]" in said.stdout
+    assert f"the admin API needs the extra kafka: {how_to_install('kafka')}" in said.stdout

@@ -76,6 +76,7 @@ def test_a_value_that_is_no_number_is_dropped_and_counted(prometheus: RealPromet
     assert found.dropped == 1
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("limit", [2000, 300, 20])
 def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
     """Under any limit of samples the numbers are equal to the digit, and so is what was dropped."""
@@ -85,6 +86,7 @@ def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
     assert found.dropped == 1
 
 
+@pytest.mark.usefixtures("process")
 def test_a_server_that_refuses_a_minute_is_an_error() -> None:
     """When even the smallest window is too large there is no answer, and no endless asking."""
     with RealPrometheus(openmetrics(), arguments=("--query.max-samples=1",)) as server, pytest.raises(SourceTooLarge):

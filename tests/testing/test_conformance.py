@@ -106,6 +106,7 @@ def test_a_plugin_without_its_parts_and_wrong_settings() -> None:
         check_ecosystem(tiny(), {"colour": "blue"})
 
 
+@pytest.mark.usefixtures("process")
 def test_it_needs_no_test_framework() -> None:
     """A plugin's own tests may use whatever they like."""
     code = "import sys; sys.modules['pytest'] = None; import chargeback.testing; print(chargeback.testing.__all__)"

@@ -7,10 +7,12 @@ from typing import Any, Final
 from chargeback.assistants.answers import KnownTenant, reconciled_in, within_limit
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import ExplainArguments
+from chargeback.model.inventory import UNALLOCATED
 from chargeback.service.periods import Period
 
 _MOST_CONTENDERS: Final = 10
 _MOST_OTHERS: Final = 5
+_MOST_ALIKE: Final = 3
 _OF_ROW: Final = (
     "resource_id",
     "product_type",
@@ -41,6 +43,9 @@ async def explain_charge(api: ApiClient, arguments: ExplainArguments) -> dict[st
         order = {"sort_by": "amount", "sort_order": "desc", "page_size": _MOST_OTHERS + 1}
         found = (await api.get(tenant.name, "chargebacks", {**day, **filters, **order})).body
         if not found["items"]:
+            await _check_exists(api, tenant.name, "identities", "identity_id", arguments.identity_id)
+            if arguments.resource_id is not None:
+                await _check_exists(api, tenant.name, "resources", "resource_id", arguments.resource_id)
             raise ToolError(
                 f"{arguments.identity_id} has no such charge on {arguments.date}; data is there through "
                 f"{tenant.data_through}."
@@ -80,6 +85,20 @@ async def explain_charge(api: ApiClient, arguments: ExplainArguments) -> dict[st
         }
 
     return within_limit(_MOST_CONTENDERS, _make)
+
+
+async def _check_exists(api: ApiClient, tenant: str, path: str, column: str, id_: str) -> None:
+    """Check that the inventory has an id.
+
+    Raises:
+        ToolError: it does not, as far as the caller sees; the message names those with that name.
+    """
+    found = (await api.get(tenant, path, {"search": id_, "page_size": _MOST_ALIKE})).body["items"]
+    if id_ == UNALLOCATED or any(each[column] == id_ for each in found):
+        return
+    named = [f"{each[column]} ({each['display_name']})" for each in found if each["display_name"]]
+    alike = f" Did you mean {' or '.join(named)}?" if named else ""
+    raise ToolError(f"There is no {column} {id_!r} that you can see.{alike}")
 
 
 def _some(values: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chargeback import how_to_install
 from chargeback.errors import McpUnavailable
 
 
@@ -14,4 +15,4 @@ def require_sdk() -> None:
     try:
         import mcp.server.lowlevel  # noqa: F401
     except ImportError:
-        raise McpUnavailable("assistants need the MCP SDK: `pip install 'chargeback[mcp]'`") from None
+        raise McpUnavailable(f"assistants need the extra mcp: {how_to_install('mcp')}") from None

@@ -29,7 +29,7 @@ def explain(
     tenant: TenantOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Show what a user may do with each tenant, and the role that says so."""
+    """Show what a user may do, and which role says so. For each tenant."""
     from chargeback.config import load_configuration
 
     configuration = load_configuration(config)

@@ -73,7 +73,7 @@ def restore(
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant to restore.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Restore a tenant's storage from a backup, into an empty storage. The service must be stopped."""
+    """Restore a backup into an empty storage. The service must be stopped."""
     from chargeback.config import load_configuration
     from chargeback.store.backup import restore as restore_backup
     from chargeback.store.tenant import open_store

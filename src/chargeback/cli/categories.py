@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, chosen_tenants
 from chargeback.cli.storage import TenantName, opened_storage
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ app = typer.Typer(
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        exists=True, dir_okay=False, help="The YAML file, with `cost_categories:` and a document below each key."
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="The YAML file, with `cost_categories:` and a document below each key.",
     ),
 ]
 ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept with the version.")]
@@ -44,7 +48,7 @@ def apply(
     dry_run: DryRunOption = False,
 ) -> None:
     """Write the cost categories of a file, all or none. Others stay as they are."""
-    categories = _read(file)
+    categories = _read(file, tenant, config)
     _write(tenant, config, lambda _: categories, reason=reason, dry_run=dry_run)
 
 
@@ -54,7 +58,7 @@ def diff(file: FileArgument, tenant: TenantName, config: ConfigOption = DEFAULT_
     from chargeback.service.cost_categories import preview_categories
     from chargeback.store.control.cost_categories import list_categories
 
-    categories = _read(file)
+    categories = _read(file, tenant, config)
     with opened_storage(tenant, config) as store, store.control.read() as connection:
         edits = preview_categories(connection, categories)
         stored = [each.key for each in list_categories(connection)]
@@ -69,14 +73,16 @@ def diff(file: FileArgument, tenant: TenantName, config: ConfigOption = DEFAULT_
 @app.command()
 def export(
     tenant: TenantName,
-    file: Annotated[Path, typer.Argument(dir_okay=False, help="The file to write; - is standard output.")] = _STDOUT,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to write; - is standard output.")
+    ] = _STDOUT,
     config: ConfigOption = DEFAULT_CONFIG,
     key: Annotated[
         list[str] | None, typer.Option("--key", metavar="KEY", help="Only this one; can be given several times.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file, with all comments in it.")] = False,
 ) -> None:
-    """Write the present cost categories as a YAML file, in canonical form."""
+    """Write the cost categories as a YAML file. In canonical form."""
     from chargeback.service.category_files import categories_yaml
     from chargeback.store.control.cost_categories import list_categories
 
@@ -103,15 +109,17 @@ def export(
 
 @app.command("import")
 def import_(
-    source: Annotated[str, typer.Argument(help="Where it comes from: csv, backstage, strimzi, or a plugin's name.")],
-    path: Annotated[Path, typer.Argument(exists=True, help="The file or the folder to read.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Where it comes from: csv, backstage, strimzi, or a plugin's name.")
+    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, help="The file or the folder to read.")],
     key: Annotated[str, typer.Option("--key", metavar="KEY", help="The cost category.")],
     tenant: TenantName,
     config: ConfigOption = DEFAULT_CONFIG,
     reason: ReasonOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Make rules of what a source says of single identities, resources and topics. A later import from the same source
+    """Make rules of owners that a source knows. Of identities, resources, topics. A later import from the same source
     replaces them, and no others."""
     from chargeback.categories.document import CostCategory
     from chargeback.category_sources.discovery import discover_sources
@@ -138,17 +146,41 @@ def import_(
         raise _invalid(path, error.problems) from None
 
 
-def _read(file: Path) -> list[CostCategory]:
-    """Return the categories of a file, or end with every problem."""
+def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
+    """Return the categories of a file for a tenant, or end with every problem."""
     from chargeback.errors import ConfigProblem, ConfigurationError
     from chargeback.service.category_files import read_categories
 
     try:
-        return read_categories(file.read_text(encoding="utf-8-sig"))
+        return read_categories(file.read_text(encoding="utf-8-sig"), partial(_check_measures, tenant, config))
     except ConfigurationError as error:
         raise _invalid(file, error.problems) from None
     except UnicodeDecodeError as error:
         raise _invalid(file, [ConfigProblem("", f"is not UTF-8: {error.reason} at byte {error.start}")]) from None
+
+
+def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
+    """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
+    from chargeback.config import load_configuration
+    from chargeback.recompute.rules import AllocationRules
+    from chargeback.service.cost_categories import check_measures, measures_in
+    from chargeback.store.facts.tables import USAGE_TABLE
+    from chargeback.store.queries.cancellation import CancellationToken
+    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.measurements import Measured, with_owners
+
+    if not measures_in(category):
+        return
+    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    known = AllocationRules.of(chosen).catalogue.measures
+    if not measures_in(category) <= known:
+        with (
+            opened_storage(tenant, config) as store,
+            QueryEngine() as engine,
+            engine.cursor(CancellationToken()) as cursor,
+        ):
+            known |= Measured(store.snapshot(USAGE_TABLE).files, partial(with_owners, store)).measures(cursor)
+    check_measures(category, known)
 
 
 def _invalid(file: Path, problems: Sequence[ConfigProblem]) -> typer.Exit:

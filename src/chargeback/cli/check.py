@@ -24,7 +24,7 @@ def check(
         bool, typer.Option("--online", help="Also test the credentials and addresses of every tenant.")
     ] = False,
 ) -> None:
-    """Check the configuration; with --online, also test its addresses and credentials."""
+    """Check the configuration. With --online, also test its addresses and credentials."""
     from chargeback.cli.display import print_findings, print_tenants
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about

@@ -61,7 +61,7 @@ def current(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) 
 
 @app.command()
 def check(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Exit with 1 unless every tenant's control database has this version's schema. Nothing is changed."""
+    """Exit with 1 if a control database has another schema. Nothing is changed."""
 
     def _check(each: Tenant) -> bool:
         found = _revisions(each)

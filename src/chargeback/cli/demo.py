@@ -35,10 +35,11 @@ _SPARE_DAYS = 7
 _HOST = "127.0.0.1"
 _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_bucket=month"
 # The bill has a product without a policy, as a real bill may have; the note below explains this instead of a warning.
-# So are errors of the run, which the table of results lists.
+# So are errors of the run, which the table of results lists, and the late metrics, which are announced.
 _LOGGING = (
     "logging: {level: WARNING, per_module_levels: "
-    "{chargeback.pipeline.calculate: ERROR, chargeback.pipeline.run_context: ERROR}}\n"
+    "{chargeback.pipeline.calculate: ERROR, chargeback.pipeline.run_context: ERROR, "
+    "chargeback.pipeline.supervisor: ERROR, chargeback.sources.prometheus: ERROR}}\n"
 )
 _NOTE = (
     "Most identities have a tag `team`. CONTEXT_ENGINE_TABLES represents a product without a policy: its cost\n"
@@ -76,7 +77,7 @@ def demo(
     ),
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the summary.")] = False,
 ) -> None:
-    """Generate an organisation, allocate its bill, show who spent what, and serve it.
+    """Serve a generated organisation. Generate it, allocate its bill, and show who spent what.
 
     Each combination of size, days and seed has its own folder below --data; the next time, only new days are
     calculated.
@@ -112,7 +113,17 @@ def demo(
         file.write_text(_LOGGING + demo_configuration(info, folder, port=port), encoding="utf-8")
         configuration = load_configuration(file)
         configure_logging(configuration.logging, configuration.secrets())
-        typer.echo(f"Fetching its bill and metrics over HTTP and allocating {days - CUTOFF_DAYS} days ...", err=True)
+        typer.echo(
+            f"Fetching its bill and metrics over HTTP and allocating {days - CUTOFF_DAYS} of {days} days; "
+            f"the last {CUTOFF_DAYS} are not complete yet ...",
+            err=True,
+        )
+        if late is not None:
+            typer.echo(
+                f"On purpose, the metrics of {late} come two minutes late: this run completes with errors, and the day "
+                "is pending until the next run (page Days).",
+                err=True,
+            )
         _allocate(configuration)
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed)
@@ -120,8 +131,6 @@ def demo(
             print_summary(summarise(tenant))
         typer.echo(_NOTE)
         typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
-        if late is not None:
-            typer.echo(f"The metrics of {late} come two minutes late: it is pending until the next run (page Days).")
         if no_serve or leaving.is_set():  # an exception raised by a signal handler during a callback is lost
             return
         url = f"http://{_HOST}:{port}"

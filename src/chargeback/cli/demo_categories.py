@@ -14,6 +14,7 @@ from chargeback.categories.parsing import parse_category
 from chargeback.cli.demo_tags import KEY as TEAM
 from chargeback.demo.categories import COST_CENTER, CategoryFacts, UndecidedCost
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import UNTAGGED
 from chargeback.service.cost_categories import save_categories
 from chargeback.store.control.cost_categories import last_version
 from chargeback.store.control.inventory import read_inventory
@@ -23,7 +24,7 @@ from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
-from chargeback.store.queries.selection import UNTAGGED, CategoryFilter, Selection
+from chargeback.store.queries.selection import CategoryFilter, Selection
 from chargeback.store.tenant import open_store
 
 if TYPE_CHECKING:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.cli.options import (
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    INSTANT,
+    INSTANT_FORMATS,
+    ConfigOption,
+    chosen_tenants,
+)
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -25,28 +33,35 @@ WIDTH = 80
 
 
 def explain(  # noqa: PLR0913, PLR0917 - the options of a command
-    tenant: Annotated[str, typer.Argument(help="The tenant's name.")],
-    date: Annotated[datetime, typer.Argument(formats=DAY_FORMATS, help="The UTC day of the line.")],
-    line: Annotated[str, typer.Argument(help="The `line_id` of the billing line.")],
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's name.")],
+    date: Annotated[datetime, typer.Argument(metavar=DAY, formats=DAY_FORMATS, help="The UTC day of the line.")],
+    line: Annotated[str, typer.Argument(metavar="LINE", help="The `line_id` of the billing line.")],
     identity: Annotated[
-        str | None, typer.Argument(help="The identity; also one that is charged nothing. Not with `--topic`.")
+        str | None,
+        typer.Argument(metavar="IDENTITY", help="The identity; also one that is charged nothing. Not with `--topic`."),
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     topic: Annotated[
-        str | None, typer.Option(help="Explain what this topic of the line's cluster has of the line.")
+        str | None, typer.Option(metavar="NAME", help="Explain what this topic of the line's cluster has of the line.")
     ] = None,
     portion: Annotated[
-        int | None, typer.Option(min=1, help="The portion of the line; needed if the identity has several.")
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="The portion of the line; needed if the identity has several."),
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=INSTANT_FORMATS, help="Explain what was charged at this instant, in UTC."),
+        typer.Option(
+            metavar=INSTANT, formats=INSTANT_FORMATS, help="Explain what was charged at this instant, in UTC."
+        ),
     ] = None,
     contenders: Annotated[
-        int, typer.Option(min=1, help="How many of those that share the portion are shown, the largest first.")
+        int,
+        typer.Option(
+            metavar="NUMBER", min=1, help="How many of those that share the portion are shown, the largest first."
+        ),
     ] = 20,
 ) -> None:
-    """Explain step by step what an identity or a topic has of a billing line, or why it has nothing."""
+    """Explain what an identity or a topic has of a billing line. Step by step, also why it has nothing."""
     from datetime import UTC
 
     from chargeback.config import load_configuration

@@ -14,7 +14,16 @@ import typer
 
 from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.export_focus import FocusVersion, Split, billed_days, write_focus
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants, to_day
+from chargeback.cli.options import (
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    INSTANT,
+    INSTANT_FORMATS,
+    ConfigOption,
+    chosen_tenants,
+    to_day,
+)
 from chargeback.cli.storage import TenantName
 
 if TYPE_CHECKING:
@@ -56,26 +65,35 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     ],
     tenant: TenantName,
     config: ConfigOption = DEFAULT_CONFIG,
-    form: Annotated[FileFormat, typer.Option("--format", help="The format of the file.")] = FileFormat.CSV,
-    rows: Annotated[Rows, typer.Option("--rows", help="Which rows.")] = Rows.CHARGEBACKS,
+    form: Annotated[
+        FileFormat, typer.Option("--format", metavar="FORMAT", help="csv, parquet, jsonl, or focus.")
+    ] = FileFormat.CSV,
+    rows: Annotated[
+        Rows, typer.Option("--rows", metavar="ROWS", help="Which rows: chargebacks or topics.")
+    ] = Rows.CHARGEBACKS,
     month: Annotated[
         datetime | None,
         typer.Option("--month", metavar="YYYY-MM", formats=MONTH_FORMATS, help="Only the days of this UTC month."),
     ] = None,
     start: Annotated[
         datetime | None,
-        typer.Option("--from", metavar="DAY", formats=DAY_FORMATS, help="First UTC day; default: the first one."),
+        typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="First UTC day; default: the first one."),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option("--through", metavar="DAY", formats=DAY_FORMATS, help="Last UTC day; default: the last one."),
+        typer.Option("--through", metavar=DAY, formats=DAY_FORMATS, help="Last UTC day; default: the last one."),
     ] = None,
     version: Annotated[
-        FocusVersion | None, typer.Option("--version", help="With `--format focus`: its version; default: 1.2.")
+        FocusVersion | None,
+        typer.Option("--version", metavar="VERSION", help="With `--format focus`: 1.2 or 1.4; default: 1.2."),
     ] = None,
     split: Annotated[
         Split | None,
-        typer.Option("--split", help="With `--format focus`: among whom lines are divided; default: identities."),
+        typer.Option(
+            "--split",
+            metavar="SPLIT",
+            help="With `--format focus`: divide lines over identities, topics or none; default: identities.",
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -83,11 +101,13 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=INSTANT_FORMATS, help="The rows as they were at this instant, in UTC; not FOCUS."),
+        typer.Option(
+            metavar=INSTANT, formats=INSTANT_FORMATS, help="The rows as they were at this instant, in UTC; not FOCUS."
+        ),
     ] = None,
 ) -> None:
-    """Write the rows of a tenant as CSV, Parquet or JSON lines, or the bill in FOCUS: all days or some. A file is
-    replaced as a whole."""
+    """Write rows, or the bill in FOCUS, as files. As CSV, Parquet or JSON lines, all days or some; a file is replaced
+    as a whole."""
     from chargeback.config import load_configuration
 
     period = period_of(month, start, end)

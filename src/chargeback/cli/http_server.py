@@ -15,7 +15,7 @@ from chargeback.cli.connections import LimitedProtocol
 from chargeback.errors import ListenError
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
     from chargeback.cli.shutdown import ShutdownHandler
 
@@ -50,7 +50,7 @@ class HttpServer(uvicorn.Server):
     If the stop was requested before the server runs, it exits immediately.
     """
 
-    def __init__(self, app: FastAPI, stopper: ShutdownHandler) -> None:
+    def __init__(self, app: ASGIApp, stopper: ShutdownHandler) -> None:
         super().__init__(
             uvicorn.Config(
                 app,

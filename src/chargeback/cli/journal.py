@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
 from chargeback.cli.statements import compile_from_storage, print_tie_out, to_grouping, to_month
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(callback=to_grouping, help="Or identities (identity_id), or the values of a tag (tag:KEY)."),
+        typer.Option(
+            metavar="DIMENSION",
+            callback=to_grouping,
+            help="Or identities (identity_id), or the values of a tag (tag:KEY).",
+        ),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", callback=_format, help="csv (the default) or json.")
@@ -45,10 +49,12 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
     config: ConfigOption = DEFAULT_CONFIG,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=INSTANT_FORMATS, help="The journal of what was charged at this instant, in UTC."),
+        typer.Option(
+            metavar=INSTANT, formats=INSTANT_FORMATS, help="The journal of what was charged at this instant, in UTC."
+        ),
     ] = None,
 ) -> None:
-    """Write the journal of a month: debit each cost centre with its statement, and credit the clearing account; exit
+    """Write the journal of a month. Debit each cost centre with its statement, and credit the clearing account; exit
     with 1 if the statements do not add up to the bill."""
     from chargeback.config import load_configuration
     from chargeback.emitters.files import write_whole

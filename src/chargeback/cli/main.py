@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 import threading
 import time
 
 import typer
+from typer.core import TyperArgument
 
 from chargeback import __version__
 from chargeback.cli import (
@@ -37,6 +39,9 @@ from chargeback.cli import (
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
+# Helps name an argument, as in TENANT; its type, such as <str>, would come behind it.
+TyperArgument.display_type_rich = lambda *_, **__: None  # type: ignore[method-assign]
+
 _PRIVATE = 0o077
 _LAST_OUTPUT_SECONDS = 0.5
 
@@ -46,6 +51,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"max_content_width": shutil.get_terminal_size().columns},  # helps are as wide as the terminal
 )
 
 for _command in (
@@ -100,7 +106,7 @@ def keep_files_private() -> None:
 def main() -> None:
     """Run the command line and exit, even if threads still wait for a server that does not respond."""
     keep_files_private()
-    code = _run()
+    code = run_command_line()
     if _wait_for_threads():
         sys.exit(code)
     logging.shutdown()
@@ -117,8 +123,8 @@ def _wait_for_threads() -> bool:
     return not any(thread.is_alive() for thread in others)
 
 
-def _run() -> int:
-    """Run the command line; print expected errors as one line instead of a traceback."""
+def run_command_line() -> int:
+    """Run the command line and return its exit code; print expected errors as one line instead of a traceback."""
     try:
         app()
     except SystemExit as end:

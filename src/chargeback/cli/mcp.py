@@ -22,7 +22,7 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Answer an assistant that speaks MCP over standard input and output, until the input ends."""
+    """Answer an assistant that speaks MCP. Over standard input and output, until the input ends."""
     from chargeback.assistants.sdk import require_sdk
     from chargeback.config import load_configuration
     from chargeback.logs import configure_logging

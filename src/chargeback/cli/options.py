@@ -34,6 +34,9 @@ TenantOption = Annotated[
 ]
 
 DAY_FORMATS = ["%Y-%m-%d"]
+#: What helps show for a day and for an instant.
+DAY = "YYYY-MM-DD"
+INSTANT = "YYYY-MM-DD[THH:MM:SS]"
 INSTANT_FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
 
 

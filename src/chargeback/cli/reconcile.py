@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants, to_day
+from chargeback.cli.options import (
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    INSTANT,
+    INSTANT_FORMATS,
+    ConfigOption,
+    chosen_tenants,
+    to_day,
+)
 
 if TYPE_CHECKING:
     from datetime import date
@@ -27,27 +36,39 @@ _ZERO = Decimal(0)
 
 
 def reconcile(
-    tenant: Annotated[str, typer.Argument(help="The tenant's name.")],
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The CSV file of costs.")],
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's name.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The CSV file of costs.")],
     mapping: Annotated[
         Path,
-        typer.Option("--mapping", "-m", exists=True, dir_okay=False, help="The YAML file that maps its columns."),
+        typer.Option(
+            "--mapping", "-m", metavar="FILE", exists=True, dir_okay=False, help="The YAML file that maps its columns."
+        ),
     ],
     config: ConfigOption = DEFAULT_CONFIG,
     start: Annotated[
         datetime | None,
-        typer.Option("--from", formats=DAY_FORMATS, help="First UTC day; default: the first one in the file."),
+        typer.Option(
+            "--from", metavar=DAY, formats=DAY_FORMATS, help="First UTC day; default: the first one in the file."
+        ),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option("--to", formats=DAY_FORMATS, help="Last UTC day; default: the last one in the file."),
+        typer.Option(
+            "--through",
+            "--to",
+            metavar=DAY,
+            formats=DAY_FORMATS,
+            help="Last UTC day; default: the last one in the file.",
+        ),
     ] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=INSTANT_FORMATS, help="Compare with what was served at this instant, in UTC."),
+        typer.Option(
+            metavar=INSTANT, formats=INSTANT_FORMATS, help="Compare with what was served at this instant, in UTC."
+        ),
     ] = None,
 ) -> None:
-    """Compare an invoice or a provider's cost allocation with the bill or the chargebacks; exit with 1 if they
+    """Compare an invoice or a cost allocation with the costs. With the bill or the chargebacks; exit with 1 if they
     differ."""
     from chargeback.config import load_configuration
     from chargeback.errors import ConfigurationError
@@ -56,7 +77,7 @@ def reconcile(
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     try:
         how = parse_mapping(mapping.read_text(encoding="utf-8"))
-        costs = read_costs(file.read_text(encoding="utf-8-sig"), how)
+        costs = read_costs(file.read_text(encoding="utf-8-sig"), how, chosen.settings.currency)
     except ConfigurationError as error:
         raise _invalid(mapping, error.problems) from None
     except CostFileError as error:
@@ -97,7 +118,11 @@ def _compare(
 
     days = period_of(costs, *period)
     if days is None or days.start >= days.end:
-        why = "the file has no days, so --from and --to are needed" if days is None else "--from is after the last day"
+        why = (
+            "the file has no days, so --from and --through are needed"
+            if days is None
+            else "--from is after the last day"
+        )
         typer.echo(f"error: {why}", err=True)
         raise typer.Exit(CONFIGURATION)
     database = tenant.storage.database_file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import FAILED, INTERRUPTED
-from chargeback.cli.options import DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
+from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
 from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)
@@ -25,11 +25,11 @@ def run(
     tenant: TenantOption = None,
     start: Annotated[
         datetime | None,
-        typer.Option("--from", metavar="YYYY-MM-DD", formats=DAY_FORMATS, help="The first UTC day to calculate."),
+        typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day to calculate."),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option("--to", metavar="YYYY-MM-DD", formats=DAY_FORMATS, help="The last UTC day to calculate."),
+        typer.Option("--through", "--to", metavar=DAY, formats=DAY_FORMATS, help="The last UTC day to calculate."),
     ] = None,
     recalculate: Annotated[
         bool, typer.Option("--recalculate", help="Recalculate the days even if nothing has changed.")
@@ -42,7 +42,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run the pipeline once: gather and calculate what is due, and show the progress."""
+    """Run the pipeline once. Gather and calculate what is due, and show the progress."""
     from chargeback.cli.display import print_results
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
@@ -51,7 +51,7 @@ def run(
     from chargeback.store.control.audit import COMMAND_LINE
 
     if start and end and start > end:
-        raise typer.BadParameter("--from is after --to")
+        raise typer.BadParameter("--from is after --through")
     if accept_less and not recalculate:
         raise typer.BadParameter("--accept-less requires --recalculate")
     configuration = load_configuration(config)

@@ -29,7 +29,7 @@ def serve(
     config: ConfigOption = DEFAULT_CONFIG,
     mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="The mode: api, worker, or both.")] = Mode.BOTH,
 ) -> None:
-    """Serve the API and run the pipeline periodically, until SIGTERM or Ctrl-C."""
+    """Serve the API, and run the pipeline periodically. Until SIGTERM or Ctrl-C."""
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -61,7 +61,9 @@ def statements(
     by: Annotated[
         str | None,
         typer.Option(
-            callback=to_grouping, help="Or a statement for each identity (identity_id), or value of a tag (tag:KEY)."
+            metavar="DIMENSION",
+            callback=to_grouping,
+            help="Or a statement for each identity (identity_id), or value of a tag (tag:KEY).",
         ),
     ] = None,
     formats: Annotated[
@@ -71,11 +73,13 @@ def statements(
     config: ConfigOption = DEFAULT_CONFIG,
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=INSTANT_FORMATS, help="Statements of what was charged at this instant, in UTC."),
+        typer.Option(
+            metavar=INSTANT, formats=INSTANT_FORMATS, help="Statements of what was charged at this instant, in UTC."
+        ),
     ] = None,
 ) -> None:
-    """Write a statement for each cost category value, identity or tag value of a month, and an index; exit with 1 if
-    they do not add up to the bill."""
+    """Write the statements of a month, and an index. One for each cost category value, identity or tag value; exit with
+    1 if they do not add up to the bill."""
     from chargeback.config import load_configuration
     from chargeback.model.days import render_instant
     from chargeback.service.statements.files import INDEX, write_statements

@@ -7,6 +7,7 @@ from decimal import Decimal
 import typer
 
 from chargeback.cli.display import aligned, money_table, print_table
+from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import total
 from chargeback.service.summary import Summary
 
@@ -30,11 +31,8 @@ def print_summary(summary: Summary) -> None:
     print_table(f"Cost by identity, {period}", ("identity", "name", summary.currency), rows)
     money_table(f"Cost by product type, {period}", "product type", _largest(summary.by_product), summary.currency)
     same = "the same to the last digit" if summary.billed == summary.charged else "NOT THE SAME"
-    totals = (
-        ("billed", summary.billed),
-        ("charged", summary.charged),
-        ("of it by identity", total([amount for _, amount in summary.by_identity])),
-    )
+    owned = total([amount for identity, amount in summary.by_identity if identity != UNALLOCATED])
+    totals = (("billed", summary.billed), ("charged", summary.charged), ("of it with an owner", owned))
     money_table(f"{len(summary.days)} days: {same}", "total", totals, summary.currency)
 
 

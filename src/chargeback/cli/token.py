@@ -87,7 +87,7 @@ def list_(
 @app.command()
 def revoke(
     tenant: TenantName,
-    name: Annotated[str, typer.Argument(help="The name of the token.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the token.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Revoke a token; it is refused from the next request on."""
@@ -116,11 +116,12 @@ def _rights(text: str) -> frozenset[Right]:
 
 def _scope(written: list[str]) -> RowScope | None:
     from chargeback.access.scope import RowScope
+    from chargeback.model.texts import separated_values
 
     conditions: dict[str, list[str]] = {}
     for condition in written:
         name, _, values = condition.partition("=")
-        found = [value for part in values.split(",") if (value := part.strip())]
+        found = sorted({value for part in separated_values([values]) if (value := part.strip())})
         if not found:
             raise typer.BadParameter(f"{condition!r} has no value; as in: {name}=payments", param_hint="--scope")
         if name in conditions:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
-    """Compare each day's chargebacks with its bill, and its topic rows with the lines of clusters, digit by digit."""
+    """Compare each day's chargebacks with its bill. And its topic rows with the lines of clusters, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
     from chargeback.model.days import utc_today

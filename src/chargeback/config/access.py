@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
@@ -17,6 +18,8 @@ from chargeback.settings import LocalPath, Settings, Url, is_loopback
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _MIN_SECRET_LENGTH: Final = 16
+#: The widest private networks are 10.0.0.0/8 and fc00::/7.
+_SHORTEST_PREFIX: Final = {4: 8, 6: 7}
 
 
 def _network(value: object) -> object:
@@ -27,6 +30,16 @@ def _network(value: object) -> object:
     except ValueError as error:
         hint = "; its address has bits outside the network" if "host bits" in str(error) else ""
         raise ValueError(f"should be an address or a network, such as 10.0.3.7 or 10.0.3.0/24{hint}") from None
+
+
+def _widest(networks: Sequence[Network]) -> Network | None:
+    """Return the widest network, if it is too wide for a proxy, once those that lie side by side are joined."""
+    joined: list[Network] = [
+        *ipaddress.collapse_addresses(each for each in networks if isinstance(each, ipaddress.IPv4Network)),
+        *ipaddress.collapse_addresses(each for each in networks if isinstance(each, ipaddress.IPv6Network)),
+    ]
+    wide = [each for each in joined if each.prefixlen < _SHORTEST_PREFIX[each.version]]
+    return min(wide, key=lambda each: each.prefixlen, default=None)
 
 
 def _header(value: str) -> str:
@@ -84,8 +97,9 @@ class ProxySettings(Settings):
             raise ValueError(
                 "needs `trusted`, the addresses of the proxy, or `shared_secret`: else everybody is the proxy"
             )
-        if self.shared_secret is None and any(network.prefixlen == 0 for network in self.trusted):
-            raise ValueError("`trusted` has every address; name those of the proxy, or set `shared_secret`")
+        if self.shared_secret is None and (wide := _widest(self.trusted)) is not None:
+            every = "every address" if wide.prefixlen == 0 else f"all of {wide}, which is more than any proxy has"
+            raise ValueError(f"`trusted` has {every}; name the addresses of the proxy, or set `shared_secret`")
         return self
 
     def trusts(self, address: str) -> bool:

@@ -9,7 +9,7 @@ day without any topic of a cluster has no information about it. Days may be proc
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from datetime import date
 from decimal import Decimal
@@ -109,6 +109,8 @@ class TopicDiscovery:
                 topic_store.read_topic_lifetimes(connection, plan.topic_type), topic_store.read_seen_ranges(connection)
             )
         self._touched: set[str] = set()
+        self._days: list[date] = []
+        self._counts: Counter[str] = Counter()
 
     def complete(self, day: date, measured: pa.Table) -> pa.Table:
         """Return the evidence of a day: the measurements of the tenant's clusters, and which other topics existed.
@@ -128,7 +130,13 @@ class TopicDiscovery:
         return pa.concat_tables([measured, pa.Table.from_pylist(rows, schema=USAGE)])
 
     def finish(self) -> None:
-        """Store in the inventory until when the topics of the run's clusters were seen."""
+        """Store in the inventory until when the topics of the run's clusters were seen, and log what was found."""
+        if self._days:
+            log.info(
+                "tenant %s: Topic discovery: %d days, %s to %s: %d new topics; %d were created or deleted",
+                *(self._run.tenant.name, len(self._days), min(self._days), max(self._days)),
+                *(self._counts["new"], self._counts["changed"]),
+            )
         with self._run.lease.write() as connection:
             topic_store.touch_topics(connection, self._plan.topic_type, sorted(self._touched))
 
@@ -143,7 +151,9 @@ class TopicDiscovery:
     def _save(self, day: date, seen: Mapping[str, Collection[str]]) -> None:
         book = self._book
         new, changed = (sum(map(len, lifetimes.values())) for lifetimes in (book.new, book.changed))
-        log.info(
+        self._days.append(day)
+        self._counts += Counter(new=new, changed=changed)
+        log.debug(
             "tenant %s: Topic discovery: %s has %d topics of %d clusters, %d of them new; %d were created or deleted",
             *(self._run.tenant.name, day, sum(map(len, seen.values())), len(seen), new, changed),
         )

@@ -111,8 +111,9 @@ class Engine:
         for store in self._stores.values():
             store.close()
 
-    def trigger(self, tenant_name: str, request: RunRequest) -> None:
-        """Start a run; return when the lease is taken and the run has started.
+    def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object] = lambda: None) -> None:
+        """Start a run; return when the lease is taken and the run has started. ``begin`` is called immediately before
+        the start; if it raises, the run is not started and the lease is released.
 
         Raises:
             TenantSuspended: the tenant is suspended.
@@ -133,6 +134,12 @@ class Engine:
                 f"The maximum of features.max_parallel_tenants runs are in progress "
                 f"({self._configuration.features.max_parallel_tenants}); try again when one of them has ended"
             )
+        try:
+            begin()
+        except BaseException:
+            self._places.give_back()
+            lease.release()
+            raise
         thread = threading.Thread(
             target=self._run_triggered, args=(tenant_name, lease, request), name=f"trigger {tenant_name}", daemon=True
         )
@@ -230,15 +237,17 @@ class Engine:
             return self._news(name, self._configuration.features.refresh_interval, f"it is suspended: {reason}")
         gap = timedelta(seconds=self._configuration.tenants[name].plugin_settings.min_refresh_gap_seconds)
         with self._stores[name].control.read() as connection:
-            started = runs.start_of_last_completed(connection)
-        if started is None:
+            last = runs.last_completed(connection)
+        if last is None:
             return None
+        started, outcome = last
         # A start in the future was recorded with a clock that has been set back since: do not wait for it.
         left = (gap - abs(self._clock() - started)).total_seconds()
         if left <= 0:
             return None
         began = render_instant(started.replace(microsecond=0))
-        why = f"the last run began at {began} and completed; min_refresh_gap_seconds is {gap.total_seconds():.0f}"
+        how = outcome.replace("_", " ")
+        why = f"the last run began at {began} and {how}; min_refresh_gap_seconds is {gap.total_seconds():.0f}"
         return self._news(name, left, why)
 
     def _after_storage_error(self, name: str, error: StorageError) -> NextTurn:

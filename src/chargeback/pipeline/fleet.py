@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from chargeback import how_to_install
 from chargeback.allocation.day import DayCalculator
 from chargeback.config.compute import ComputeSettings
 from chargeback.errors import AllocationError, ChargebackError, WorkersUnavailable
@@ -223,12 +224,14 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
         WorkersUnavailable: that is not possible, or a worker has other versions.
     """
     where = where_of(compute)
+    # When it is imported, here and in workers, Dask sets the level of its own logs, which is INFO without this.
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
     try:
         from distributed import Client, LocalCluster
         from distributed.security import Security
     except ImportError as error:
         raise WorkersUnavailable(
-            "features.compute.type is dask, but Dask is not installed; install chargeback[dask]"
+            f"features.compute.type is dask, which needs the extra dask: {how_to_install('dask')}"
         ) from error
     with ExitStack() as stack:
         try:

@@ -66,9 +66,11 @@ def _gather_inventory(run: RunContext, gatherer: Gatherer) -> ListedInventory:
     listed = gatherer.inventory()
     run.check()
     run.record.unlisted = dict(listed.failures)
+    fails = bool(listed.required & listed.failures.keys())
+    consequence = "new bills are not calculated" if fails else "the last known inventory is used"
     for reason in sorted(set(listed.failures.values())):
         names = sorted(name for name, why in listed.failures.items() if why == reason)
-        run.record_error(f"{', '.join(names)} could not be listed; the last known inventory is used: {reason}")
+        run.record_error(f"{', '.join(names)} could not be listed; {consequence}: {reason}")
     with run.lease.write() as connection:
         threshold = run.tenant.settings.zero_gather_deletion_threshold
         inventory_store.merge_listing(connection, listed, run.now(), empty_listings_to_delete=threshold)

@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.model.money import total
+from chargeback.model.money import exact_sum
 from chargeback.store.facts.tables import FactTables, PreparedDay
 from chargeback.store.queries.revised import RevisedDataset
 
@@ -41,7 +41,7 @@ def prepare_rows(facts: FactTables, dataset: RevisedDataset, day: date, rows: pa
 
 def sum_of(rows: pa.Table) -> Decimal:
     """Return the exact sum of the amounts."""
-    return total([pc.sum(rows["amount"].cast(_WIDE), min_count=0).as_py()])
+    return exact_sum([pc.sum(rows["amount"].cast(_WIDE), min_count=0).as_py()])
 
 
 def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decimal]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts
-from chargeback.model.money import difference, half_of_changes
+from chargeback.model.money import exact_sum, half_of_changes
 from chargeback.pipeline.new_rows import NewRows, sum_of, sums_by
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import day_revisions as revisions
@@ -120,19 +120,21 @@ class DayReviser:
         self._history.commit()
         with self._run.lease.write() as connection:
             record(connection)
+            # The days of one transaction have one instant: together they are one change of what is made of them.
+            at = max([self._run.now(), *(each.revision.calculated_at for each in days if each.is_new)])
             for each in days:
                 if each.is_new:
-                    revisions.record_revision(connection, each.revision)
+                    revisions.record_revision(connection, replace(each.revision, calculated_at=at))
                     if getattr(each.state, self._dataset.is_calculated):
                         changes = {self._dataset.is_calculated: False}
                         day_states.save_day(connection, each.state.tracking_date, **changes)
 
-        def replace(name: str) -> None:
+        def replace_rows(name: str) -> None:
             prepared = [each.prepared[name] for each in days if name in each.prepared]
             self._run.store.facts.commit_days(prepared, epoch=self._run.lease.epoch)
 
-        side_by_side(replace, [name for name in self._dataset.tables if name != self._dataset.table])
-        replace(self._dataset.table)  # the evidence first, then the rows
+        side_by_side(replace_rows, [name for name in self._dataset.tables if name != self._dataset.table])
+        replace_rows(self._dataset.table)  # the evidence first, then the rows
 
     def confirm(self, connection: Connection, day: RevisedDay) -> None:
         """Record the evidence of a committed day whose rows are the same: the new evidence explains them as well as the
@@ -200,7 +202,7 @@ class DayReviser:
             return None
         sums = dict(now)
         for payer, amount in sums_by(before, self._dataset.payer).items():
-            sums[payer] = difference(sums.get(payer, Decimal(0)), amount)
+            sums[payer] = exact_sum([sums.get(payer, Decimal(0)), amount.copy_negate()])
         return half_of_changes(sums.values())
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
+from chargeback import how_to_install
 from chargeback.errors import (
     ConfigProblem,
     ConfigurationError,
@@ -134,7 +135,7 @@ class KafkaAdmin:
             from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
         except ImportError as error:
-            message = f"the admin API needs the package confluent-kafka (install chargeback[kafka]): {error}"
+            message = f"the admin API needs the extra kafka: {how_to_install('kafka')} ({error})"
             raise ConfigurationError([ConfigProblem("resource_source", message)]) from None
         options: Mapping[str, Any] = {
             "client.id": "chargeback",

@@ -34,7 +34,7 @@ from chargeback.errors import ChargebackError
 from chargeback.model.billing import BillingLine, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory
-from chargeback.model.money import total
+from chargeback.model.money import exact_sum
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_context import describe_days
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult, StopSignal
@@ -80,14 +80,14 @@ class Report:
     @property
     def billed(self) -> Decimal:
         """The sum of all billing lines."""
-        return total(line.total_cost for line in self.lines)
+        return exact_sum(line.total_cost for line in self.lines)
 
     def charged(self, day: date) -> dict[str, Decimal]:
         """Return the amount charged to each identity on a day."""
         amounts: dict[str, list[Decimal]] = {}
         for row in self.chargebacks[day].select(["identity_id", "amount"]).to_pylist():
             amounts.setdefault(row["identity_id"], []).append(row["amount"])
-        return {identity: total(each) for identity, each in sorted(amounts.items())}
+        return {identity: exact_sum(each) for identity, each in sorted(amounts.items())}
 
 
 def check_ecosystem(

@@ -10,7 +10,9 @@ import pytest
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.confluent_cloud import ecosystem
+from chargeback.ecosystems.confluent_cloud.check import LISTS
 from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.model.inventory import GRANT
 from tests.ecosystems.confluent_cloud.conftest import settings_for
 from tests.support.openmetrics import Scrapes
 from tests.support.processes import free_port
@@ -59,6 +61,63 @@ def test_what_is_refused_is_named(path: str, subject: str, server: DemoServer, c
     assert "403" in found[subject].detail
 
 
+def test_every_list_of_a_run_is_tested(server: DemoServer, context: TenantContext) -> None:
+    """The check requests every list that a run requests, below every environment and cluster, and reports each type."""
+    with ecosystem.open(context, settings_for(server)) as gatherer:
+        listed = gatherer.inventory()
+        requested = set(server.requests)
+        server.requests.clear()
+        found = {finding.subject for finding in gatherer.check()}
+        assert requested - set(server.requests) == set()
+    assert listed.complete - {"organization", "flink_statement", GRANT} == LISTS.keys()
+    assert set(LISTS.values()) <= found
+
+
+@pytest.mark.parametrize(
+    ("path", "failed", "warned"),
+    [
+        ("/cmk/v2/clusters", {"clusters"}, {"connectors"}),
+        ("/iam/v2/service-accounts", {"service accounts"}, set()),
+        ("/connect/v1/", set(), {"connectors"}),
+        ("/srcm/v3/clusters", set(), {"schema registries"}),
+        ("/ksqldbcm/v2/clusters", set(), {"ksqlDB clusters"}),
+        ("/fcpm/v2/compute-pools", set(), {"compute pools"}),
+        ("/iam/v2/identity-providers", set(), {"identity providers", "identity pools"}),
+    ],
+)
+def test_a_denied_list_fails_if_a_run_would(
+    path: str, failed: set[str], warned: set[str], server: DemoServer, context: TenantContext
+) -> None:
+    """A required list that is denied fails the check; any other is a warning that says what a run does without it."""
+    server.faults.add(path, Fault(status=403, times=None))
+    found = findings(server, context)
+    assert (wrong(found), doubtful(found)) == (failed, warned)
+    assert all("HTTP 403" in found[subject].detail for subject in failed | warned)
+    assert all("every run completes with this error" in found[subject].detail for subject in warned)
+
+
+def test_a_list_denied_in_one_environment_fails(server: DemoServer, context: TenantContext) -> None:
+    """A key that may list the clusters of the first environment only is found, too."""
+    server.faults.add("/cmk/v2/clusters", Fault(status=403, skip=1, times=1))
+    assert wrong(findings(server, context)) == {"clusters"}
+
+
+def test_a_wrong_key_fails_with_a_configured_organization(server: DemoServer, context: TenantContext) -> None:
+    """If the organization's id is configured, a key that is refused fails all the same, and once."""
+    api = {"key": server.key, "secret": "wrong", "url": server.url}
+    found = findings(server, context, ccloud_api=api, organization_id="org-1")
+    assert wrong(found) == {"organization"}
+    assert "clusters" in found["not tried"].detail
+
+
+def test_a_configured_organization_that_is_not_visible(server: DemoServer, context: TenantContext) -> None:
+    """If the organization's id is configured and the list of organizations is denied, the check warns."""
+    server.faults.add("/org/v2/organizations", Fault(status=403, times=None))
+    found = findings(server, context, organization_id="org-1")
+    assert "organization" in doubtful(found)
+    assert "org-1, as configured, but " in found["organization"].detail
+
+
 def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContext) -> None:
     """A key that the provider does not know fails once, with a hint at the most frequent mistake; what else needs the
     key is named and not tried, and the metrics are."""
@@ -67,7 +126,7 @@ def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContex
     assert wrong(found) == {"organization"}
     assert f"GET {server.url}/org/v2/organizations: HTTP 401: " in found["organization"].detail
     assert "a Cloud API key (resource management) is needed here" in found["organization"].detail
-    assert "environments, users, service accounts, " in found["not tried"].detail
+    assert "environments, clusters, schema registries, " in found["not tried"].detail
     assert {subject for subject in found if subject.startswith("metric ")}
     assert server.requests["/iam/v2/users"] == 0
 
@@ -135,6 +194,7 @@ def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantCon
     assert (wrong(found), doubtful(found)) == (set(), set())
 
 
+@pytest.mark.usefixtures("process")
 def test_a_metric_without_a_sample_of_the_last_day(server: DemoServer, context: TenantContext) -> None:
     """It exists, so its name is right; but nobody scrapes it any more. One that never was is wrong."""
     seen = Scrapes(context.today - timedelta(days=3), context.today, every=30)

@@ -172,6 +172,7 @@ def odd() -> Iterator[RealPrometheus]:
         yield server
 
 
+@pytest.mark.usefixtures("process")
 def test_names_of_metrics_and_labels_are_the_tenants(odd: RealPrometheus) -> None:
     """Renamed metrics and labels, matchers and principals in two spellings make one total; nonsense is counted."""
     metrics = MetricNames(bytes_in='in_bytes{job="a"}')
@@ -185,6 +186,7 @@ def test_names_of_metrics_and_labels_are_the_tenants(odd: RealPrometheus) -> Non
     assert measured.dropped == 2
 
 
+@pytest.mark.usefixtures("process")
 def test_a_topic_that_lived_shorter_weighs_less(odd: RealPrometheus) -> None:
     """Retained bytes are averaged over the minutes of the day, as storage is billed by the hour."""
     with asking(odd) as queries:
@@ -195,6 +197,7 @@ def test_a_topic_that_lived_shorter_weighs_less(odd: RealPrometheus) -> None:
     }
 
 
+@pytest.mark.usefixtures("process")
 def test_metrics_that_cannot_be_reached_are_unavailable() -> None:
     """A dead metrics source is no usage of zero."""
     with RealPrometheus("# EOF\n") as server:

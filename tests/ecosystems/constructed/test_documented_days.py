@@ -90,6 +90,7 @@ def assert_as_documented(ran: Ran, example: Example) -> None:
     assert all(check.state == "calculated" and check.difference == 0 for check in checks)
 
 
+@pytest.mark.usefixtures("process")
 def test_the_day_of_a_cluster(tmp_path: Path) -> None:
     """A self-managed cluster: compute, storage with replicas, traffic in and out, and who pays it."""
     example = Example("Self-managed Kafka")
@@ -109,6 +110,7 @@ def test_the_day_of_a_cluster(tmp_path: Path) -> None:
     assert f"The day costs {render(spent)}." in PAGE
 
 
+@pytest.mark.usefixtures("process")
 def test_the_day_of_a_database(tmp_path: Path) -> None:
     """A database known by its metrics: fixed, storage and network costs."""
     example = Example("Generic metrics")
@@ -140,6 +142,7 @@ cost_types:
 """
 
 
+@pytest.mark.usefixtures("process")
 def test_runs_repeat_and_hours_add_up(tmp_path: Path) -> None:
     """A day that was not scraped has no bill and is named. Run again, nothing is calculated anew. In hours, the same
     money stands in 24 times as many lines."""

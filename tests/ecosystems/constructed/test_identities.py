@@ -60,6 +60,7 @@ def test_every_type_of_identity_pays() -> None:
     assert "system" not in tier
 
 
+@pytest.mark.usefixtures("process")
 def test_who_was_seen_lately() -> None:
     """Everybody whom the query named within the window is found, also who is gone by now; others are not."""
     seen = Scrapes(TODAY - timedelta(days=1), TODAY)

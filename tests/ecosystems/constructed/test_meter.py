@@ -193,6 +193,7 @@ def test_presence_counts_steps(hourly: Meter) -> None:
     }
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("limit", [4000, 500, 65])
 def test_a_question_that_is_too_large_is_asked_in_pieces(limit: int) -> None:
     """Under any limit of samples the numbers stay the same, and the second day does not begin with a refusal."""
@@ -210,6 +211,7 @@ def test_a_question_that_is_too_large_is_asked_in_pieces(limit: int) -> None:
     assert abs(rise.value - RATE * MINUTES_OF_A_DAY) < Fraction(1, 1000)
 
 
+@pytest.mark.usefixtures("process")
 def test_a_source_that_refuses_everything_is_an_error() -> None:
     """When even one step is too large there is no answer, and no endless asking."""
     with (

@@ -10,6 +10,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import total
 from tests.ecosystems.generic_metrics_only.conftest import DAY, DISCOVERED, NETWORK, STATIC, gatherer
 from tests.support.kafka import closed_port
+from tests.support.processes import free_port
 from tests.support.prometheus import RealPrometheus
 
 
@@ -79,6 +80,16 @@ def test_check(context: TenantContext, prometheus: RealPrometheus) -> None:
     warned = {finding.subject: finding.detail for finding in found if finding.warning}
     assert "[5m] differs from metrics_step_seconds (3600)" in warned["PG_NETWORK allocation_query"]
     assert "no series with the label usename" in failed["identities"]
+
+
+def test_a_source_that_is_away_is_one_finding(context: TenantContext) -> None:
+    """Without its metrics source one query fails with the address, and another finding names the rest."""
+    with gatherer(context, f"http://127.0.0.1:{free_port()}") as opened:
+        found = {finding.subject: finding for finding in opened.check()}
+    assert [subject for subject, finding in found.items() if not finding.ok] == ["PG_STORAGE cost_quantity"]
+    assert found["not tried"].detail == (
+        "for the same reason: PG_NETWORK cost_quantity, PG_NETWORK allocation_query, identities"
+    )
 
 
 def test_the_bill_is_in_the_tenants_currency(context: TenantContext, prometheus: RealPrometheus) -> None:

@@ -49,3 +49,15 @@ def test_the_built_in_discovery() -> None:
         'group by (principal) (last_over_time(kafka_server_brokertopicmetrics_bytesin_total{principal!=""}[1h])'
         ' or last_over_time(kafka_server_brokertopicmetrics_bytesout_total{principal!=""}[1h]))'
     )
+
+
+def test_brokers_have_logs_or_traffic() -> None:
+    """A broker is listed by any of its metrics; a topic by its logs."""
+    assert metrics(metric_names={}).brokers("1h") == (
+        'group by (instance) (last_over_time(kafka_log_log_size{instance!=""}[1h])'
+        ' or last_over_time(kafka_server_brokertopicmetrics_bytesin_total{instance!=""}[1h])'
+        ' or last_over_time(kafka_server_brokertopicmetrics_bytesout_total{instance!=""}[1h]))'
+    )
+    assert (
+        metrics(metric_names={}).topics("1h") == 'group by (topic) (last_over_time(kafka_log_log_size{topic!=""}[1h]))'
+    )

@@ -33,14 +33,14 @@ def test_what_does_not_work_says_why(context: TenantContext, prometheus: RealPro
     source = {"source": "admin_api", "bootstrap_servers": f"127.0.0.1:{closed_port()}"}
     names = {"preset": "confluent_jmx", "matchers": 'job="kafka-quota"', "log_size": "no_such_metric"}
     found = findings(context, prometheus.url, metric_names=names, resource_source=source)
-    assert {subject for subject, (ok, _) in found.items() if not ok} == {
-        "metric log_size",
-        "brokers",
-        "principals",
-        "admin API",
-    }
-    assert "no broker" in found["brokers"][1]
+    assert {subject for subject, (ok, _) in found.items() if not ok} == {"metric log_size", "principals", "admin API"}
     assert "metric_names.principals: quotas" in found["principals"][1]
+
+
+def test_metrics_without_brokers(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """Matchers that no series has leave no broker, which fails."""
+    found = findings(context, prometheus.url, metric_names={"matchers": 'job="misspelt"'})
+    assert found["brokers"] == (False, "the metrics contain no broker (source metrics)")
 
 
 def test_a_wrong_count_of_brokers_is_a_warning(context: TenantContext, prometheus: RealPrometheus) -> None:
@@ -52,7 +52,17 @@ def test_a_wrong_count_of_brokers_is_a_warning(context: TenantContext, prometheu
     ]
 
 
+def test_a_broker_without_logs_is_counted(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """A broker that has traffic and no logs yet is a broker: two have traffic, and one of them has logs."""
+    names = {"matchers": 'job="kafka-prod"', "log_size": 'kafka_log_log_size{instance="b1:7071"}'}
+    found = findings(context, prometheus.url, metric_names=names)
+    assert found["brokers"][1] == "2 brokers, as broker_count says"
+
+
 def test_a_source_that_is_away(context: TenantContext) -> None:
-    """Without a metrics source every finding fails, and none waits for long."""
-    found = findings(context, f"http://127.0.0.1:{closed_port()}")
-    assert not any(ok for ok, _ in found.values())
+    """Without a metrics source one finding fails with its address, and another names the checks that were skipped."""
+    url = f"http://127.0.0.1:{closed_port()}"
+    found = findings(context, url)
+    assert [subject for subject, (ok, _) in found.items() if not ok] == ["metric bytes_in"]
+    assert url in found["metric bytes_in"][1]
+    assert found["not tried"][1] == "for the same reason: metric bytes_out, metric log_size, brokers, principals"

@@ -52,7 +52,7 @@ Secret = Annotated[SecretStr, BeforeValidator(_strip), AfterValidator(_printable
 
 
 class CloudApi(Settings):
-    """The control plane: a Cloud API key. Costs need the role OrganizationAdmin or BillingAdmin.
+    """The control plane: a Cloud API key of a service account with the role OrganizationAdmin.
 
     ``requests_per_second`` limits the requests of all tenants of the host to one organization; the provider publishes
     no limit.

@@ -17,7 +17,7 @@ from chargeback.allocation.split import split_exactly
 from chargeback.ecosystems.constructed.meter import Reading
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.contract import GatheredDay
-from chargeback.errors import SourceDataError, SourcePartial, SourceTooLarge
+from chargeback.errors import SourceDataError, SourcePartial, SourceTooLarge, SumTooLarge
 from chargeback.model.billing import BillingLine, partly_measured
 from chargeback.model.days import DayRange, start_of_day
 from chargeback.model.money import PLACES, from_units, to_amount
@@ -174,9 +174,9 @@ def _units(value: Fraction) -> int:
     """Return units of 10⁻¹², rounded half-even."""
     units: int = round(value * _ONE)
     try:
-        to_amount(from_units(units))
-    except ValueError as error:
-        raise SourceDataError(f"a quantity or cost is too large: {error}") from None
+        from_units(units)
+    except SumTooLarge:
+        raise SourceDataError("a quantity or cost is too large: it has more than 26 digits before the point") from None
     return units
 
 

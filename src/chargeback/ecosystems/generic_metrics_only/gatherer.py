@@ -15,7 +15,7 @@ from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.promql import with_step
 from chargeback.ecosystems.contract import Finding, TenantContext
-from chargeback.ecosystems.findings import attempt
+from chargeback.ecosystems.findings import Check, attempt_all
 from chargeback.ecosystems.generic_metrics_only.measuring import Measuring
 from chargeback.ecosystems.generic_metrics_only.policies import tenant_catalogue
 from chargeback.ecosystems.generic_metrics_only.settings import Fixed, GenericMetricsSettings, summed_queries
@@ -71,22 +71,33 @@ class System:
         return listing.listed(required=[SYSTEM])
 
     def check(self) -> Iterator[Finding]:
-        """Check each query once; warn about each summed query with a range that is not as long as the step."""
-        if self._client is None:
+        """Check each query once; warn about each summed query with a range that is not as long as the step. If the
+        metrics source cannot be reached, or refuses its key, yield one finding for that, and one that names the checks
+        that were skipped."""
+        client = self._client
+        if client is None:
             yield Finding("metrics", ok=True, detail="not needed: every cost is fixed and every identity static")
             return
-        for each in self._settings.cost_types:
-            if not isinstance(each.cost_quantity, Fixed):
-                query = with_step(each.cost_quantity.query, self._step)
-                yield attempt(f"{each.name} cost_quantity", partial(series_of, self._client, query, self._now))
-            if each.allocation_query is not None:
-                query = with_step(each.allocation_query, self._step)
-                yield attempt(f"{each.name} allocation_query", partial(series_of, self._client, query, self._now))
+        checks: dict[str, Check] = {
+            subject: partial(series_of, client, with_step(query, self._step), self._now)
+            for subject, query in self._queries().items()
+        }
+        if self._settings.identity_source.uses_metrics:
+            checks["identities"] = partial(self._identities, client)
+        yield from attempt_all(checks, lambda: client.given_up)
         for subject, query in summed_queries(self._settings).items():
             if (warning := range_warning(subject, query, self._step)) is not None:
                 yield warning
-        if self._settings.identity_source.uses_metrics:
-            yield attempt("identities", partial(self._identities, self._client))
+
+    def _queries(self) -> dict[str, str]:
+        """Return every query of the cost types, by what it is for."""
+        queries: dict[str, str] = {}
+        for each in self._settings.cost_types:
+            if not isinstance(each.cost_quantity, Fixed):
+                queries[f"{each.name} cost_quantity"] = each.cost_quantity.query
+            if each.allocation_query is not None:
+                queries[f"{each.name} allocation_query"] = each.allocation_query
+        return queries
 
     def _identities(self, client: PrometheusClient) -> str:
         source, label = self._settings.identity_source, self._settings.identity_label

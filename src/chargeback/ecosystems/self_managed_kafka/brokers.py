@@ -63,15 +63,15 @@ class BrokerMetrics:
 
     def topics(self, window: str) -> str:
         """Return every topic that has a log."""
-        return self._values_of(self._topic, window)
+        return self._values_of(self._topic, window, "log_size")
 
     def brokers(self, window: str) -> str:
-        """Return every broker that has a log, named by the scraped instance."""
-        return self._values_of(self._broker, window)
+        """Return every broker that has a log or traffic, named by the scraped instance. A new broker has no log yet."""
+        return self._values_of(self._broker, window, "log_size", "bytes_in", "bytes_out")
 
-    def _values_of(self, label: str, window: str) -> str:
-        logs = select(self._names.name("log_size"), self._matchers, f'{label}!=""')
-        return f"group by ({label}) (last_over_time({logs}[{window}]))"
+    def _values_of(self, label: str, window: str, *metrics: str) -> str:
+        series = (select(self._names.name(metric), self._matchers, f'{label}!=""') for metric in metrics)
+        return f"group by ({label}) ({' or '.join(f'last_over_time({each}[{window}])' for each in series)})"
 
     def _named(self) -> str:
         return f'{self.principal_label}!=""'

@@ -8,7 +8,7 @@ from functools import partial
 from chargeback.ecosystems.constructed.check import series_of
 from chargeback.ecosystems.constructed.identities import recently_seen
 from chargeback.ecosystems.contract import Finding
-from chargeback.ecosystems.findings import CheckWarning, attempt
+from chargeback.ecosystems.findings import Check, CheckWarning, attempt, attempt_all
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.errors import SourceDataError
@@ -35,13 +35,17 @@ class Checks:
         self._now = now
 
     def run(self) -> Iterator[Finding]:
-        """Yield one finding per metric and source."""
-        for name in ("bytes_in", "bytes_out"):
-            yield attempt(f"metric {name}", partial(series_of, self._client, self._metrics.traffic(name), self._now))
-        yield attempt("metric log_size", partial(series_of, self._client, self._metrics.log_size(), self._now))
-        yield attempt("brokers", self._brokers)
+        """Yield one finding per metric and source. If the metrics source cannot be reached, or refuses its key, yield
+        one finding for that, and one that names the checks that were skipped."""
+        queries = {name: self._metrics.traffic(name) for name in ("bytes_in", "bytes_out")}
+        queries["log_size"] = self._metrics.log_size()
+        checks: dict[str, Check] = {
+            f"metric {name}": partial(series_of, self._client, query, self._now) for name, query in queries.items()
+        }
+        checks["brokers"] = self._brokers
         if self._settings.identity_source.uses_metrics:
-            yield attempt("principals", self._principals)
+            checks["principals"] = self._principals
+        yield from attempt_all(checks, lambda: self._client.given_up)
         if self._admin is not None:
             yield attempt("admin API", partial(_describe, self._admin))
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from chargeback import how_to_install
 from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
     ConstructedSettings,
@@ -138,7 +139,7 @@ class ResourceSource(Settings):
                 f"the sasl_ keys have no effect with {self.security_protocol}; write SASL_PLAINTEXT or SASL_SSL"
             )
         if find_spec("confluent_kafka") is None:
-            raise ValueError("the admin API needs the package confluent-kafka: install chargeback[kafka]")
+            raise ValueError(f"the admin API needs the extra kafka: {how_to_install('kafka')}")
         return self
 
 
