@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-from tests.support.facts import line, tenant_store
+from tests.support.facts import TENANT_ID, line, tenant_store
 from tests.support.focus import BilledLine, focus_source, write_bill, write_special_bill
 
 from chargeback.config import load_configuration
@@ -23,8 +23,11 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import FocusEcosystem
 from chargeback.ecosystems.discovery import load_ecosystems
-from chargeback.model.days import DayRange, utc_today
+from chargeback.model.days import DayRange, utc_now, utc_today
 from chargeback.model.focus import IDENTITIES, TOPICS, V1_2
+from chargeback.model.inventory import Identity, Resource
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.queries.focus import FocusSource, focus_batches, focus_schema
 from chargeback.store.queries.focus_columns import FocusLayout
 from chargeback.store.queries.focus_lookups import FocusTenant
@@ -70,14 +73,26 @@ def _demo(folder: Path) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _constructed(store: TenantStore) -> pa.Table:
-    """Daily and hourly lines of a cluster that nobody bills: without account, environment and provider."""
+    """Daily and hourly lines of a cluster without a bill: without account and provider, most without environment. Names
+    and tags are in other scripts."""
     shares = (("User:orders", 3), ("User:payments", 1), ("UNALLOCATED", 2))
     lines = [
         line(_DAY, "6", product="KAFKA_COMPUTE", unit_price=Decimal("0.25"), quantity=Decimal(24), unit="hour"),
-        line(_DAY, "0.123456789012", product="KAFKA_STORAGE"),
+        line(_DAY, "0.123456789012", product="KAFKA_STORAGE", environment_id="tokyo"),
         *(line(_DAY, "0.01", product="KAFKA_NETWORK_READ", hour=hour, granularity="hourly") for hour in range(24)),
     ]
     write_bill(store, [BilledLine(each, (shares,)) for each in lines])
+    with store.control.write() as connection:
+        ensure_known(
+            connection,
+            utc_now(),
+            billed=[
+                Resource("tokyo", "environment", "東京"),
+                Resource(lines[0].resource_id, "kafka_cluster", "Zürich"),
+            ],
+            charged=[Identity("User:orders", "principal", "注文サービス")],
+        )
+        create(connection, TENANT_ID, TagWrite("resource", lines[0].resource_id, "Stadt", "Zürich"), "conformance")
     ecosystem = load_ecosystems().get("self_managed_kafka")
     assert isinstance(ecosystem, FocusEcosystem)
     with focus_source(store) as source:

@@ -9,27 +9,43 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
 import yaml
 
 from chargeback.api.services import ApiLimits, Services
+from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import MAX_RULES, MAX_VALUES, parse_category
 from chargeback.categories.reading_matches import MAX_DEPTH
 from chargeback.category_sources.csv_file import read_entries
 from chargeback.model.billing import BillingLine
+from chargeback.model.days import DayRange
 from chargeback.model.inventory import Identity, Inventory, Resource
 from chargeback.recompute.rules import AllocationRules
 from chargeback.service.cost_categories import MOST_CATEGORIES
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control import tags
 from chargeback.store.control.tags import IDENTITY, TagWrite
+from chargeback.store.queries.aggregate import Grouping
+from chargeback.store.queries.assignments import Assignments
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
+from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.tag_index import TagIndex
 from tests.cli.conftest import COMMAND, environment
+from tests.support.categories import SomeNames, SomeTags
 from tests.support.clock import FixedClock
 from tests.support.documented import shown_of
+from tests.support.facts import Share, new_facts, write_shares
 from tests.support.serving import client_of
 from tests.support.sources import Laboratory, line
 
@@ -97,6 +113,7 @@ def example(tmp_path: Path) -> Iterator[Example]:
             yield Example(tmp_path, client)
 
 
+@pytest.mark.usefixtures("process")
 def test_the_ten_minutes(example: Example) -> None:
     """Every file is valid, every command prints what is shown, and every question has the answer that is shown."""
     steps = list(_STEP.finditer(TUTORIAL))
@@ -119,6 +136,38 @@ def test_every_example_on_the_page_is_valid() -> None:
     assert parse_category("empty", yaml.safe_load(document)).rules == ()
     (file,) = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)
     assert [entry.value for entry in read_entries(file)] == ["payments", "payments", "orders"]
+
+
+def test_the_example_of_steps(tmp_path: Path) -> None:
+    """The table of the page, from the aggregates of a bill with these costs, after none of the steps and after each."""
+    (text,) = re.findall(r"```yaml\n(share:.*?)```", PAGE, re.DOTALL)
+    share = yaml.safe_load(text)["share"]
+    lines = [
+        [cell.strip(" `") for cell in line.strip("|").split("|")]
+        for line in PAGE.partition("after `infra` |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    ]
+    table = {line[0]: [Decimal(cell.replace("−", "-")) for cell in line[1:]] for line in lines}
+    facts = new_facts(tmp_path / "facts")
+    write_shares(facts, [Share(DAYS[0], value, str(amounts[0])) for value, amounts in table.items()])
+    rules = [{"match": {"identity": value}, "assign": value} for value in table if value != "UNASSIGNED"]
+    with QueryEngine(threads=1) as engine:
+        for after in range(len(share) + 1):
+            category = parse_category("team", {"rules": rules, "share": share[:after]})
+            with engine.cursor(CancellationToken()) as cursor:
+                reader = TenantReader(cursor, facts, TagIndex(), categories=_lookup(category))
+                grouping = Grouping(("category:team",), "day", ZoneInfo("UTC"))
+                found = reader.aggregate(CHARGEBACKS, Selection.of_days(DayRange(DAYS[0], DAYS[1])), grouping)
+            totals = {each["dimensions"]["category:team"]: Decimal(each["total_amount"]) for each in found.buckets}
+            assert totals == {value: amounts[after] for value, amounts in table.items()}
+
+
+def _lookup(category: CostCategory) -> CategoryLookup:
+    """The one category of a reader."""
+    tags, names = SomeTags({}), SomeNames({})
+    return CategoryLookup(
+        CategoryIndex({category.key: StoredCategory(category)}),
+        lambda dataset, _: Assignments(category, dataset, tags, names),
+    )
 
 
 def test_the_page_has_the_limits_that_there_are() -> None:

@@ -21,6 +21,8 @@ from chargeback import __version__
 from tests.cli.conftest import environment
 from tests.support.processes import eventually, free_port
 
+pytestmark = pytest.mark.usefixtures("process")
+
 DOCS = Path(__file__).parents[1] / "docs"
 START = DOCS / "start.md"
 #: In this order: the first page leaves a policy behind, which the others do not mind.

@@ -10,16 +10,13 @@ import pytest
 
 from chargeback.config.settings import LoggingSettings
 from chargeback.logs import MASK, configure_logging, log_context
+from tests.support.logs import logging_restored
 
 
 @pytest.fixture(autouse=True)
 def _logging_is_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(capture=False)
+    with logging_restored():
+        yield
 
 
 def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
+
+from chargeback import __version__, how_to_install
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -99,11 +103,69 @@ def test_decisions_are_numbered() -> None:
         assert record.read_text(encoding="utf-8").startswith(f"# {number}. ")
 
 
-def test_the_changelog_knows_this_version() -> None:
-    """The version of the package has a section in the changelog."""
+def test_unreleased_code_has_a_version_of_its_own() -> None:
+    """With unreleased changes the version is a development version of the next release, newer than every release of the
+    changelog; otherwise it is the newest release."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"## [{PROJECT['project']['version']}]" in changelog
-    assert "## [Unreleased]" in changelog
+    unreleased = changelog.partition("## [Unreleased]\n")[2].partition("\n## [")[0]
+    newest = max(Version(each) for each in re.findall(r"^## \[(\d[^]]*)\]", changelog, re.MULTILINE))
+    version = Version(PROJECT["project"]["version"])
+    if unreleased.strip():
+        assert version.is_devrelease and version > newest
+        assert f"To be {version.base_version}" in unreleased
+    else:
+        assert version == newest
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("pipx_metadata.json", "`pipx install --force '.[mcp]'`"),
+        ("uv-receipt.toml", "`uv tool install --force '.[mcp]'`"),
+        ("pyvenv.cfg", "`pip install -e '.[mcp]'`"),  # these tests run from the checkout itself
+    ],
+)
+def test_an_extra_is_installed_as_the_command_was(file: str, command: str, tmp_path: Path) -> None:
+    """What made the environment installs the extra, from a checkout."""
+    (tmp_path / file).touch()
+    assert how_to_install("mcp", tmp_path) == f"{command} in a checkout of chargeback"
+
+
+def test_nothing_is_installed_by_name() -> None:
+    """No page, example or message says to install the package by its name: nothing is published, and a package of this
+    name on an index would be somebody else's."""
+    files = [*PAGES, *ROOT.glob("examples/**/*.*"), *ROOT.glob("deploy/**/*.*"), *ROOT.glob("src/chargeback/**/*.py")]
+    for file in files:
+        if file.is_file() and file.name not in {"releasing.md", "CHANGELOG.md"}:
+            text = file.read_text(encoding="utf-8")
+            assert not re.findall(r"pipx? install '?chargeback(?!-|\[[a-z,]+\] @ file:)|chargeback\[\w+\]", text), file
+
+
+def test_the_extras_are_documented() -> None:
+    """Every extra of the package has a line on the page about installation, and every line is an extra."""
+    section = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("## Extras")[2].partition("\n## ")[0]
+    table = section.partition("In a checkout")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == sorted(PROJECT["project"]["optional-dependencies"])
+
+
+def test_the_installed_version_is_that_of_the_project() -> None:
+    """The version that the command, the API and readiness take from the installed package is that of pyproject.toml;
+    after a change of it, `make setup` installs the package again."""
+    assert __version__ == PROJECT["project"]["version"]
+
+
+@pytest.mark.usefixtures("process")
+def test_secrets_of_a_checkout_are_ignored_by_git() -> None:
+    """What the README and the pages write beside a checkout may have keys in it, and cannot be committed by mistake."""
+    written = ["chargeback.yaml", "etc/chargeback.yaml", ".env", "data/acme.db", "demo-data/small"]
+    said = subprocess.run(["git", "check-ignore", *written], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.stdout.split() == written
+
+
+def test_commands_of_the_pages_run_on_macos() -> None:
+    """No page uses an option of commands that only GNU's have, such as a relative date."""
+    gnu = re.compile(r"\bdate (-u )?-d |\bsed -i |\breadlink -f |\bsha256sum |\bgrep -P ")
+    assert [page.name for page in PAGES if gnu.search(page.read_text(encoding="utf-8"))] == []
 
 
 def test_make_names_its_targets() -> None:

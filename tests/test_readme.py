@@ -15,6 +15,8 @@ import typer.main
 from chargeback.cli.main import app
 from tests.cli.conftest import Run, chargeback
 
+pytestmark = pytest.mark.usefixtures("process")
+
 __all__ = ["chargeback"]
 
 ROOT = Path(__file__).parents[1]
@@ -48,11 +50,17 @@ def test_commands_have_these_options(line: str) -> None:
 
 
 def test_the_table_of_commands_is_whole() -> None:
-    """Every command but ``version`` has a row, and every row an existing command and existing options."""
-    rows = re.findall(r"^\| `chargeback (\w+)([^`]*)` \|", README, re.MULTILINE)
-    assert {name for name, _ in rows} == set(GROUP.commands) - {"version"}
-    for name, rest in rows:
-        assert set(re.findall(r"--[a-z-]+", rest)) <= options(name)
+    """Every command has a row, and every row an existing command."""
+    assert set(re.findall(r"^\| `chargeback (\w+)` \|", README, re.MULTILINE)) == set(GROUP.commands)
+
+
+def test_the_variables_of_a_new_configuration_are_named() -> None:
+    """Before the command that reads `.env`, the README says which variables it has to hold."""
+    template = (ROOT / "src" / "chargeback" / "config" / "template.yaml").read_text(encoding="utf-8")
+    active = "\n".join(line.partition("#")[0] for line in template.splitlines())
+    before = README.partition("alias chargeback=")[0]
+    assert VARIABLES.keys() == set(re.findall(r"\$\{(\w+)\}", active))
+    assert all(f"`{name}`" in before for name in VARIABLES)
 
 
 def test_the_first_steps_work(chargeback: Run, tmp_path: Path) -> None:

@@ -176,6 +176,14 @@ class ForeignStorage(SchemaError):
 class SumTooLarge(StorageError):
     """A sum of amounts has more than 26 digits before its decimal point: one of the amounts must be wrong."""
 
+    _MESSAGE = (
+        "A sum has more than 26 digits before the decimal point (18 in another currency), so at least one amount must "
+        "be wrong. The lists show every line, and `chargeback verify` the sum of every day."
+    )
+
+    def __init__(self, message: str = _MESSAGE) -> None:
+        super().__init__(message)
+
 
 @dataclass(frozen=True)
 class ForgottenDay:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.bare import bare_server
 from benchmarks.load import put_load
 
 
+@pytest.mark.usefixtures("process")
 def test_it_answers_every_request() -> None:
     """Keep-alive clients get one good answer for each request."""
     with bare_server() as port:

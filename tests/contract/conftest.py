@@ -11,14 +11,13 @@ import pytest
 from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.deployment import Deployment, deployed
 from tests.contract.records import Client, Everything
-from tests.support.databases import KINDS
 
 
-@pytest.fixture(scope="session", params=KINDS)
-def deployment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones); all of
-    them once on each kind of database, and with a cost category."""
-    with deployed(tmp_path_factory.mktemp("contract"), kind=request.param) as deployment:
+    them with a cost category."""
+    with deployed(tmp_path_factory.mktemp("contract")) as deployment:
         for tenant in deployment.configuration.tenants:
             deployment.categorise(tenant, SEEDED, SEED)
         yield deployment

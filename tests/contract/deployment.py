@@ -95,11 +95,12 @@ def deployed(
     kind: str = "sqlite",
     today: date = TODAY,
     lookbacks: Mapping[str, int] = MappingProxyType({"scratch": CUTOFF_DAYS + 2}),
+    clock: Clock | None = None,
 ) -> Iterator[Deployment]:
     """The service, with everything of ``acme`` calculated, and of tenants in ``lookbacks`` as many days as these reach
     beyond the cutoff; the others were never run.
 
-    Its control databases are of one ``kind``, and its clock does not leave ``today``.
+    Its control databases are of one ``kind``. Without another ``clock``, its clock does not leave ``today``.
     """
     organisation = Organisation.generate(DemoSpec(today=today, size="small", days=DAYS))
     with DemoServer(organisation) as provider, ExitStack() as databases:
@@ -108,7 +109,7 @@ def deployed(
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
         file.write_text(yaml.safe_dump(_with_tenants(base, storage, lookbacks)), encoding="utf-8")
         configuration = load_configuration(file)
-        clock = DayClock(today)
+        clock = clock or DayClock(today)
         engine = Engine(configuration, None, clock=clock)
         try:
             for tenant in configuration.tenants.values():
@@ -150,4 +151,4 @@ def _with_tenants(
         if name == "wrong":
             tenant["plugin_settings"]["topic_attribution"] = {"enabled": True, "missing_metrics_behavior": "guess"}
         tenants[name] = tenant
-    return base | {"tenants": tenants}
+    return base | {"logging": {"level": "WARNING"}, "tenants": tenants}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ import httpx
 
 from tests.contract.deployment import DAYS, deployed
 from tests.contract.endpoints import COMMON, TENANT
-from tests.contract.examples import ADDRESS, EXAMPLES, PEOPLE, UNIT, Example
+from tests.contract.examples import ADDRESS, AGO, EXAMPLES, PEOPLE, UNIT, Example
 from tests.contract.records import key_of, topic_key_of
-from tests.support.clock import TODAY
+from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.serving import wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -35,9 +35,9 @@ _HEAD = f"""\
 # The REST API
 
 All responses on this page are real: they come from `make demo SIZE=small DAYS={DAYS}`, which serves the tenant `acme`
-at `{ADDRESS}`. Long lists are shortened ({REST}). Your ids, amounts and dates depend on the day. You can copy
-the commands (they need curl 7.82 or newer, and some need jq). The OpenAPI document is at `/openapi.json`, an
-interactive version at `/docs`.
+at `{ADDRESS}`. Long lists are shortened ({REST}), and the clock stands at noon. Your ids, amounts and dates
+depend on the day. You can copy the commands (they need curl 7.82 or newer, and some need jq). The OpenAPI document is
+at `/openapi.json`, an interactive version at `/docs`.
 
 This page is written by `python -m tests.contract.documentation`; tests compare it with the service.
 
@@ -55,8 +55,9 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
   accepts the common parameters below, even if they have no effect there.
 - **Bodies** are JSON with `Content-Type: application/json`. If you omit an optional body, no content type is needed.
 - **HEAD** is supported wherever GET is, with the same headers and no body.
-- **Filters** are the same everywhere: any column of the rows, or `tag:<key>`. Repeat a filter to match any of several
-  values (tag values may also be separated by commas). Different filters must all match. `not.` before the name excludes
+- **Filters** are the same everywhere: any column of the rows, `tag:<key>` or `category:<key>`. Repeat a filter to match
+  any of several values. Those of tags and categories may also be separated by commas; in a value, `\\,` is a comma and
+  `\\\\` a backslash. Different filters must all match. `not.` before the name excludes
   the rows that the filter matches. `UNTAGGED` matches rows without the tag, an empty `environment_id` rows without an
   environment. Unknown filters are errors; `…/topics` lists the filters that it ignores.
 - **Periods** have names: `period=30d`, `month`, `last-month`, `quarter`, `2026-10`. All but the last are relative to
@@ -75,10 +76,13 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 | status | meaning |
 |---|---|
 | 400 | an invalid parameter, body or filter; a body that is not JSON; a run outside mode `both`; topics not enabled |
-| 403 | a change sent by a web page of another origin |
+| 401 | the request is not authenticated; never with `access.mode: none` |
+| 403 | the caller lacks the right that the request needs; a change sent by a web page of another origin |
 | 404 | the path, tenant, entity, tag or dimension does not exist |
 | 405 | the path does not support the method |
-| 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key |
+| 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key; a requested sum \
+has more than 26 digits before the decimal point (18 in another currency), so an amount is wrong: see \
+[troubleshooting](operations.md#troubleshooting) |
 | 412 | someone else was faster: what `If-Match` names is no longer what is there |
 | 413 | the body is larger than 8 MiB |
 | 421 | the `Host` is not a name of the service, see `api.allowed_hosts` |
@@ -97,9 +101,12 @@ service with `--mode both`.
 `GET {TENANT}/statement.html` and `GET {TENANT}/statement.pdf` take the parameters of
 `…/statement` and return it as a page and as PDF, see [statements](statements.md#over-http).
 
-The service has no built-in authentication: put an authenticating proxy in front of it. CORS is disabled by default;
-with `api.enable_cors` and `api.cors_origins`, GET, POST, PATCH and DELETE are allowed. Changes sent by web pages of any
-other origin are rejected; programs such as curl need no additional header.
+By default, requests are not authenticated: everyone who reaches the address may do everything. With `access.mode`
+`proxy` or `jwt`, a request needs an identity, which comes from an authenticating proxy, a signed token or an access
+token, and roles decide what it may see and do; see [who may see what](access.md).
+
+CORS is disabled by default; with `api.enable_cors` and `api.cors_origins`, GET, POST, PATCH and DELETE are allowed.
+Changes sent by web pages of any other origin are rejected; programs such as curl need no additional header.
 
 ## Common parameters
 
@@ -117,6 +124,7 @@ _EXPLAINED = {
 _ATTRIBUTED = {"attribution_method": "bytes_ratio", "page_size": "1"}
 _ANY_FINDING = {"min_days": "1", "state": "all"}
 _PREFACE = {
+    "$(ago ": AGO,
     "{view_id}": f"VIEW=$(curl -s '{ADDRESS}{PEOPLE}/views' | jq -r '.items[0].id')",
     "topic-attributions/explain": f"TOPIC_KEY=$(curl -s '{ADDRESS}{PEOPLE}/topic-attributions?{urlencode(_ATTRIBUTED)}'"
     " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
@@ -150,8 +158,8 @@ class Asker:
 
     def _filled(self, text: str) -> str:
         text = text.replace(PEOPLE, f"/api/v1/tenants/{self._tenant}")
-        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%F\)", self._days_ago, text)
-        text = re.sub(r"\$\(date -u -d '(\d+) days ago' \+%Y-%m\)", self._month, text)
+        text = re.sub(r"\$\(ago (\d+)\)", self._days_ago, text)
+        text = re.sub(r"\$\(ago (\d+) \| cut -c 1-7\)", self._month, text)
         if "$VIEW" in text:
             views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
@@ -284,26 +292,35 @@ def _section(document: dict[str, Any], example: Example, response: httpx.Respons
     yield ""
 
 
-def written(client: httpx.Client) -> str:
-    """The whole page, from a service that serves ``acme``."""
-    document = client.get("/openapi.json").json()
-    asker = Asker(client, "acme")
+def page_of(document: dict[str, Any], wrong: httpx.Response, ask: Callable[[Example], httpx.Response]) -> str:
+    """The whole page, by the subjects of the document. ``wrong`` answers a request with mistakes; ``ask`` answers the
+    examples, in their order."""
     billing = document["paths"]["/api/v1/tenants/{tenant_name}/billing"]["get"]
-    wrong = client.get(f"{PEOPLE}/billing", params={"page_size": 5000, "tyme": "zone"})
     head = {
         "problem": "\n".join(rendered(wrong)),
         "common": "\n".join(_table(parameters(billing, COMMON), "parameter")).strip(),
     }
-    lines: list[str] = []
-    chapter = ""
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    chapters: dict[str, list[str]] = {operation["tags"][0]: [] for operation in operations}
     for example in EXAMPLES:
         method, _, path = example.endpoint.partition(" ")
         (named,) = document["paths"][path][method.lower()]["tags"]
-        if named != chapter:
-            chapter = named
-            lines += [f"## {chapter}", ""]
-        lines += _section(document, example, asker.ask(example))
-    return _HEAD % head + "\n" + "\n".join(lines).strip() + "\n"
+        chapters[named] += _section(document, example, ask(example))
+    text = "\n".join(f"## {named}\n\n" + "\n".join(lines) for named, lines in chapters.items() if lines)
+    return steady(_HEAD % head + "\n" + text.strip() + "\n")
+
+
+def steady(page: str) -> str:
+    """The page without what differs each time it is written: what the control database dates by the real clock, which
+    alone shows parts of seconds, and the revision of sums, which contains such a time."""
+    page = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", f"{NOW:%Y-%m-%dT%H:%M:%SZ}", page)
+    return re.sub(r'"revision": "[0-9a-f]{32}"', '"revision": "0123456789abcdef0123456789abcdef"', page)
+
+
+def written(client: httpx.Client) -> str:
+    """The whole page, from a service that serves ``acme``."""
+    wrong = client.get(f"{PEOPLE}/billing", params={"page_size": 5000, "tyme": "zone"})
+    return page_of(client.get("/openapi.json").json(), wrong, Asker(client, "acme").ask)
 
 
 def document_text(document: dict[str, Any]) -> str:
@@ -312,10 +329,10 @@ def document_text(document: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Start a service and write the page and the document."""
+    """Start a service, whose clock stands still, and write the page and the document."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        deployed(Path(folder), ("acme",)) as deployment,
+        deployed(Path(folder), ("acme",), clock=FixedClock()) as deployment,
         httpx.Client(base_url=deployment.address, timeout=60) as client,
     ):
         DOCUMENT.write_text(document_text(client.get("/openapi.json").json()), encoding="utf-8")

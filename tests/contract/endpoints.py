@@ -305,7 +305,7 @@ ENDPOINTS = (
             "POST",
             f"{TENANT}/statement/{said}",
             frozenset({"period", "by", "value"}),
-            body=frozenset({"note", "number", "created_by"}),
+            body=frozenset({"note", "number", "digest", "created_by"}),
             specified=False,
             needed=(*_MONTH, ("value", "nobody")),
         )

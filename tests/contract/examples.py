@@ -15,8 +15,11 @@ from tests.contract.endpoints import ENTITY, TENANT
 ADDRESS = "http://127.0.0.1:8080"
 PEOPLE = "/api/v1/tenants/acme"
 TAGS_OF = f"{PEOPLE}/entities/identity/UNALLOCATED/tags"
+#: What a shell needs to write days relative to today, also on macOS, whose `date` has other options.
+AGO = """ago() { jq -nr "now - $1 * 86400 | strftime(\\"%F\\")"; }"""
 #: A day that has data in the demo, as a shell writes it.
-SOME_DAY = "$(date -u -d '8 days ago' +%F)"
+SOME_DAY = "$(ago 8)"
+SOME_MONTH = "$(ago 8 | cut -c 1-7)"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Example:
 #: A cost category that the examples make and remove.
 UNIT = f"{PEOPLE}/cost-categories/business_unit"
 _RULES_CSV = "entity_type,entity_id,value,percent,valid_from,valid_to"
-_MONTH = "period=$(date -u -d '8 days ago' +%Y-%m)"
+_MONTH = f"period={SOME_MONTH}"
 _DAY = f"start_date={SOME_DAY}&end_date={SOME_DAY}"
 _TOPICS = f"{PEOPLE}/topic-attributions"
 _CSV = "timestamp,identity_id,product_type,amount,tags"
@@ -152,7 +155,7 @@ EXAMPLES = (
     Example(f"GET {TENANT}/chargebacks/explain", f"{PEOPLE}/chargebacks/explain?$KEY", page_shapes.EXPLANATION),
     Example(
         f"GET {TENANT}/chargebacks/diff",
-        f"{PEOPLE}/chargebacks/diff?from_as_of=$(date -u -d '7 days ago' +%F)T00:00:00Z&group_by=tag:team&limit=2",
+        f"{PEOPLE}/chargebacks/diff?from_as_of=$(ago 7)T00:00:00Z&group_by=tag:team&limit=2",
         page_shapes.DIFFERENCE,
     ),
     Example(
@@ -172,7 +175,7 @@ EXAMPLES = (
     ),
     Example(
         f"GET {TENANT}/days/{{date}}/revisions",
-        f"{PEOPLE}/days/$(date -u -d '8 days ago' +%F)/revisions",
+        f"{PEOPLE}/days/{SOME_DAY}/revisions",
         page_shapes.REVISIONS,
     ),
     Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates", shapes.DATES),
@@ -363,7 +366,7 @@ EXAMPLES = (
     ),
     Example(
         f"GET {TENANT}/periods/{{period}}/journal",
-        f"{PEOPLE}/periods/{_MONTH.removeprefix('period=')}/journal?by=tag:team",
+        f"{PEOPLE}/periods/{SOME_MONTH}/journal?by=tag:team",
         statement_shapes.JOURNAL,
     ),
     Example(

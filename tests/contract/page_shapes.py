@@ -319,7 +319,7 @@ _EXPLAINED: dict[str, Shape] = {
     "links": {"line": text, "rows": text, "policy": or_null(text), "bill": text, "revisions": text},
 }
 _CONTEST: dict[str, Shape] = {"measure": or_null(text), "total": or_null(decimal), "contenders_total": number}
-_CONTENDER: dict[str, Shape] = {"others": or_null(number), "value": or_null(decimal), "ratio": decimal}
+_CONTENDER: dict[str, Shape] = {"value": or_null(decimal), "ratio": decimal}
 EXPLANATION: dict[str, Shape] = _EXPLAINED | {
     "identity_id": text,
     "identity_name": or_null(text),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.contract.shapes import Shape, day, decimal, instant, map_of, number, one_of, or_null, text
+from tests.contract.shapes import Shape, day, decimal, flag, instant, map_of, number, one_of, or_null, text
 from tests.contract.trust_shapes import EFFECTS
 
 
@@ -53,6 +53,8 @@ _VERDICT: Shape = or_null(one_of("acknowledged", "disputed"))
 REPLY: dict[str, Shape] = {
     "number": text,
     "revision": number,
+    "digest": or_null(text),
+    "is_current": flag,
     "verdict": one_of("acknowledged", "disputed"),
     "note": text,
     "data_through": or_null(day),
@@ -63,6 +65,7 @@ STATEMENTS: dict[str, Shape] = _HEADING | {
     "items": [
         {
             "number": text,
+            "digest": text,
             "recipient": _RECIPIENT,
             "previous": or_null(decimal),
             "delta": or_null(decimal),
@@ -84,6 +87,7 @@ STATEMENT: dict[str, Shape] = (
     | {
         "number": text,
         "supersedes": or_null(text),
+        "digest": text,
         "recipient": _RECIPIENT,
         "lines": [
             {"kind": one_of("direct", "shared_in", "shared_out"), "product_category": text, "product_type": text}

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from tests.contract import shapes, trust_shapes
 from tests.contract.records import Client, Everything, Record, shown
 from tests.contract.test_aggregation import COLUMNS
 from tests.contract.test_costs import FILTERS, ZONES
+from tests.support.laws import examples
 
 BY = [*COLUMNS, "allocation_detail", "cluster_id", "tag:team", "category:cost_center", "category:cost_center@1"]
 Sums = dict[tuple[str | None, ...], Decimal]
@@ -27,7 +28,7 @@ _ZERO = Decimal(0)
     limit=st.sampled_from([1, 5, 1000]),
 )
 @seed(17)
-@settings(max_examples=15, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), database=None)
 def test_changes_are_the_aggregates(
     client: Client,
     everything: Everything,

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from tests.contract import page_shapes, shapes
 from tests.contract.records import Client, Everything, Record, shown, total
 from tests.contract.test_aggregation import COLUMNS
+from tests.support.laws import examples
 
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia")
 BY = [*COLUMNS, "allocation_detail", "tag:team"]
@@ -35,7 +36,7 @@ FILTERS: list[dict[str, Any]] = [
     top=st.sampled_from([1, 3, 50]),
 )
 @seed(11)
-@settings(max_examples=30, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), database=None)
 def test_costs_are_the_aggregates(
     client: Client,
     everything: Everything,

@@ -23,19 +23,12 @@ from tests.contract.schemathesis_rules import OUTSIDE
 from tests.contract.seen import Scoped, Seen
 from tests.support.callers import caller
 
+pytestmark = pytest.mark.usefixtures("process")
+
 ROOT = Path(__file__).parents[2]
 SEED = "20"
-#: By what the caller's scope chooses rows, on each kind of database.
-SCOPED_BY = {"sqlite": "identity", "postgresql": "category"}
 
 
-@pytest.mark.parametrize(
-    # How the document and the answers agree does not depend on the kind of database.
-    "deployment",
-    ["sqlite", pytest.param("postgresql", marks=pytest.mark.drill)],
-    indirect=True,
-    scope="session",
-)
 @pytest.mark.parametrize(
     ("phases", "enough"),
     [
@@ -52,11 +45,9 @@ def test_schemathesis_finds_nothing(
         assert _asked(address, tmp_path, phases, examples=3) > enough
 
 
-def test_schemathesis_finds_nothing_outside(
-    scratch: Client, deployment: Deployment, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("kind", ["identity", "category"])
+def test_schemathesis_finds_nothing_outside(scratch: Client, deployment: Deployment, tmp_path: Path, kind: str) -> None:
     """Under a narrow scope no answer to anything that the document allows, or does not, has an id from outside."""
-    kind = SCOPED_BY[request.node.callspec.params["deployment"]]
     rows = Everything(scratch, "scratch").chargebacks
     identity = typical([row for row in rows if row["identity_id"] != "UNALLOCATED"], "identity_id")
     filters = {"identity_id": identity} if kind == "identity" else {"category:cost_center": "payments"}

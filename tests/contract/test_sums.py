@@ -9,11 +9,12 @@ from decimal import Decimal
 from zoneinfo import available_timezones
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from tests.contract.records import Client, Everything, shown, total
 from tests.contract.test_aggregation import COLUMNS, UNITS
+from tests.support.laws import examples
 
 ZONES = sorted(available_timezones() - {"localtime", "Factory"})
 WHOLE = {"start_date": "2000-01-01", "end_date": "2999-12-30"}
@@ -50,7 +51,7 @@ def sums_of(client: Client, base: str, asked: dict[str, str], by: list[str], uni
     unit=st.sampled_from(UNITS),
 )
 @seed(7)
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), database=None)
 def test_sums_agree(
     client: Client, everything: Everything, zone: str, first: int, length: int, by: list[str], unit: str
 ) -> None:

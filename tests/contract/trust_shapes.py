@@ -11,6 +11,7 @@ EFFECTS: dict[str, Shape] = {
     "policy": decimal,
     "share": decimal,
     "ownership": decimal,
+    "correction": decimal,
     "new": decimal,
     "gone": decimal,
 }

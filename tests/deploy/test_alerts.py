@@ -6,9 +6,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.prometheus import installed
+
+pytestmark = pytest.mark.usefixtures("process")
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alerts.yaml"

@@ -15,6 +15,8 @@ import yaml
 from chargeback.config import load_configuration
 from tests.deploy.test_alerts import promtool
 
+pytestmark = pytest.mark.usefixtures("process")
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CONFIG = DEPLOY / "chargeback.yaml"
 

@@ -22,6 +22,8 @@ from tests.deploy.test_alerts import promtool
 from tests.support.objects import ObjectServer, free_ports, remove_sockets
 from tests.support.processes import eventually, free_port
 
+pytestmark = pytest.mark.usefixtures("process")
+
 SCALED = Path(__file__).parents[2] / "deploy" / "scaled"
 TLS = "/etc/chargeback-tls"
 

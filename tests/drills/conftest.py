@@ -28,3 +28,8 @@ def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: py
         outcome = StoredResult.of(tenant.store)
         tenant.store.close()
     return outcome
+
+
+@pytest.fixture(autouse=True)
+def _outside(process: None) -> None:
+    """What is drilled are processes."""

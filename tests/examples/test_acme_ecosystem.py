@@ -21,6 +21,8 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.inventory import Grant, Identity, ListedInventory, Resource
 from tests.support.clock import TODAY
 
+pytestmark = pytest.mark.usefixtures("process")
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "acme-ecosystem"
 TUTORIAL = ROOT / "docs" / "write-an-ecosystem.md"

@@ -35,6 +35,8 @@ from tests.support.pipeline import run_pipeline
 from tests.support.prometheus import RealPrometheus
 from tests.support.serving import served
 
+pytestmark = pytest.mark.usefixtures("process")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOOKBACK_DAYS = 3
 GIB, MIB = 2**30, 2**20

@@ -25,7 +25,7 @@ from tests.support.nginx import PASSWORD, example_below_a_path, proxied
 
 __all__ = ["certificate"]
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("process")]
 PREFIX = "/apps/chargeback"
 #: The calculated days are of two months, and so are the last five of them.
 TODAY = date(2026, 2, 10)

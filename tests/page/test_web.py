@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 NODE = Path(sys.executable).with_name("node")
 # A browser has no help from a graphics card here, and shares two processors with the other tests.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("process")]
+#: The walk through the page that the everyday run has: from a cost to why it is so.
+EVERYDAY = pytest.param("why", marks=pytest.mark.everyday)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -43,7 +45,7 @@ def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None
     assert made.read_bytes() == (WEB / "src" / "api" / "schema.d.ts").read_bytes()
 
 
-@pytest.mark.parametrize("file", ["access", "categories", "everypage", "journeys", "pages", "states", "why"])
+@pytest.mark.parametrize("file", ["access", "categories", "everypage", "journeys", "pages", "states", EVERYDAY])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium"

@@ -17,10 +17,15 @@ TODAY = date(2026, 2, 10)
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The demo's organisation, whose cost centers are its teams, and a second tenant that was never run."""
+    """The demo's organisation, whose cost centres are its teams, and a second tenant that was never run."""
     folder = tmp_path_factory.mktemp("tenants")
     with deployed(folder, ("acme", "plain"), today=TODAY, lookbacks={}) as deployment:
         tag_teams(deployment.configuration.tenants["acme"], DemoSpec(TODAY).seed)
         rules = {"rules": [{"match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}}]}
         deployment.categorise("acme", "cost_center", rules)
         yield Place(deployment, folder / "chargeback.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _outside(process: None) -> None:
+    """Recipes are about other programs."""

@@ -48,7 +48,7 @@ def nginx(place: Place, certificate: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_nginx_says_who_it_is_and_the_service_what_they_see(nginx: Guarded, place: Place) -> None:
-    """Alice sees the cost center of her team, and nothing else; she may read, and is told why not more."""
+    """Alice sees the cost centre of her team, and nothing else; she may read, and is told why not more."""
     with nginx.client("alice") as alice:
         me = rights(alice)
         assert (me["user"], me["kind"], me["groups"]) == ("alice", "proxy", ["team-payments"])

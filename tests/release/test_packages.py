@@ -22,6 +22,8 @@ import pytest
 
 from tests.cli.conftest import environment
 
+pytestmark = pytest.mark.usefixtures("process")
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 INFO = f"chargeback-{PROJECT['version']}.dist-info"

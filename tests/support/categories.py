@@ -100,7 +100,7 @@ def bills(most: int = 12) -> st.SearchStrategy[list[BillRow]]:
 @st.composite
 def _dated_values(draw: st.DrawFn) -> list[DatedValue]:
     """Values of one tag that do not overlap."""
-    values = st.sampled_from(["payments", "orders", "search", "web-shop", "nobody"])
+    values = st.sampled_from(["payments", "orders", "search", "web-shop", "nobody", "UNTAGGED"])
     if draw(st.booleans()):
         return [DatedValue(draw(values))]
     cuts = sorted(draw(st.sets(st.sampled_from(CHANGES), min_size=1, max_size=3)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,27 +132,58 @@ def days_from(first: date, count: int) -> list[date]:
 
 
 def new_facts(folder: Path) -> FactTables:
-    """Return empty tables."""
-    facts = FactTables(folder)
-    facts.create()
-    return facts
+    """Return empty tables: copies of such that are made once for all tests."""
+    shutil.copytree(_empty_tables(), folder, dirs_exist_ok=True)
+    return FactTables(folder)
+
+
+@cache
+def _empty_tables() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="chargeback-facts-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    FactTables(folder / "facts").create()
+    return folder / "facts"
 
 
 @contextmanager
-def tenant_store(folder: Path, *, name: str = "acme", kind: str = "sqlite") -> Iterator[TenantStore]:
-    """Create the empty storage of a tenant, with a database of that kind."""
+def tenant_store(
+    folder: Path, *, name: str = "acme", kind: str = "sqlite", fill: Callable[[TenantStore], None] | None = None
+) -> Iterator[TenantStore]:
+    """Create the storage of a tenant, with a database of that kind, and fill it; with SQLite, storage of the same
+    content is a copy of what was filled once."""
     place = folder / name
-    place.mkdir(parents=True, exist_ok=True)
-    with migrated_database(kind, place) as connection_string:
-        store = TenantStore.open(
-            tenant_name=name,
-            tenant_id=TENANT_ID,
-            ecosystem=ECOSYSTEM,
-            connection_string=connection_string,
-            facts=place / "facts",
-        )
-        store.facts.create()
-        try:
+    if kind == "sqlite":
+        shutil.copytree(_filled(name, fill), place, dirs_exist_ok=True)
+        with closing(_opened(place, name, f"sqlite:///{place / 'control.db'}")) as store:
             yield store
-        finally:
-            store.close()
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    new_facts(place / "facts")
+    with (
+        migrated_database(kind, place) as connection_string,
+        closing(_opened(place, name, connection_string)) as store,
+    ):
+        if fill is not None:
+            fill(store)
+        yield store
+
+
+@cache
+def _filled(name: str, fill: Callable[[TenantStore], None] | None) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="chargeback-store-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    new_facts(folder / "facts")
+    with migrated_database("sqlite", folder) as address, closing(_opened(folder, name, address)) as store:
+        if fill is not None:
+            fill(store)
+    return folder
+
+
+def _opened(place: Path, name: str, connection_string: str) -> TenantStore:
+    return TenantStore.open(
+        tenant_name=name,
+        tenant_id=TENANT_ID,
+        ecosystem=ECOSYSTEM,
+        connection_string=connection_string,
+        facts=place / "facts",
+    )

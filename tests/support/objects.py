@@ -38,6 +38,7 @@ from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.places import Folder, Place
 from tests.support.hosts import THIS_HOST, Host
+from tests.support.outside import declared
 
 #: The kinds of places for facts.
 PLACES: Final = ("folder", "s3")
@@ -145,8 +146,14 @@ def damage_object(bucket: Bucket, path: str, damage: Callable[[Path], None], fol
         bucket.delete(path)
 
 
-@cache
 def object_server() -> ObjectServer:
+    """Return the server of the tests; start it if none runs."""
+    declared("object storage")
+    return _object_server()
+
+
+@cache
+def _object_server() -> ObjectServer:
     """The server of the tests."""
     named = os.environ.get("CHARGEBACK_TEST_OBJECTS")
     if named:

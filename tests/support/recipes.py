@@ -89,7 +89,7 @@ def _answers(address: str) -> bool:
 
 
 def amounts(answer: dict[str, Any]) -> dict[str, str]:
-    """The sum of each cost center of an aggregate over all its days."""
+    """The sum of each cost centre of an aggregate over all its days."""
     return {each["dimensions"]["category:cost_center"]: each["total_amount"] for each in answer["buckets"]}
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from chargeback.access.scope import RowScope
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
+from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import from_units
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.assignments import Assignments
@@ -20,7 +21,6 @@ from chargeback.store.queries.category_lookup import CategoryLookup
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import UNTAGGED
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums
 from tests.categories.naive import Naive, largest_remainder

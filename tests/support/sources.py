@@ -20,7 +20,7 @@ from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, 
 from chargeback.errors import SourceError
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import Clock, DayRange
-from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
+from chargeback.model.inventory import GRANT, Identity, Inventory, ListedInventory, Resource
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_day_state
@@ -104,6 +104,7 @@ class Sources:
         seen = [each for each in self.listed.resources if each.resource_type not in self.unlisted]
         identities = [each for each in self.listed.identities if each.identity_type not in self.unlisted]
         types = {each.resource_type for each in seen} | {each.identity_type for each in identities}
+        types |= {GRANT} if self.listed.grants else set()
         return ListedInventory(
             Inventory(seen, identities, self.listed.grants),
             frozenset(types),

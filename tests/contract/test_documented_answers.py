@@ -1,0 +1,54 @@
+"""The answers of ``docs/api.md`` are those of a service, which serves the document that the page is made of."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tests.contract import shapes
+from tests.contract.documentation import DOCUMENT, PAGE, REST, Asker, document_text
+from tests.contract.endpoints import BY_NAME
+from tests.contract.examples import EXAMPLES, Example
+from tests.contract.records import Client
+from tests.contract.test_documents import sections
+from tests.support.serving import wait_until
+
+
+def test_the_service_serves_this_document(client: Client) -> None:
+    """The document of a running service is the one that the page and its types are made of."""
+    assert document_text(client.answer("/openapi.json")) == DOCUMENT.read_text(encoding="utf-8")
+
+
+def without_rest(value: Any) -> Any:
+    """A documented answer without what stands for the rest of a list."""
+    if isinstance(value, list):
+        return [without_rest(each) for each in value if each != REST]
+    if isinstance(value, dict):
+        return {name: without_rest(each) for name, each in value.items()}
+    return value
+
+
+def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
+    """Each documented request is on the page and succeeds; the documented answer and the one of now have one shape."""
+    asker, documented = Asker(scratch, "scratch"), sections(PAGE.read_text(encoding="utf-8"))
+    for example in EXAMPLES:
+        text = documented[example.endpoint]
+        assert f"$ {example.command}\n" in text, example.endpoint
+        response = asker.ask(example)
+        endpoint = BY_NAME[example.endpoint]
+        assert response.status_code in (endpoint.success, endpoint.other_success), f"{example.command}: {response.text}"
+        check_answer(example, text, response.text)
+    wait_until(lambda: not scratch.answer("/api/v1/tenants/scratch/pipeline/status")["is_running"], 120)
+
+
+def check_answer(example: Example, section: str, now: str) -> None:
+    """The answer on the page and the answer of now are of one kind."""
+    blocks = re.findall(r"```(?:json|text)\n(.*?)\n```", section, flags=re.DOTALL)
+    if example.shape is None:
+        assert (now, blocks) == ("", [])
+    elif isinstance(example.shape, str):
+        assert blocks[0].splitlines()[0] == now.splitlines()[0] == example.shape
+    else:
+        shapes.check(example.shape, without_rest(json.loads(blocks[0])))
+        shapes.check(example.shape, json.loads(now))
