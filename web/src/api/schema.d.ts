@@ -458,6 +458,8 @@ export interface paths {
          * Show Policies
          * @description List how each product type is split: the policies in force, then those by which earlier days were calculated.
          *
+         *     Within a scope, the uses are those of visible rows.
+         *
          *     Needs the right `read`.
          */
         get: operations["show_policies_api_v1_tenants__tenant_name__policies_get"];
@@ -841,9 +843,10 @@ export interface paths {
          * @description Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
          *
          *     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-         *     `evidence` is null, and `evidence_missing` says why. Callers who see some rows only are told of their own rows; all
-         *     others of the line are one contender without an id. Of a row that a cost category of the scope splits, `row` and
-         *     `revisions` have the visible part, and `visible` what it is and what others have.
+         *     `evidence` is null, and `evidence_missing` says why. Within a scope, the answer has the visible rows of the line;
+         *     all others are one contender without an id, and numbers that count or rank them are null. Of a row that a cost
+         *     category of the scope splits, `row` and `revisions` have the visible part, and `visible` what it is and what others
+         *     have.
          *
          *     Needs the right `read`.
          */
@@ -1683,7 +1686,8 @@ export interface paths {
          * @description List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
          *
          *     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
-         *     own. Dates, `timezone` and page parameters are ignored.
+         *     own. While no day of the month is calculated, there are no statements. Dates, `timezone` and page parameters are
+         *     ignored.
          *
          *     Needs the right `read`.
          */
@@ -1818,7 +1822,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge Statement
-         * @description Acknowledge the present revision of a statement, with a note. The last reply counts; all are kept.
+         * @description Acknowledge the present content of a statement, with a note. The last reply to a content counts; all are kept.
          *
          *     Needs the right `read`.
          */
@@ -1840,7 +1844,7 @@ export interface paths {
         put?: never;
         /**
          * Dispute Statement
-         * @description Dispute the present revision of a statement, with a note. The last reply counts; all are kept.
+         * @description Dispute the present content of a statement, with a note. The last reply to a content counts; all are kept.
          *
          *     Needs the right `read`.
          */
@@ -1932,7 +1936,8 @@ export interface paths {
         };
         /**
          * List Cost Categories
-         * @description List the cost categories by key, without their documents.
+         * @description List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
+         *     may name others.
          *
          *     Needs the right `read`.
          */
@@ -2272,14 +2277,14 @@ export interface components {
             units_floor: string;
             /**
              * Spare Units
-             * @description How many units remain when all shares are rounded down. They go, one each, to the largest remainders, equal ones by id.
+             * @description How many units remain when all shares are rounded down. They go, one each, to the largest remainders, equal ones by id. Null within a scope.
              */
-            spare_units: number;
+            spare_units: number | null;
             /**
              * Remainder Rank
-             * @description The place of the identity's remainder, from 1.
+             * @description The place of the identity's remainder, from 1; null within a scope.
              */
-            remainder_rank: number;
+            remainder_rank: number | null;
             /**
              * Extra Unit
              * @description Whether the identity got one of the spare units.
@@ -2710,13 +2715,13 @@ export interface components {
             calendar: string;
             /**
              * Quantity
-             * @description Larger or smaller quantities per day were billed.
+             * @description Larger or smaller quantities per day were billed, or credited.
              * @example 1234.56
              */
             quantity: string;
             /**
              * Price
-             * @description The same costs more or less: the average price per unit; for what has no quantity, the cost.
+             * @description The average price of a unit rose or fell; for what has no quantity, the cost per day.
              * @example 1234.56
              */
             price: string;
@@ -2738,6 +2743,12 @@ export interface components {
              * @example 1234.56
              */
             ownership: string;
+            /**
+             * Correction
+             * @description The whole difference of a product type on a resource that has both charges and refunds, or a share that is not between 0 and 1: neither a quantity nor a price or share explains it.
+             * @example 1234.56
+             */
+            correction: string;
             /**
              * New
              * @description The resource was not billed for the product type in the earlier range.
@@ -2803,8 +2814,8 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words.
-             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
         };
@@ -2839,8 +2850,8 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words.
-             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
             /**
@@ -2907,8 +2918,8 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words.
-             * @example +412.10 USD: +380.02 because larger quantities were billed, +32.08 because the same costs more.
+             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
             /** Count */
@@ -3195,11 +3206,6 @@ export interface components {
              * @description Null for others together.
              */
             identity_id: string | null;
-            /**
-             * Others
-             * @description How many others; null for one identity.
-             */
-            others: number | null;
             /** Name */
             name: string | null;
             /**
@@ -3225,11 +3231,6 @@ export interface components {
              */
             topic_name: string | null;
             /**
-             * Others
-             * @description How many others; null for one topic.
-             */
-            others: number | null;
-            /**
              * Value
              * @description What was measured; null if all parts are equal.
              */
@@ -3254,7 +3255,7 @@ export interface components {
             billed_currency: string;
             /**
              * Rates
-             * @description By UTC month, what one unit of the bill's currency is in that of the answer; at most 8 decimal places. A converted amount has at most 20.
+             * @description By UTC month, what one unit of the bill's currency is in that of the answer; at most 8 decimal places. A converted amount has at most 20, and 32 where values of cost categories hand on cost.
              * @example {
              *       "2026-10": "0.9131"
              *     }
@@ -3544,7 +3545,7 @@ export interface components {
             conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Revision
-             * @description The version of the data: the same revision, the same figures.
+             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
              */
             revision: string;
             compared_with: components["schemas"]["ComparedWith"] | null;
@@ -4007,14 +4008,14 @@ export interface components {
             contenders: components["schemas"]["Contender"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages.
+             * @description How many there are on all pages; others together are one.
              */
             contenders_total: number;
             /**
              * Members
-             * @description How many identities were active on the resource.
+             * @description How many identities were active on the resource; null within a scope.
              */
-            members: number;
+            members: number | null;
             /** Metrics Available */
             metrics_available: boolean;
         };
@@ -5152,7 +5153,7 @@ export interface components {
             currency: string;
             /**
              * Revision
-             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             * @description 1 when the first day is calculated, and one more for each time that days of the month were replaced together, or the cost category changed. New days do not change it.
              */
             revision: number;
             /**
@@ -5210,11 +5211,13 @@ export interface components {
             account: string;
             /**
              * Debit
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             debit: string;
             /**
              * Credit
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             credit: string;
@@ -5290,7 +5293,7 @@ export interface components {
             date: string;
             /**
              * Measure
-             * @description What a policy's `usage(…)` names.
+             * @description What a policy's `usage(…)` names; of what is kept by statement, followed by `_by_statement`.
              * @example bytes_in
              */
             measure: string;
@@ -5380,6 +5383,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -5872,6 +5876,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -6603,8 +6608,11 @@ export interface components {
          * @description All stored rows of the line.
          */
         Siblings: {
-            /** Rows */
-            rows: number;
+            /**
+             * Rows
+             * @description How many; null within a scope.
+             */
+            rows: number | null;
             /**
              * Sum
              * @example 1234.56
@@ -6656,6 +6664,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -6672,6 +6681,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -6739,7 +6749,7 @@ export interface components {
             currency: string;
             /**
              * Revision
-             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             * @description 1 when the first day is calculated, and one more for each time that days of the month were replaced together, or the cost category changed. New days do not change it.
              */
             revision: number;
             /**
@@ -6758,9 +6768,15 @@ export interface components {
             number: string;
             /**
              * Supersedes
-             * @description The number of the revision before.
+             * @description The number of the revision before; null in the first.
              */
             supersedes: string | null;
+            /**
+             * Digest
+             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
+             */
+            digest: string;
             recipient: components["schemas"]["StatementRecipient"];
             /** Lines */
             lines: components["schemas"]["StatementLine"][];
@@ -6779,12 +6795,12 @@ export interface components {
             split: components["schemas"]["StatementSplit"];
             /**
              * Verdict
-             * @description What was said last of this revision; null if nothing was.
+             * @description What was said last of this content; null if nothing was.
              */
             verdict: ("acknowledged" | "disputed") | null;
             /**
              * Replies
-             * @description What was said of this revision and earlier ones, the first first; null for callers who see a part of the statement.
+             * @description What was said of this content and of earlier ones, the first first; null for callers who see a part of the statement.
              */
             replies: components["schemas"]["StatementReply"][] | null;
             tie_out: components["schemas"]["StatementTieOut"] | null;
@@ -6801,6 +6817,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -6876,13 +6893,23 @@ export interface components {
         };
         /**
          * StatementReply
-         * @description What somebody said of a revision of a statement.
+         * @description What a recipient said of a statement.
          */
         StatementReply: {
             /** Number */
             number: string;
             /** Revision */
             revision: number;
+            /**
+             * Digest
+             * @description That of the content that the statement had then; null if an earlier version recorded the reply.
+             */
+            digest: string | null;
+            /**
+             * Is Current
+             * @description Whether the statement still has that content. A reply to a former content does not count.
+             */
+            is_current: boolean;
             /**
              * Verdict
              * @enum {string}
@@ -6919,6 +6946,7 @@ export interface components {
             amount: string;
             /**
              * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
              * @example 1234.57
              */
             rounded: string;
@@ -6927,6 +6955,12 @@ export interface components {
              * @example CB-acme-2026-10-cost_center.payments-r1
              */
             number: string;
+            /**
+             * Digest
+             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
+             */
+            digest: string;
             recipient: components["schemas"]["StatementRecipient"];
             /**
              * Previous
@@ -6937,7 +6971,7 @@ export interface components {
             delta: string | null;
             /**
              * Verdict
-             * @description What was said last of this revision; null if nothing was.
+             * @description What was said last of this content; null if nothing was.
              */
             verdict: ("acknowledged" | "disputed") | null;
         };
@@ -7111,7 +7145,7 @@ export interface components {
             currency: string;
             /**
              * Revision
-             * @description 1, and one more for each time a day of the month was replaced or the cost category changed.
+             * @description 1 when the first day is calculated, and one more for each time that days of the month were replaced together, or the cost category changed. New days do not change it.
              */
             revision: number;
             /**
@@ -7618,14 +7652,14 @@ export interface components {
             contenders: components["schemas"]["ContendingTopic"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages.
+             * @description How many there are on all pages; others together are one.
              */
             contenders_total: number;
             /**
              * Topics
-             * @description How many topics of the cluster are known on the day.
+             * @description How many topics of the cluster are known on the day; null within a scope.
              */
-            topics: number;
+            topics: number | null;
         };
         /**
          * TopicExplainAnswer
@@ -7876,9 +7910,9 @@ export interface components {
             why_not: string | null;
             /**
              * Candidates
-             * @description How many identities it finds.
+             * @description How many identities it finds; null within a scope.
              */
-            candidates: number;
+            candidates: number | null;
         };
         /**
          * UnassignedIdentity
@@ -8506,6 +8540,13 @@ export interface components {
              * @example start_date
              */
             date: string | null;
+            /**
+             * Currency
+             * @description That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.
+             * @default null
+             * @example currency
+             */
+            currency: string | null;
         };
         /**
          * CostMapping
@@ -8672,7 +8713,7 @@ export interface components {
              */
             columns: (("ecosystem" | "tenant_id" | "timestamp" | "resource_id" | "product_category" | "product_type" | "identity_id" | "cost_type" | "amount" | "allocation_method" | "allocation_detail" | "tags" | "metadata" | "category_share") | string)[];
             /**
-             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes.
+             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. Commas may separate values of tags and categories; in a value, `\,` is a comma and `\\` a backslash.
              * @default {}
              */
             filters: components["schemas"]["ExportFilters"];
@@ -8815,6 +8856,13 @@ export interface components {
              * @example CB-acme-2026-10-cost_center.payments-r1
              */
             number: string | null;
+            /**
+             * Digest
+             * @description The `digest` of the content that the recipient has read. If the statement has another by now, the answer is 409, also where the number is the same: while the month goes on, a statement gets more days.
+             * @default null
+             * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
+             */
+            digest: string | null;
             /**
              * Created By
              * @description Who created the tag.
@@ -9168,7 +9216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9302,7 +9350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9369,7 +9417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9448,7 +9496,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9468,6 +9516,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9534,7 +9591,7 @@ export interface operations {
                 /** @description Only this line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -9543,7 +9600,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -9604,7 +9661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9624,6 +9681,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9710,7 +9776,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9730,6 +9796,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9818,7 +9893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9838,6 +9913,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9930,7 +10014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9950,6 +10034,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10020,7 +10113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10040,6 +10133,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10135,7 +10237,7 @@ export interface operations {
                 /** @description What comes with the sums, repeatable or separated by commas: issues, days, forecast, topics. */
                 include?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -10144,7 +10246,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -10209,7 +10311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10229,6 +10331,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10309,7 +10420,7 @@ export interface operations {
                 /** @description How many values, the largest first; the others are one. */
                 top?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -10318,7 +10429,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -10383,7 +10494,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10403,6 +10514,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10483,7 +10603,7 @@ export interface operations {
                 /** @description How many values each column names, 1 to 50; several, repeated or separated by commas, are for one column each. */
                 top?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -10492,7 +10612,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -10557,7 +10677,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10577,6 +10697,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10657,7 +10786,7 @@ export interface operations {
                 /** @description How many children each node names. */
                 top?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -10666,7 +10795,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -10731,7 +10860,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10751,6 +10880,15 @@ export interface operations {
             };
             /** @description There is no such tenant, or no such node in the period. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10833,7 +10971,7 @@ export interface operations {
                 /** @description How many children each node names. */
                 top?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -10842,7 +10980,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -10907,7 +11045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10927,6 +11065,15 @@ export interface operations {
             };
             /** @description There is no such tenant, or no such node in the period. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11005,7 +11152,7 @@ export interface operations {
                 /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
                 time_bucket?: "day" | "week" | "month";
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -11014,7 +11161,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -11079,7 +11226,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11099,6 +11246,15 @@ export interface operations {
             };
             /** @description There is no such tenant, or no such node in the period. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11187,7 +11343,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11207,6 +11363,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11287,7 +11452,7 @@ export interface operations {
                 /** @description How many changes, the largest first. */
                 limit?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -11296,7 +11461,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -11362,7 +11527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11382,6 +11547,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11472,7 +11646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11492,6 +11666,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11592,7 +11775,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11612,6 +11795,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11698,7 +11890,7 @@ export interface operations {
                 /** @description How many changes, the largest first. */
                 limit?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -11707,7 +11899,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -11772,7 +11964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11792,6 +11984,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11874,7 +12075,7 @@ export interface operations {
                 /** @description Whether the display names of ids are included. */
                 names?: boolean;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -11883,7 +12084,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -11955,7 +12156,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11975,6 +12176,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12053,7 +12263,7 @@ export interface operations {
                 /** @description Only rows with this tag value; requires `tag_key`. */
                 tag_value?: string;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -12062,7 +12272,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -12121,7 +12331,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12141,6 +12351,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12207,7 +12426,7 @@ export interface operations {
                 /** @description Only this line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -12216,7 +12435,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -12270,7 +12489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12290,6 +12509,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12358,7 +12586,7 @@ export interface operations {
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -12367,7 +12595,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -12423,7 +12651,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12443,6 +12671,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12529,7 +12766,7 @@ export interface operations {
                 /** @description What comes with the sums, repeatable or separated by commas: issues, days, forecast, topics. */
                 include?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -12538,7 +12775,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -12581,6 +12818,8 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -12605,7 +12844,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12625,6 +12864,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12703,7 +12951,7 @@ export interface operations {
                 /** @description How many topics are named. */
                 top?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -12712,7 +12960,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -12755,6 +13003,8 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -12779,7 +13029,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12799,6 +13049,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12893,7 +13152,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12913,6 +13172,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12993,7 +13261,7 @@ export interface operations {
                 /** @description How many groups, those with the largest amounts first. */
                 limit?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -13002,7 +13270,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -13045,6 +13313,8 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -13069,7 +13339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13089,6 +13359,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13171,7 +13450,7 @@ export interface operations {
                 /** @description Whether the display names of ids are included. */
                 names?: boolean;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -13180,7 +13459,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -13226,6 +13505,8 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
                     "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -13250,7 +13531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13270,6 +13551,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13344,7 +13634,7 @@ export interface operations {
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -13353,7 +13643,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -13396,6 +13686,8 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
                     "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
@@ -13420,7 +13712,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13440,6 +13732,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13518,7 +13819,7 @@ export interface operations {
                 /** @description Only rows with this tag value; requires `tag_key`. */
                 tag_value?: string;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -13527,7 +13828,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -13595,7 +13896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13615,6 +13916,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13723,7 +14033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13743,6 +14053,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13849,7 +14168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13869,6 +14188,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13961,7 +14289,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13981,6 +14309,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14077,7 +14414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14097,6 +14434,15 @@ export interface operations {
             };
             /** @description There is no such tenant, day, line or portion, or the day is not calculated. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14191,7 +14537,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14211,6 +14557,15 @@ export interface operations {
             };
             /** @description There is no such tenant, day or line, or the line has no topics. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14297,7 +14652,7 @@ export interface operations {
                 /** @description Whether rows come with the display names of their identity and resource. */
                 names?: boolean;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -14306,7 +14661,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -14372,7 +14727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14392,6 +14747,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14480,7 +14844,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14500,6 +14864,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14578,7 +14951,7 @@ export interface operations {
                 /** @description Only rows with this tag value; requires `tag_key`. */
                 tag_value?: string;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -14587,7 +14960,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -14653,7 +15026,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14673,6 +15046,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14763,7 +15145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14783,6 +15165,15 @@ export interface operations {
             };
             /** @description There is no such tenant, or no such dimension. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14889,7 +15280,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14909,6 +15300,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15013,7 +15413,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15033,6 +15433,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15119,7 +15528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15139,6 +15548,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15229,7 +15647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15249,6 +15667,15 @@ export interface operations {
             };
             /** @description The tenant or the entity does not exist. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15323,7 +15750,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15437,7 +15864,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15548,7 +15975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15568,6 +15995,15 @@ export interface operations {
             };
             /** @description The tenant does not exist, or the entity does not have this tag. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15644,7 +16080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15772,7 +16208,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15792,6 +16228,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15878,7 +16323,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15898,6 +16343,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15988,7 +16442,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16008,6 +16462,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16078,7 +16541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16186,7 +16649,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16294,7 +16757,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16314,6 +16777,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16395,7 +16867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16519,7 +16991,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16539,6 +17011,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16617,7 +17098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16637,6 +17118,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16721,7 +17211,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16741,6 +17231,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16842,7 +17341,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16862,6 +17361,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16930,7 +17438,7 @@ export interface operations {
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -16939,7 +17447,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17002,7 +17510,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17022,6 +17530,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17096,7 +17613,7 @@ export interface operations {
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -17105,7 +17622,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17174,7 +17691,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17194,6 +17711,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17282,7 +17808,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17302,6 +17828,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17377,7 +17912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17397,6 +17932,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17484,7 +18028,7 @@ export interface operations {
                 /** @description How many topics are named. */
                 top?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -17493,7 +18037,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17558,7 +18102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17578,6 +18122,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17658,7 +18211,7 @@ export interface operations {
                 /** @description How many groups, those with the largest amounts first. */
                 limit?: number;
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -17667,7 +18220,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17732,7 +18285,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17752,6 +18305,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17844,7 +18406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17864,6 +18426,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17936,7 +18507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17956,6 +18527,15 @@ export interface operations {
             };
             /** @description There is no such tenant or finding. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18031,7 +18611,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18051,6 +18631,15 @@ export interface operations {
             };
             /** @description There is no such tenant or finding. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18141,7 +18730,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18161,6 +18750,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18247,7 +18845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18267,6 +18865,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18337,7 +18944,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18447,7 +19054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18551,7 +19158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18571,6 +19178,15 @@ export interface operations {
             };
             /** @description There is no such tenant or view. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18665,7 +19281,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18685,6 +19301,15 @@ export interface operations {
             };
             /** @description There is no such tenant or cost category. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18781,7 +19406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18801,6 +19426,15 @@ export interface operations {
             };
             /** @description There is no such tenant or cost category. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18897,7 +19531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18917,6 +19551,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or statement. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19015,7 +19658,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19035,6 +19678,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or statement. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19133,7 +19785,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19153,6 +19805,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or statement. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19251,7 +19912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19271,6 +19932,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or statement. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19357,7 +20027,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19384,7 +20054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number by now than the request names. */
+            /** @description The statement has another number or content by now than the request names. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19472,7 +20142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19499,7 +20169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number by now than the request names. */
+            /** @description The statement has another number or content by now than the request names. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19613,7 +20283,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19633,6 +20303,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or template. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19707,7 +20386,7 @@ export interface operations {
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag.
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "tag:team": "platform,UNTAGGED"
                  *     }
@@ -19716,7 +20395,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -19786,7 +20465,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19806,6 +20485,15 @@ export interface operations {
             };
             /** @description There is no such tenant or cost category. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19910,7 +20598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19930,6 +20618,15 @@ export interface operations {
             };
             /** @description There is no such tenant or cost category. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20016,7 +20713,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20036,6 +20733,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20126,7 +20832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20146,6 +20852,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or version. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20237,7 +20952,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20367,7 +21082,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20387,6 +21102,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or version. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20493,7 +21217,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20513,6 +21237,15 @@ export interface operations {
             };
             /** @description There is no such tenant, cost category or version. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20607,7 +21340,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20722,7 +21455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20868,7 +21601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody trustworthy vouches for the sender. Never where `access.mode` is `none`. */
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20888,6 +21621,15 @@ export interface operations {
             };
             /** @description Not found; for example, no tenant has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

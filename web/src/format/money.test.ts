@@ -20,10 +20,23 @@ test("what is split is the whole amount", () => {
   const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
   fc.assert(
     fc.property(units, (each) => {
-      const [cents, more] = split(write(each));
-      return read((cents + more).replaceAll(",", "").replace("−", "-")) === each;
+      return ["USD", "JPY", "KWD"].every((currency) => {
+        const [cents, more] = split(write(each), currency);
+        return read((cents + more).replaceAll(",", "").replace("−", "-")) === each;
+      });
     }),
   );
+  expect(split("1234.5", "USD")).toEqual(["1,234.50", ""]);
+  expect(split("1234.5678", "KWD")).toEqual(["1,234.567", "8"]);
+  expect(split("1234.5", "JPY")).toEqual(["1,234", ".5"]);
+  expect(split("1234", "JPY")).toEqual(["1,234", ""]);
+});
+
+test("amounts are rounded to the minor unit of ISO 4217", () => {
+  expect(money("122769.27", "JPY")).toBe("¥122,769");
+  expect(money("1.5", "KWD")).toBe("KWD\u00a01.500");
+  expect(money("1.5", "CLF")).toBe("CLF\u00a01.5000");
+  expect(money("1.5", "IDR")).toBe("IDR\u00a01.50");
 });
 
 test.each([

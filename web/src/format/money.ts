@@ -15,14 +15,30 @@ function format(currency: string, key: string, style: Style): Intl.NumberFormat 
   return found;
 }
 
+/** The currencies whose minor unit has another number of decimal places than two, as the service has them: ISO 4217, list
+ * one. `Intl` knows other ones, such as none for the rupiah of Indonesia. */
+const PLACES: Record<number, string> = {
+  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  3: "BHD IQD JOD KWD LYD OMR TND",
+  4: "CLF UYW",
+};
+
+/** How many decimal places the minor unit of a currency has: the cents of dollars, none of yen. */
+export function minorPlaces(currency: string): number {
+  const found = Object.entries(PLACES).find(([, currencies]) => currencies.split(" ").includes(currency));
+  return found ? Number(found[0]) : 2;
+}
+
 /** `Intl` takes a decimal string as it is, without a detour over floating point. */
 function shown(format: Intl.NumberFormat, text: string): string {
   return format.format(text as `${number}`).replace("-", MINUS);
 }
 
-/** `$2,762.31` */
+/** `$2,762.31`, `¥2,762`: rounded to the minor unit. */
 export function money(amount: Units | string, currency: string): string {
-  return shown(format(currency, "cents", {}), typeof amount === "string" ? amount : write(amount));
+  const places = minorPlaces(currency);
+  const style = { minimumFractionDigits: places, maximumFractionDigits: places };
+  return shown(format(currency, "cents", style), typeof amount === "string" ? amount : write(amount));
 }
 
 /** `$62,082`: for what is not known to the cent. */
@@ -55,10 +71,14 @@ export function grouped(number: string | number): string {
   return whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",").replace("-", MINUS) + (fraction ? `.${fraction}` : "");
 }
 
-/** The digits up to the cent, and those behind it. */
-export function split(amount: string): [string, string] {
+/** The digits up to the minor unit, and those behind it: `1,234.56` and `7`; of yen, `1,234` and `.567`. */
+export function split(amount: string, currency: string): [string, string] {
+  const places = minorPlaces(currency);
   const [whole = "0", fraction = ""] = write(read(amount)).split(".");
-  return [`${grouped(whole)}.${fraction.slice(0, 2)}`, fraction.slice(2)];
+  const digits = fraction.replace(/0+$/, "").padEnd(places, "0");
+  const more = digits.slice(places);
+  if (places === 0) return [grouped(whole), more && `.${more}`];
+  return [`${grouped(whole)}.${digits.slice(0, places)}`, more];
 }
 
 export function percent(share: number | null, digits = 1): string {

@@ -59,8 +59,8 @@ test("those who are not known are grey", () => {
 });
 
 test("values of a cost category are named by their register, and what is not assigned is grey", () => {
-  expect(dimension("category:cost_center")).toBe("Cost center");
-  expect(dimension("category:cost_center@2")).toBe("Cost center, 2 up");
+  expect(dimension("category:cost_center")).toBe("Cost centre");
+  expect(dimension("category:cost_center@2")).toBe("Cost centre, 2 up");
   expect(label("category:cost_center", "payments", "Payments")).toEqual({ name: "Payments", id: "payments" });
   expect(label("category:cost_center", "UNASSIGNED").name).toBe("Not assigned");
   expect(isNobody("category:cost_center@1", "UNASSIGNED")).toBe(true);

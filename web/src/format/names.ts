@@ -30,14 +30,19 @@ export function categoryOf(by: string): { key: string; level: number } {
   return { key, level: Number(level) };
 }
 
-/** `Team` for `tag:team`, `Cost center, 1 up` for `category:cost_center@1`, `Product` for `product_type`. */
+/** `Team` for `tag:team`, `Cost centre, 1 up` for `category:cost_center@1`, `Product` for `product_type`. */
 export function dimension(by: string): string {
-  if (by.startsWith("tag:")) return capital(by.slice(4).replace(/[_-]/g, " "));
+  if (by.startsWith("tag:")) return capital(spaced(by.slice(4)));
   if (isCategory(by)) {
     const { key, level } = categoryOf(by);
-    return capital(key.replace(/[_-]/g, " ")) + (level ? `, ${level} up` : "");
+    return capital(spaced(key)) + (level ? `, ${level} up` : "");
   }
   return DIMENSIONS[by] ?? capital(by.replace(/_/g, " "));
+}
+
+/** A key as words. The page spells `cost centre` one way, however a key is spelt. */
+function spaced(key: string): string {
+  return key.replace(/[_-]/g, " ").replace(/\bcost center\b/gi, "cost centre");
 }
 
 /** `Kafka CKUs` for `KAFKA_NUM_CKUS`. */

@@ -8,11 +8,11 @@ test("a scope is told with the names of the page", () => {
     product_type: ["KAFKA_NUM_CKUS"],
   };
   expect(conditions(scope)).toEqual([
-    { what: "Cost center", values: ["payments", "search"] },
+    { what: "Cost centre", values: ["payments", "search"] },
     { what: "Cluster", values: ["lkc-1"] },
     { what: "Product", values: ["Kafka CKUs"] },
   ]);
-  expect(inOneLine(scope)).toBe("Cost center is payments or search, and Cluster is lkc-1, and Product is Kafka CKUs");
+  expect(inOneLine(scope)).toBe("Cost centre is payments or search, and Cluster is lkc-1, and Product is Kafka CKUs");
 });
 
 test("values are alternatives, and without values there is nothing", () => {

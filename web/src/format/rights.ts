@@ -29,7 +29,7 @@ export interface Condition {
   values: readonly string[];
 }
 
-/** The conditions of a scope, such as `Cost center is` payments or search. */
+/** The conditions of a scope, such as `Cost centre is` payments or search. */
 export function conditions(scope: Scope): Condition[] {
   return Object.entries(scope).map(([name, values]) => ({
     what: SCOPE_NAMES[name] ?? dimension(name),
@@ -46,7 +46,7 @@ export function either(values: readonly string[]): string {
   return `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
-/** A scope in one line: `Cost center is payments or search, and Environment is env-1`. */
+/** A scope in one line: `Cost centre is payments or search, and Environment is env-1`. */
 export function inOneLine(scope: Scope): string {
   return conditions(scope)
     .map(({ what, values }) => `${what} is ${either(values)}`)

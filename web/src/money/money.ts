@@ -1,8 +1,8 @@
-/** Exact money: a decimal string of the API as a whole number of 10⁻²⁰, and back: amounts have twelve decimals, those in
- * another currency twenty. `Number` only ever becomes pixels. */
+/** Exact money: a decimal string of the API as a whole number of 10⁻³², and back: amounts have twelve decimals, twelve more
+ * where values of cost categories hand on cost, and eight more in another currency. `Number` only ever becomes pixels. */
 export type Units = bigint;
 
-const DIGITS = 20;
+const DIGITS = 32;
 const ONE = 10n ** BigInt(DIGITS);
 const AMOUNT = /^(-?)(\d+)(?:\.(\d+))?$/;
 

@@ -71,7 +71,7 @@ function Menu({ of, file, chart }: { of: ReactNode; file: File | undefined; char
 
 /** An amount to its last digit: the cents stand out, what is behind them is grey; columns align at the point. */
 export function Exact({ amount, currency }: { amount: Units | string; currency: string }) {
-  const [cents, more] = split(typeof amount === "string" ? amount : write(amount));
+  const [cents, more] = split(typeof amount === "string" ? amount : write(amount), currency);
   return (
     <span className="decimals" title={exact(amount, currency)}>
       {cents}

@@ -45,6 +45,22 @@ describe("the query of a page", () => {
     );
   });
 
+  test("says values with commas as the service reads them", () => {
+    const asked = readView("?tag:team=a,b%5C,c&category:cost_center=CORP%5Cx%5C%5C&product_type=d,e");
+    expect(asked.filters.map(({ key, value }) => [key, value])).toEqual([
+      ["tag:team", "a"],
+      ["tag:team", "b,c"],
+      ["category:cost_center", "CORP\\x\\"],
+      ["product_type", "d,e"],
+    ]);
+    expect(apiQuery(asked, { compare: false }).slice(1)).toEqual([
+      ["tag:team", "a"],
+      ["tag:team", "b\\,c"],
+      ["category:cost_center", "CORP\\\\x\\\\"],
+      ["product_type", "d,e"],
+    ]);
+  });
+
   test("twice is nothing", () => {
     const filters = fc
       .tuple(view, filter)

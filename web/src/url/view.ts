@@ -41,6 +41,27 @@ export function filterKey(by: string): string {
   return by.startsWith("category:") ? by.replace(/@\d+$/, "") : by;
 }
 
+const hasOwnNames = (key: string) => key.startsWith("tag:") || key.startsWith("category:");
+
+/** The values in a parameter of a filter: those of tags and categories are separated by commas; in a value, `\,` is a
+ * comma and `\\` a backslash. */
+function readValues(key: string, text: string): string[] {
+  if (!hasOwnNames(key)) return [text];
+  const values: string[] = [];
+  let value = "";
+  for (const piece of text.match(/\\[\\,]|[^\\,]+|[\\,]/g) ?? []) {
+    if (piece === ",") {
+      values.push(value);
+      value = "";
+    } else value += /^\\./.test(piece) ? piece.slice(1) : piece;
+  }
+  return [...values, value];
+}
+
+function writeValue(key: string, value: string): string {
+  return hasOwnNames(key) ? value.replace(/[\\,]/g, "\\$&") : value;
+}
+
 /** Read a query; what nobody understands is kept for the page as `extra`. */
 export function readView(search: string): View {
   const filters: Filter[] = [];
@@ -50,7 +71,8 @@ export function readView(search: string): View {
     const not = name.startsWith("not.");
     const key = not ? name.slice(4) : name;
     if (isFilterKey(key)) {
-      if (!filters.some((each) => same(each, { key, value, not }))) filters.push({ key, value, not });
+      for (const one of readValues(key, value))
+        if (!filters.some((each) => same(each, { key, value: one, not }))) filters.push({ key, value: one, not });
     } else if (KNOWN.includes(name)) known[name] = value;
     else extra[name] = value;
   }
@@ -78,7 +100,7 @@ export function writeView(view: View): string {
   if (view.compare !== "previous") params.set("compare", view.compare);
   if (view.currency) params.set("currency", view.currency);
   if (view.by) params.set("by", view.by);
-  for (const { key, value, not } of view.filters) params.append(not ? `not.${key}` : key, value);
+  for (const { key, value, not } of view.filters) params.append(not ? `not.${key}` : key, writeValue(key, value));
   for (const [key, value] of Object.entries(view.extra)) params.set(key, value);
   const text = params.toString().replaceAll("%3A", ":").replaceAll("%40", "@");
   return text && `?${text}`;
@@ -90,7 +112,7 @@ export function apiQuery(view: View, { compare = true } = {}): [string, string][
   if (view.start && view.end) query.push(["start_date", view.start], ["end_date", view.end]);
   else query.push(["period", view.period ?? DEFAULT_PERIOD]);
   if (compare) query.push(["compare", view.compare]);
-  for (const { key, value, not } of view.filters) query.push([not ? `not.${key}` : key, value]);
+  for (const { key, value, not } of view.filters) query.push([not ? `not.${key}` : key, writeValue(key, value)]);
   return query;
 }
 

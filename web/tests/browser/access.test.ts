@@ -49,7 +49,7 @@ test("who I am, what I see and what I may do is one button away", async () => {
   const card = page.getByRole("dialog", { name: "Who I am" });
   await card.getByText("signed in at the proxy").waitFor();
   const told = (await card.innerText()).replace(/\s+/g, " ");
-  assert.match(told, /Groups team-payments In acme, I see only what has Cost center: payments or search/);
+  assert.match(told, /Groups team-payments In acme, I see only what has Cost centre: payments or search/);
   assert.match(told, /I may see costs and their reasons download files not: change tags not: start runs/);
   assert.match(told, /Given by access\.roles\[2\] in the configuration\./);
   assert.deepEqual(await findings(page), []);
@@ -78,8 +78,8 @@ test("a part of the bill: it is named beside the filters and in place of the com
   const { page } = found;
   await found.open(`acme/costs?${PERIOD}&environment_id=env-1`);
   const search = page.getByRole("search", { name: "Period and filters" });
-  await search.getByText("You see only: Cost center payments or search").waitFor();
-  assert.equal(await search.getByRole("link", { name: /Remove: Cost center/ }).count(), 0);
+  await search.getByText("You see only: Cost centre payments or search").waitFor();
+  assert.equal(await search.getByRole("link", { name: /Remove: Cost centre/ }).count(), 0);
   await page.getByRole("region", { name: "What you see" }).getByText("All figures are of this part").waitFor();
   assert.equal(await page.getByRole("heading", { name: "Against the bill" }).count(), 0);
   assert.equal(await page.getByRole("heading", { name: "Days", exact: true }).count(), 0);
@@ -101,7 +101,7 @@ test("pages about the whole bill are absent for a reader of a part, and say why 
   for (const name of ["days", "categories/cost_center", "categories"]) {
     await found.open(`acme/${name}?${PERIOD}`);
     await page.getByRole("heading", { name: "This page is about the whole bill" }).waitFor();
-    await page.getByText("You see a part of it: Cost center is payments or search.").waitFor();
+    await page.getByText("You see a part of it: Cost centre is payments or search.").waitFor();
     assert.deepEqual(await findings(page), []);
     await page.getByRole("link", { name: "To your costs" }).click();
     await page.waitForURL(/\/acme\/costs/);
@@ -205,7 +205,7 @@ test("others who share an amount are one line, which leads nowhere", async () =>
   const [mine] = explained.evidence.contenders.filter(
     (each: { identity_id: string }) => each.identity_id === explained.identity_id,
   );
-  explained.evidence.contenders = [mine, { identity_id: null, others: 12, value: "900", ratio: "0.9" }];
+  explained.evidence.contenders = [mine, { identity_id: null, value: "900", ratio: "0.9" }];
   explained.evidence.contenders_total = 2;
   const found = await as(reader(["read"], SCOPE), { explain: (route) => route.fulfill({ json: explained }) });
   const { page } = found;

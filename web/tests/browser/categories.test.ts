@@ -132,7 +132,7 @@ test("a value leads to its costs, and Back leads here again", async () => {
   await page.getByRole("link", { name: "Retail", exact: true }).click();
   await settled(page);
   assert.equal(query(page), "?period=7d&category:cost_center=retail");
-  await page.getByText("Cost center is Retail", { exact: true }).waitFor();
+  await page.getByText("Cost centre is Retail", { exact: true }).waitFor();
   await page.goBack();
   await page.getByRole("region", { name: "Table of values" }).waitFor();
   assert.deepEqual(complaints, []);
@@ -322,13 +322,13 @@ test("a category is removed in the version that was seen, once what goes was tol
   });
   const { page } = found;
   await page.getByRole("button", { name: "Remove", exact: true }).click();
-  const dialog = page.getByRole("dialog", { name: "Remove Cost center" });
+  const dialog = page.getByRole("dialog", { name: "Remove Cost centre" });
   assert.match((await dialog.textContent()) ?? "", /Costs stay as they are\. The 3 versions stay in the history/);
   assert.deepEqual(await findings(page), []);
   await dialog.getByLabel("Reason").fill("CHG-9");
-  await dialog.getByRole("button", { name: "Remove Cost center" }).click();
+  await dialog.getByRole("button", { name: "Remove Cost centre" }).click();
   await dialog.getByText("ann wrote version 4").waitFor();
-  await dialog.getByRole("button", { name: "Remove Cost center" }).click();
+  await dialog.getByRole("button", { name: "Remove Cost centre" }).click();
   await dialog.waitFor({ state: "detached" });
   await settled(page);
   assert.equal(new URL(page.url()).pathname.split("/").at(-1), "categories");
@@ -464,7 +464,7 @@ test("costs begin with the first category: named, as a filter, and a level up", 
     items.slice(0, 7).map((each: { amount: string }) => exact(each.amount)),
   );
   await list.filter({ hasText: "Fraud prevention" }).click();
-  await page.getByText("Cost center is Fraud prevention", { exact: true }).waitFor();
+  await page.getByText("Cost centre is Fraud prevention", { exact: true }).waitFor();
   assert.equal(query(page), "?period=7d&category:cost_center=fraud");
   await settled(page);
   await list.filter({ hasText: "Fraud prevention" }).click();
@@ -484,14 +484,14 @@ test("costs begin with the first category: named, as a filter, and a level up", 
 test("the filter menu knows categories and what their values are called", async () => {
   const { page, complaints, close: end } = await visit("acme/rows?period=7d");
   await page.keyboard.press("f");
-  await page.getByRole("option", { name: "Cost center" }).waitFor();
+  await page.getByRole("option", { name: "Cost centre" }).waitFor();
   await page.waitForFunction(() => document.activeElement?.getAttribute("role") === "combobox");
-  await page.keyboard.type("cost center");
+  await page.keyboard.type("cost centre");
   await page.keyboard.press("Enter");
   await page.getByRole("option", { name: /Payments/ }).waitFor();
   await page.keyboard.type("paym");
   await page.keyboard.press("Enter");
-  await page.getByText("Cost center is Payments", { exact: true }).waitFor();
+  await page.getByText("Cost centre is Payments", { exact: true }).waitFor();
   assert.equal(query(page), "?period=7d&category:cost_center=payments");
   assert.deepEqual(complaints, []);
   await end();
@@ -527,8 +527,8 @@ test("why this amount: whose it is by each category, and which part", async () =
   const told = page.getByRole("dialog", { name: "Why this amount?" }).getByRole("region", { name: /Values by cost/ });
   await told.getByRole("link", { name: "Payments" }).waitFor();
   assert.deepEqual(await told.locator("tbody tr").allTextContents(), [
-    "Cost centerOrders0.412.980902398332",
-    "Cost centerPayments0.619.471353597498",
+    "Cost centreOrders0.412.980902398332",
+    "Cost centrePayments0.619.471353597498",
   ]);
   await leave(found);
 });

@@ -45,7 +45,7 @@ test("who comes back from the provider sees the costs of their team, exactly", a
   assert.equal(await page.locator(".lead").getAttribute("title"), exact(own.total.amount));
   await page.getByRole("button", { name: "Who I am: alice@example.com" }).click();
   const card = page.getByRole("dialog", { name: "Who I am" });
-  await card.getByText("only what has Cost center: payments").waitFor();
+  await card.getByText("only what has Cost centre: payments").waitFor();
   await card.getByText("signed in at the proxy").waitFor();
   await page.keyboard.press("Escape");
   await leave(found);

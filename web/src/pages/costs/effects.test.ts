@@ -9,6 +9,7 @@ const NONE = {
   policy: "0.00",
   share: "0.00",
   ownership: "0.00",
+  correction: "0.00",
   new: "0.00",
   gone: "0.00",
 };

@@ -11,6 +11,7 @@ const NAMES: Record<keyof Effects, string> = {
   policy: "Way of splitting",
   share: "Part of the usage",
   ownership: "Owners and members",
+  correction: "Charges and refunds",
   new: "New",
   gone: "Gone",
 };

@@ -81,7 +81,7 @@ function share(found: Explained): Step {
   const part = Number(mine.ratio);
   const text =
     mine.value === null || evidence.total === null ? (
-      `${who} has one of ${evidence.contenders_total} equal shares`
+      `${who} has one of ${contendersOf(found).some((each) => each.id === null) ? "several" : evidence.contenders_total} equal shares`
     ) : (
       <span className="num">
         {who}: {grouped(mine.value)} of {grouped(evidence.total)}

@@ -59,7 +59,7 @@ export function other(link: string, who: string): string {
 
 function Told({ found, currency }: { found: Explained; currency: string }) {
   const told = found.row?.amount ?? "0";
-  const [amount, more] = split(told);
+  const [amount, more] = split(told, currency);
   return (
     <>
       <p className="sentence" aria-live="polite">

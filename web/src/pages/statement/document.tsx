@@ -4,7 +4,7 @@ import { statementQuery, tenantPath } from "../../api/questions";
 import type { Statement, StatementRanking } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full, instant, month } from "../../format/days";
-import { grouped, signed } from "../../format/money";
+import { grouped, money, signed } from "../../format/money";
 import { code, dimension } from "../../format/names";
 import { read } from "../../money/money";
 import { Card, Exact } from "../../ui/card";
@@ -149,20 +149,22 @@ function Lines({ found }: { found: Statement }) {
   );
 }
 
+/** What a unit cost, by each kind of usage: alternatives, which divide the same costs, so that nothing adds up. */
 function UnitCosts({ of, currency }: { of: Statement["unit_costs"]; currency: string }) {
+  const note = of.length > 1 ? "each divides the same costs: alternatives, never to be added" : "";
   return (
-    <Card title="Costs per unit" note="of the days on which usage was measured">
-      <Table label="Units" heads={["Unit", { name: "Usage", end: true }, { name: "Per unit", end: true }]}>
+    <Card title="Costs per unit" note={note}>
+      <dl className="facts-list">
         {of.map((each) => (
-          <tr key={each.per}>
-            <th scope="row">{UNITS[each.per]}</th>
-            <td className="end num">{grouped(each.usage)}</td>
-            <td className="end">
-              <Exact amount={each.unit_cost} currency={currency} />
-            </td>
-          </tr>
+          <Fact key={each.per} name={`For each ${UNITS[each.per]}`}>
+            <Exact amount={each.unit_cost} currency={currency} /> {currency}
+            <span className="quiet small">
+              {" "}
+              = {money(each.amount, currency)} ÷ {grouped(each.usage)} {each.unit}, of the days on which it was measured
+            </span>
+          </Fact>
         ))}
-      </Table>
+      </dl>
     </Card>
   );
 }
@@ -186,7 +188,7 @@ function Largest({ title, of, currency }: { title: string; of: StatementRanking;
         ))}
         {of.other && (
           <tr>
-            <th scope="row">{of.other.count} others</th>
+            <th scope="row">{of.other.count === 1 ? "1 other" : `${of.other.count} others`}</th>
             <td className="end">
               <Cents of={of.other} currency={currency} />
             </td>

@@ -17,11 +17,11 @@ type Said = "acknowledge" | "dispute";
 const VERDICTS = { acknowledged: "Acknowledged", disputed: "Disputed" } as const;
 const WORDS: Record<Said, string> = { acknowledge: "Acknowledge", dispute: "Dispute" };
 
-/** What a statement is at: what was said last of this revision. */
+/** What a statement is at: what was said last of what it says now. */
 export function verdictOf(found: Pick<Statement, "verdict" | "replies">): string {
   if (found.verdict) return VERDICTS[found.verdict];
   return found.replies?.length
-    ? "This revision is neither acknowledged nor disputed"
+    ? "Changed since: what it says now is neither acknowledged nor disputed"
     : "Neither acknowledged nor disputed";
 }
 
@@ -43,6 +43,7 @@ export function Replies({ found }: { found: Statement }) {
                 {" "}
                 {each.number}, {instant(each.created_at)}
                 {each.data_through && `, with data through ${full(each.data_through)}`}
+                {!each.is_current && ", to a former content"}
               </span>
             </li>
           ))}
@@ -66,7 +67,7 @@ function Buttons({ onSay }: { onSay: (said: Said) => void }) {
   );
 }
 
-/** Reply to the revision that is shown: where there is another one by now, the service refuses. */
+/** Reply to the content that is shown: where there is another one by now, the service refuses. */
 function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; onClose: () => void }) {
   const client = useQueryClient();
   const reply = useMutation({
@@ -83,7 +84,7 @@ function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; o
     event.preventDefault();
     const { note, author } = texts(event.currentTarget, "note", "author");
     remember("author", author);
-    reply.mutate({ note, created_by: author, number: found.number });
+    reply.mutate({ note, created_by: author, number: found.number, digest: found.digest });
   };
   return (
     <Drawer title={`${WORDS[said]} ${found.number}`} onClose={onClose}>
