@@ -24,9 +24,12 @@ describe("money", () => {
     expect(write(read(text))).toBe(expected);
   });
 
-  test.each(["", "1e3", "1,000", "NaN", "--1", "1.", "0.000000000000000000000000000000001"])("%j is no amount", (text) => {
-    expect(() => read(text)).toThrow(RangeError);
-  });
+  test.each(["", "1e3", "1,000", "NaN", "--1", "1.", "0.000000000000000000000000000000001"])(
+    "%j is no amount",
+    (text) => {
+      expect(() => read(text)).toThrow(RangeError);
+    },
+  );
 
   test("a share of nothing is none", () => {
     expect(ratio(1n, 0n)).toBeNull();
