@@ -125,6 +125,7 @@ def test_a_trigger_that_hangs_is_answered_504(large: TenantStore) -> None:
         release.set()
 
 
+@pytest.mark.extensive
 def test_an_export_may_take_longer_than_the_limit(large: TenantStore) -> None:
     """The limit is for the first byte; a client that keeps accepting gets everything."""
     limit = 2.0
@@ -142,6 +143,7 @@ def test_an_export_may_take_longer_than_the_limit(large: TenantStore) -> None:
         assert size > 100 * 2**20
 
 
+@pytest.mark.extensive
 def test_a_client_that_accepts_nothing_is_given_up(large: TenantStore) -> None:
     """A stalled export ends, incomplete, and gives back what it held."""
     with client_of(services_for(large, limits=ApiLimits(4))) as client:

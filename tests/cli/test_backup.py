@@ -25,7 +25,14 @@ def configure(demo: Demo, connection_string: str, facts: Path) -> None:
     demo.file.write_text(yaml.safe_dump(written))
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], SCHEMA, pytest.param(KINDS[1], marks=pytest.mark.drill)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(KINDS[0], marks=pytest.mark.extensive),
+        SCHEMA,
+        pytest.param(KINDS[1], marks=pytest.mark.drill),
+    ],
+)
 def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) -> None:
     """What was backed up is restored into an empty place, to the last digit, and the next run has nothing to do."""
     before, after = tmp_path / "before", tmp_path / "after"

@@ -21,6 +21,7 @@ from chargeback.api.services import ApiLimits, Services
 from chargeback.cli.connections import MAX_HEADER_BYTES, LimitedProtocol, connection_limit
 from chargeback.cli.http_server import HttpServer, listen
 from chargeback.cli.shutdown import ShutdownHandler
+from tests.support.laws import one_first
 from tests.support.serving import wait_until
 
 HALF = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Never: "
@@ -62,7 +63,9 @@ def healthy(port: int) -> bool:
     return httpx.get(f"http://127.0.0.1:{port}/health", timeout=10).status_code == 200
 
 
-@pytest.mark.parametrize("sent", [b"", HALF, b"\r\n" * 3, WHOLE + HALF], ids=["none", "half", "blank", "second"])
+@pytest.mark.parametrize(
+    "sent", one_first([HALF, b"", b"\r\n" * 3, WHOLE + HALF]), ids=["half", "none", "blank", "second"]
+)
 def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     """Whatever part of a request came, and however often a little more comes, the connection ends."""
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0)

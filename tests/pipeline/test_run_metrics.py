@@ -95,6 +95,7 @@ def test_a_run_that_was_killed_counts_with_what_it_told(run_metrics: RunMetrics)
     assert run_metrics.registry.get_sample_value("chargeback_runs_queued") == 2
 
 
+@pytest.mark.extensive
 def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:
     """What a run in its own process did is in the metrics of the engine that started it."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=1))
@@ -133,6 +134,7 @@ def test_runs_that_wait_for_others_are_counted(
         engine.stop()
 
 
+@pytest.mark.extensive
 def test_every_line_about_a_run_names_it(
     deployment: Deployment,
     start: Callable[..., Engine],

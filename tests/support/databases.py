@@ -68,6 +68,14 @@ def migrated_database(kind: str, folder: Path) -> Iterator[str]:
         yield connection_string
 
 
+def place_migrated(connection_string: str) -> None:
+    """Put a migrated but empty database where a SQLite database is not yet there. With PostgreSQL, do nothing."""
+    url = make_url(connection_string)
+    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_migrated_file(), url.database)
+
+
 @contextmanager
 def control_database(kind: str, folder: Path) -> Iterator[ControlDatabase]:
     """Create a control database of that kind, migrated and empty."""

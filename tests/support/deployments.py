@@ -26,6 +26,7 @@ from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.clock import TODAY, DayClock
+from tests.support.databases import place_migrated
 from tests.support.objects import ObjectServer
 
 DAYS = 12
@@ -63,6 +64,7 @@ class Deployment:
 
     def _open(self) -> None:
         self.tenant = load_configuration(self.config_file).tenants["acme"]
+        place_migrated(self.tenant.storage.connection_string.get_secret_value())
         self.store = open_store(self.tenant)
         self.store.control.upgrade()
 

@@ -23,6 +23,11 @@ def examples(number: int) -> int:
     return min(number, max(_FEWEST, number // _PART))
 
 
+def one_first(values: Iterable[object]) -> Iterator[object]:
+    """Yield the values of a parameter: the everyday run has only the first one."""
+    return first_of(*((value,) for value in values))
+
+
 def first_of(*cases: Iterable[object]) -> Iterator[object]:
     """Yield the parameters of cases of one law: the everyday run has only the first one."""
     for number, case in enumerate(cases):

@@ -132,6 +132,7 @@ def test_partials_and_rows_answer_the_same(
             assert of_partials == of_rows
 
 
+@pytest.mark.extensive
 def test_past_the_limit_the_newest_units_are_those_of_the_rows(ask: Ask, facts: FactTables) -> None:
     """Although only as many days are grouped as are needed: also where months end within a zone's day."""
     days = days_from(date(2026, 1, 26), 67)
