@@ -1,8 +1,7 @@
 import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { readCategory, saveCategory, useDryRun } from "../../api/categories";
+import { documentOf, isShaped, readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { asProblem, type Mistake } from "../../api/problems";
-import type { Category } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import { inTime } from "../../format/days";
 import { dimension } from "../../format/names";
@@ -14,7 +13,6 @@ import {
   assignWords,
   type CategoryDocument,
   formOf,
-  isShaped,
   matchWords,
   moved,
   nameIn,
@@ -90,8 +88,8 @@ export function Editor({ start, onDone }: Props) {
     mutationFn: () => readCategory(name, key),
     onSuccess: ({ body, etag }) => {
       setKept(document);
-      setBase({ key, document: body.document as CategoryDocument, etag, version: body.version });
-      show(body.document as CategoryDocument);
+      setBase({ key, document: documentOf(body), etag, version: body.version });
+      show(documentOf(body));
     },
   });
 
@@ -280,7 +278,7 @@ export function Refused({ mistakes }: { mistakes: readonly Mistake[] }) {
   );
 }
 
-export function Save({ save }: { save: Pick<UseMutationResult<Category, Error, string>, "isPending" | "mutate"> }) {
+export function Save({ save }: { save: Pick<UseMutationResult<unknown, Error, string>, "isPending" | "mutate"> }) {
   const [reason, setReason] = useState("");
   return (
     <form
