@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { documentOf, rulesFile, useCategories, useCategory } from "../../api/categories";
-import type { Versioned } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { useTenant } from "../../api/questions";
 import type { Category } from "../../api/shapes";
@@ -12,7 +11,8 @@ import { Toolbar } from "../../ui/toolbar";
 import { CATEGORIES } from "../../url/link";
 import { CoverageCard, RulesCard, UnassignedCard } from "./coverage";
 import type { CategoryDocument } from "./document";
-import { Editor, type Start } from "./editor";
+import { type Start, startOf } from "./editing";
+import { Editor } from "./editor";
 import { First } from "./first";
 import { History } from "./history";
 import { Removal } from "./removal";
@@ -107,10 +107,6 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
       )}
     </Answered>
   );
-}
-
-export function startOf({ body, etag }: Versioned<Category>): Start {
-  return { key: body.key, document: documentOf(body), etag, version: body.version };
 }
 
 interface CardsProps {
