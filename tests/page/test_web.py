@@ -45,6 +45,13 @@ def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None
     assert made.read_bytes() == (WEB / "src" / "api" / "schema.d.ts").read_bytes()
 
 
+def test_the_filters_of_the_page_are_those_of_the_document(tmp_path: Path) -> None:
+    """`npm run types` gives the same bytes again: the page filters and groups by what the API's document names."""
+    made = tmp_path / "filters.ts"
+    node("filters.ts", str(made))
+    assert made.read_bytes() == (WEB / "src" / "api" / "filters.ts").read_bytes()
+
+
 @pytest.mark.parametrize("file", ["access", "categories", "everypage", "journeys", "pages", "states", EVERYDAY])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""

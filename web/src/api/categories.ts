@@ -3,23 +3,22 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { categoryOf, isCategory } from "../format/names";
 import type { CategoryDocument } from "../pages/categories/document";
 import { apiQuery, type View } from "../url/view";
-import { ask, askVersion, type Query, tell, type Versioned } from "./client";
+import { address, getVersion, type Query, remove, send, type Versioned } from "./client";
 import { useAccess } from "./me";
-import { type Of, tenantPath, useOf } from "./questions";
+import { useOf } from "./questions";
 import type { Category, DryRun } from "./shapes";
 
-const pathOf = (tenant: string, key: string, rest = "") =>
-  tenantPath(tenant, `cost-categories/${encodeURIComponent(key)}${rest}`);
+const CATEGORY = "/cost-categories/{category_key}";
 
 /** The cost categories by key. */
 export const useCategories = (tenant: string) => useOf(tenant, "/cost-categories");
 
 /** A category with its ETag, which a change of it names. */
-export const readCategory = (tenant: string, key: string, signal?: AbortSignal): Promise<Versioned<Category>> =>
-  askVersion<Category>(pathOf(tenant, key), signal);
+export const readCategory = (tenant: string, category_key: string, signal?: AbortSignal) =>
+  getVersion(tenant, CATEGORY, { at: { category_key } }, signal);
 
 const category = (tenant: string, key: string) => ({
-  queryKey: [pathOf(tenant, key)],
+  queryKey: [address(tenant, CATEGORY, { at: { category_key: key } })],
   queryFn: ({ signal }: { signal: AbortSignal }) => readCategory(tenant, key, signal),
 });
 
@@ -35,45 +34,52 @@ export function useRegisters(tenant: string, dimensions: readonly string[]): Map
   const found = useQueries({ queries: keys.map((key) => category(tenant, key)) });
   return new Map(
     keys.flatMap((key, n) => {
-      const document = found[n]?.data?.body.document as CategoryDocument | undefined;
-      return document ? [[key, document.values ?? {}] as const] : [];
+      const body = found[n]?.data?.body;
+      return body ? [[key, documentOf(body).values ?? {}] as const] : [];
     }),
   );
 }
 
-export type Register = NonNullable<CategoryDocument["values"]>;
-
-function useAbout<T>(tenant: string, key: string, rest: string, query: Query, enabled = true) {
-  const address = pathOf(tenant, key, rest);
-  return useQuery<T>({
-    queryKey: [address, query],
-    queryFn: ({ signal }) => ask<T>(address, query, signal),
-    enabled,
-  });
+/** The document of a category, which the API checked when it was saved. */
+export function documentOf({ document }: { document: object }): CategoryDocument {
+  return isShaped(document) ? document : {};
 }
 
-export const useHistory = (tenant: string, key: string) =>
-  useAbout<Of<"/cost-categories/{category_key}/history">>(tenant, key, "/history", [["page_size", "20"]]);
+/** Whether the rules of a document can be listed: each is an object with a match. */
+export function isShaped(document: { rules?: unknown }): document is CategoryDocument {
+  const { rules = [] } = document;
+  const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
+  return Array.isArray(rules) && rules.every((each) => isObject(each) && isObject(each.match));
+}
 
-export const useCoverage = (tenant: string, key: string, view: View) =>
-  useAbout<Of<"/cost-categories/{category_key}/coverage">>(
+export type Register = NonNullable<CategoryDocument["values"]>;
+
+export const useHistory = (tenant: string, category_key: string) =>
+  useOf(tenant, `${CATEGORY}/history`, { at: { category_key }, query: { page_size: 20 } });
+
+export const useCoverage = (tenant: string, category_key: string, view: View) =>
+  useOf(
     tenant,
-    key,
-    "/coverage",
-    apiQuery(view, { compare: false }),
-    key !== "",
+    `${CATEGORY}/coverage`,
+    { at: { category_key }, query: apiQuery(view, { compare: false }), filters: view.filters },
+    category_key !== "",
   );
 
 /** What the category assigns to one subject, which is the query. */
-export const useAssigned = (tenant: string, key: string, subject: Query) =>
-  useAbout<Of<"/cost-categories/{category_key}/resolve">>(tenant, key, "/resolve", subject);
+export const useAssigned = (tenant: string, category_key: string, query: Query<`${typeof CATEGORY}/resolve`>) =>
+  useOf(tenant, `${CATEGORY}/resolve`, { at: { category_key }, query });
 
 /** What a document would change in the period of a view. */
-export function useDryRun(tenant: string, key: string, document: CategoryDocument | null, view: View) {
-  const asked = apiQuery({ ...view, filters: [] }, { compare: false });
-  return useQuery<DryRun>({
-    queryKey: ["dry run", tenant, key, document, asked],
-    queryFn: () => tell<DryRun>("PUT", pathOf(tenant, key), { document }, { query: [...asked, ["dry_run", "true"]] }),
+export function useDryRun(tenant: string, category_key: string, document: CategoryDocument | null, view: View) {
+  const query = { ...apiQuery(view, { compare: false }), dry_run: true };
+  return useQuery({
+    queryKey: ["dry run", tenant, category_key, document, query],
+    queryFn: async (): Promise<DryRun> => {
+      const body = { document: { ...document } };
+      const answer = await send("put", tenant, CATEGORY, { at: { category_key }, query, body });
+      if ("version" in answer) throw new Error("The service saved what it should only try.");
+      return answer;
+    },
     enabled: document !== null,
     placeholderData: (): undefined => undefined,
     gcTime: 0,
@@ -83,28 +89,32 @@ export function useDryRun(tenant: string, key: string, document: CategoryDocumen
 }
 
 /** Write a category; `etag` is that of the version that it replaces, null if there is none. */
-export function saveCategory(
+export const saveCategory = (
   tenant: string,
-  key: string,
+  category_key: string,
   document: CategoryDocument,
   reason: string,
   etag: string | null,
-): Promise<Category> {
-  const version = etag === null ? { "If-None-Match": "*" } : { "If-Match": etag };
-  return tell("PUT", pathOf(tenant, key), { document, reason: reason || null }, { headers: version });
-}
+) =>
+  send("put", tenant, CATEGORY, {
+    at: { category_key },
+    body: { document: { ...document }, reason: reason || null },
+    headers: etag === null ? { "If-None-Match": "*" } : { "If-Match": etag },
+  });
 
 /** Remove the version of a category that `etag` is of. Its history stays. */
-export function removeCategory(tenant: string, key: string, reason: string, etag: string | null): Promise<void> {
-  const query: Query = reason ? [["reason", reason]] : [];
-  const headers: Record<string, string> = etag === null ? {} : { "If-Match": etag };
-  return tell("DELETE", pathOf(tenant, key), undefined, { query, headers });
-}
+export const removeCategory = (tenant: string, category_key: string, reason: string, etag: string | null) =>
+  remove(
+    address<typeof CATEGORY, "delete">(tenant, CATEGORY, {
+      at: { category_key },
+      query: { ...(reason && { reason }) },
+    }),
+    etag === null ? {} : { "If-Match": etag },
+  );
 
 /** The rules for single things, as a file for a spreadsheet. */
-export const rulesFile = (tenant: string, key: string) => ({
-  path: pathOf(tenant, key, "/rules.csv"),
-  query: [],
-  name: `${tenant}-${key}.csv`,
+export const rulesFile = (tenant: string, category_key: string) => ({
+  href: address(tenant, `${CATEGORY}/rules.csv`, { at: { category_key } }),
+  name: `${tenant}-${category_key}.csv`,
   what: "single rules",
 });

@@ -1,17 +1,71 @@
+/** Requests to the API. Paths, parameters, bodies and answers are those of its own document (`schema.d.ts`). */
 import { API } from "../url/link";
+import { type Filter, filterPairs } from "../url/view";
 import { problemOf, unreachable } from "./problems";
+import type { paths } from "./schema";
 
-export type Query = readonly (readonly [string, string])[];
+type Prefix = "/api/v1/tenants/{tenant_name}";
+type Method = "get" | "post" | "put" | "delete";
 
-/** The address of something of the API, such as `tenants/acme/costs`. */
-export function address(path: string, query: Query = []): string {
-  const text = new URLSearchParams(query.map(([key, value]) => [key, value])).toString().replaceAll("%3A", ":");
-  return API + path + (text && `?${text}`);
+/** The paths below a tenant, without what stands before them: `/costs`, `/cost-categories/{category_key}`. */
+export type Path = keyof paths extends infer P ? (P extends `${Prefix}${infer Rest}` ? Rest : never) : never;
+
+type Operation<P extends Path, M extends Method> = NonNullable<paths[`${Prefix}${P}`][M]>;
+type Content<T> = T extends { content: { "application/json": infer Body } } ? Body : never;
+type Success<T> = T extends { responses: infer R } ? Content<R[keyof R & (200 | 201 | 202)]> : never;
+type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
+/** A body as it may be sent: what has a default can be left out. */
+type Sent<T> = T extends readonly (infer Each)[]
+  ? readonly Sent<Each>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Sent<T[K]> }
+    : T;
+
+/** What a path of a tenant answers. */
+export type Answer<P extends Path, M extends Method = "get"> = Success<Operation<P, M>>;
+
+/** The parameters of a path; filters, whose names are open, are apart. */
+export type Query<P extends Path, M extends Method = "get"> =
+  Operation<P, M> extends { parameters: { query?: infer Q } }
+    ? { readonly [K in keyof Q as K extends `${string}<${string}` ? never : K]?: Q[K] }
+    : never;
+
+/** What is asked of a path: its parameters, the filters of a view, and what stands for the braces in the path. */
+export interface Asked<P extends Path, M extends Method = "get"> {
+  query?: Query<P, M>;
+  filters?: readonly Filter[];
+  at?: Readonly<Record<Names<P>, string>>;
 }
 
-/** Ask the API. Throws a {@link Problem}. The browser keeps answers with their ETag and asks whether they changed. */
-export async function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
-  return send<T>("GET", address(path, query), undefined, signal);
+interface Change<P extends Path, M extends Method> extends Asked<P, M> {
+  body?: Operation<P, M> extends { requestBody?: infer B } ? Sent<Content<NonNullable<B>>> : never;
+  /** Which version is changed. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The address of a path of a tenant, such as `/costs` or `/costs.csv`. */
+export function address<P extends Path, M extends Method = "get">(
+  tenant: string,
+  path: P,
+  { query, filters = [], at }: Asked<P, M> = {},
+): string {
+  const named: Readonly<Record<string, string>> = at ?? {};
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(named[name] ?? ""));
+  const pairs = Object.entries<unknown>(query ?? {}).flatMap(([name, value]) =>
+    [value].flat().map((each) => [name, String(each)]),
+  );
+  const text = new URLSearchParams([...pairs, ...filterPairs(path.replace(/\.csv$/, ""), filters)]).toString();
+  return `${API}tenants/${encodeURIComponent(tenant)}${filled}${text && `?${text.replaceAll("%3A", ":")}`}`;
+}
+
+/** Ask a path of a tenant. Throws a {@link Problem}. The browser keeps answers with their ETag and asks whether they
+ * changed. */
+export const get = <P extends Path>(tenant: string, path: P, asked: Asked<P>, signal?: AbortSignal) =>
+  read<Answer<P>>(address(tenant, path, asked), signal);
+
+/** What an address of the API answers. */
+export async function read<T>(url: string, signal?: AbortSignal): Promise<T> {
+  return (await answerOf("GET", url, { signal: signal ?? null })).json();
 }
 
 /** Something of the API, and the ETag that a change of it must name. */
@@ -20,43 +74,38 @@ export interface Versioned<T> {
   etag: string | null;
 }
 
-export async function askVersion<T>(path: string, signal?: AbortSignal): Promise<Versioned<T>> {
-  const answer = await answerOf("GET", address(path), undefined, signal);
+export async function getVersion<P extends Path>(
+  tenant: string,
+  path: P,
+  asked: Asked<P>,
+  signal?: AbortSignal,
+): Promise<Versioned<Answer<P>>> {
+  const answer = await answerOf("GET", address(tenant, path, asked), { signal: signal ?? null });
   return { body: await answer.json(), etag: answer.headers.get("ETag") };
 }
 
-type Headers = Record<string, string>;
-
-/** Change something. The headers say which version is changed. */
-export async function tell<T>(
-  method: "POST" | "PUT" | "DELETE",
-  path: string,
-  body?: unknown,
-  { query = [], headers = {} }: { query?: Query; headers?: Headers } = {},
-): Promise<T> {
-  return send<T>(method, address(path, query), body, undefined, headers);
+/** Change something of a tenant. */
+export async function send<M extends "post" | "put", P extends Path>(
+  method: M,
+  tenant: string,
+  path: P,
+  { body, headers, ...asked }: Change<P, M>,
+): Promise<Answer<P, M>> {
+  const request = { body: JSON.stringify(body ?? {}), headers: headers ?? {} };
+  return (await answerOf(method.toUpperCase(), address<P, M>(tenant, path, asked), request)).json();
 }
 
-async function send<T>(method: string, url: string, body?: unknown, signal?: AbortSignal, more?: Headers): Promise<T> {
-  const answer = await answerOf(method, url, body, signal, more);
-  return answer.status === 204 ? (undefined as T) : await answer.json();
+/** Remove what an address of the API is of. */
+export async function remove(url: string, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  await answerOf("DELETE", url, { body: "{}", headers });
 }
 
-async function answerOf(
-  method: string,
-  url: string,
-  body?: unknown,
-  signal?: AbortSignal,
-  more: Headers = {},
-): Promise<Response> {
-  const headers: Headers = { Accept: "application/json", ...more };
-  if (method !== "GET") headers["Content-Type"] = "application/json";
-  const request: RequestInit = { method, headers, cache: "no-cache" };
-  if (method !== "GET") request.body = JSON.stringify(body ?? {});
-  if (signal) request.signal = signal;
+async function answerOf(method: string, url: string, { headers, ...more }: RequestInit): Promise<Response> {
+  const json = method === "GET" ? {} : { "Content-Type": "application/json" };
   let answer: Response;
   try {
-    answer = await fetch(url, request);
+    const all = { Accept: "application/json", ...json, ...headers };
+    answer = await fetch(url, { method, cache: "no-cache", headers: all, ...more });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw unreachable();

@@ -1,13 +1,14 @@
 /** Who reads the page, and what that reader may do with a tenant. */
 import { useQuery } from "@tanstack/react-query";
-import { ask } from "./client";
+import { API } from "../url/link";
+import { read } from "./client";
 import { asProblem } from "./problems";
 import type { Me, Right, Scope } from "./shapes";
 
 export const useMe = () =>
-  useQuery<Me>({
+  useQuery({
     queryKey: ["me"],
-    queryFn: ({ signal }) => ask("me", [], signal),
+    queryFn: ({ signal }) => read<Me>(`${API}me`, signal),
     staleTime: 60_000,
   });
 

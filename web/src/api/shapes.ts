@@ -1,22 +1,7 @@
 /** Names for what the API answers, as its own document describes it (`schema.d.ts`). Amounts are decimal strings. */
-import type { components, paths } from "./schema";
+import type { components } from "./schema";
 
 type Schemas = components["schemas"];
-
-/** What a GET of a path of the API answers. */
-export type Answer<P extends keyof paths> = paths[P] extends {
-  get: { responses: { 200: { content: { "application/json": infer Body } } } };
-}
-  ? Body
-  : never;
-
-/** The paths below a tenant, without what stands before them. */
-export type TenantPath = keyof paths extends infer P
-  ? P extends `${TenantPrefix}${infer Rest}`
-    ? Rest
-    : never
-  : never;
-export type TenantPrefix = "/api/v1/tenants/{tenant_name}";
 
 export type Me = Schemas["Me"];
 export type TenantRights = Schemas["TenantRights"];
@@ -40,7 +25,6 @@ export type Topics = Schemas["TopicsSummary"];
 export type TopicItem = Schemas["TopicSummaryItem"];
 
 export type UnitCosts = Schemas["UnitCostsAnswer"];
-export type UnitCost = Schemas["UnitCostItem"];
 export type Finding = Schemas["FindingItem"];
 
 export type Flow = Schemas["FlowAnswer"];
@@ -75,6 +59,7 @@ export type Reconciled = Schemas["ReconciledDayItem"];
 export type Revision = Schemas["RevisionItem"];
 export type Difference = Schemas["Difference"];
 export type Run = Schemas["RunItem"];
+export type RunBody = Schemas["RunBody"];
 export type RunList = Schemas["RunList"];
 
 export type Category = Schemas["CategoryItem"];

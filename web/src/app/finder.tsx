@@ -5,7 +5,7 @@ import type { Found } from "../api/shapes";
 import { money } from "../format/money";
 import { type } from "../format/names";
 import { Drawer } from "../ui/drawer";
-import { matches, rememberName } from "../ui/filters";
+import { matches } from "../ui/filters";
 import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
 import { readView, type View } from "../url/view";
@@ -76,7 +76,6 @@ function destination(found: Found, view: View): [View, string] {
       "topics",
     ];
   const key = found.kind === "tag" ? `tag:${found.type}` : (KEYS[found.kind] ?? "resource_id");
-  rememberName(key, found.id, found.name);
   return [
     {
       ...readView(""),

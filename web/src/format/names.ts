@@ -9,6 +9,10 @@ const DIMENSIONS: Record<string, string> = {
   identity_id: "Identity",
   resource_id: "Resource",
   environment_id: "Environment",
+  cluster_id: "Cluster",
+  cluster_resource_id: "Cluster",
+  env_id: "Environment",
+  line_id: "Bill line",
   product_type: "Product",
   product_category: "Product group",
   cost_type: "Kind of cost",
@@ -16,7 +20,11 @@ const DIMENSIONS: Record<string, string> = {
   allocation_detail: "Reason",
 };
 
-export const COLUMNS: readonly string[] = Object.keys(DIMENSIONS);
+/** What the empty value of a column is called, for the columns that have one. */
+export const OUTSIDE: Readonly<Record<string, string>> = {
+  environment_id: "Organisation-wide",
+  cluster_id: "In no cluster",
+};
 
 const ACRONYMS = new Set(["API", "ID", "SSL", "USM", "REST"]);
 const PLURALS: Record<string, string> = { CKUS: "CKUs", CFUS: "CFUs", CSUS: "CSUs" };
@@ -68,7 +76,7 @@ export function label(by: string, value: string | null, name?: string | null): {
   if (by.startsWith("tag:"))
     return { name: value === null || value === UNTAGGED ? "Without this tag" : value, id: null };
   if (isCategory(by) && value === UNASSIGNED) return { name: "Not assigned", id: null };
-  if (value === null || value === "") return { name: by === "environment_id" ? "Organisation-wide" : "None", id: null };
+  if (value === null || value === "") return { name: OUTSIDE[by] ?? "None", id: null };
   if (by === "product_type" || by === "product_category") return { name: code(value), id: null };
   if (by === "cost_type") return { name: KINDS[value] ?? value, id: null };
   if (by === "allocation_detail") return { name: reason(value), id: null };

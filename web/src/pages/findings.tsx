@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { tell } from "../api/client";
+import { address, send } from "../api/client";
 import { useAccess } from "../api/me";
-import { tenantPath, useFindings, useTenant } from "../api/questions";
+import { useOf, useTenant } from "../api/questions";
 import type { Finding } from "../api/shapes";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
@@ -20,11 +20,11 @@ import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { has, toggle } from "../url/view";
 
-const STATES: readonly (readonly [string, string])[] = [
+const STATES = [
   ["open", "Open"],
   ["snoozed", "Snoozed"],
   ["all", "All"],
-];
+] as const;
 const KINDS: Record<Finding["kind"], string> = {
   topic_without_traffic: "Topic without traffic",
   topic_never_read: "Topic that nobody reads",
@@ -33,6 +33,7 @@ const KINDS: Record<Finding["kind"], string> = {
   idle_identity: "Identity without usage",
 };
 const SAVES: Record<Finding["avoidable"], string> = { none: "nothing", partial: "a part", full: "all of it" };
+const SNOOZE = "/findings/{finding_id}/snooze";
 const MIN_DAYS = ["7", "14", "30", "60"];
 
 /** What costs something without being used, what that proves, and what to do about it. */
@@ -42,13 +43,9 @@ export function FindingsPage() {
   const { may } = useAccess(name);
   const state = STATES.find(([key]) => key === here.view.extra.state)?.[0] ?? "open";
   const days = MIN_DAYS.find((each) => each === here.view.extra.days) ?? "14";
-  const query = [
-    ["min_days", days],
-    ["state", state],
-    ["page_size", "200"],
-  ] as const;
-  const found = useFindings(name, query);
-  const file = { path: tenantPath(name, "findings.csv"), query: query.slice(0, 2), name: `${name}-findings.csv` };
+  const query = { min_days: Number(days), state };
+  const found = useOf(name, "/findings", { query: { ...query, page_size: 200 } });
+  const file = { href: address(name, "/findings.csv", { query }), name: `${name}-findings.csv` };
   return (
     <>
       <div className="tools">
@@ -196,7 +193,7 @@ function WakeButton({ finding }: { finding: Finding }) {
   if (!can) return null;
   return (
     <RemoveButton
-      path={tenantPath(name, `findings/${finding.id}/snooze`)}
+      href={address<typeof SNOOZE, "delete">(name, SNOOZE, { at: { finding_id: finding.id } })}
       what={`the snooze of ${finding.subject.name ?? finding.subject.id}`}
     />
   );
@@ -207,7 +204,8 @@ function SnoozeDialog({ finding, onClose }: { finding: Finding; onClose: () => v
   const name = useHere().tenant ?? "";
   const client = useQueryClient();
   const snooze = useMutation({
-    mutationFn: (body: Record<string, string>) => tell("PUT", tenantPath(name, `findings/${finding.id}/snooze`), body),
+    mutationFn: (body: { reason: string; created_by: string; until?: string }) =>
+      send("put", name, SNOOZE, { at: { finding_id: finding.id }, body }),
     onSuccess: () => {
       void client.invalidateQueries();
       onClose();

@@ -1,23 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { ask } from "../api/client";
-import { tenantPath } from "../api/questions";
-import type { Identity, Page, Resource, Tag } from "../api/shapes";
+import { ENTITIES, entityOf } from "../api/entities";
+import { useOf } from "../api/questions";
 import { useHere } from "../app/router";
 import { full, instant, inTime } from "../format/days";
 import { dimension, type } from "../format/names";
-import { nameOf } from "../ui/filters";
+import { useFilterNames } from "../ui/filters";
 import { Empty } from "../ui/states";
 import type { Filter } from "../url/view";
 import { CostsView } from "./costs";
 import { isStated, statementOf } from "./statement/address";
-
-const LISTS: Record<string, { path: string; entity: string }> = {
-  identity_id: { path: "identities", entity: "identity" },
-  resource_id: { path: "resources", entity: "resource" },
-  environment_id: { path: "resources", entity: "resource" },
-};
-
-type Entity = Partial<Identity> & Partial<Resource>;
 
 /** The bill of one identity, resource or tag: the costs page with that as a filter, under its name. */
 export function ItemPage() {
@@ -40,34 +31,20 @@ export function ItemPage() {
 
 function Head({ subject }: { subject: Filter }) {
   const here = useHere();
-  const list = LISTS[subject.key];
   const name = here.tenant ?? "";
-  const entity = useQuery<Entity | null>({
-    queryKey: ["entity", name, subject.key, subject.value],
-    enabled: list !== undefined,
-    queryFn: async ({ signal }) => {
-      const found = await ask<Page<Entity>>(
-        tenantPath(name, list?.path ?? ""),
-        [
-          ["search", subject.value],
-          ["page_size", "50"],
-        ],
-        signal,
-      );
-      return found.items.find((each) => (each.identity_id ?? each.resource_id) === subject.value) ?? null;
-    },
-  }).data;
-  const tags = useQuery<Tag[]>({
-    queryKey: ["tags of", name, subject.key, subject.value],
-    enabled: list !== undefined,
-    queryFn: ({ signal }) =>
-      ask(tenantPath(name, `entities/${list?.entity}/${encodeURIComponent(subject.value)}/tags`), [], signal),
-  }).data;
-  const kind = entity?.identity_type ?? entity?.resource_type;
+  const entity = useQuery(entityOf(name, subject)).data;
+  const [called] = useFilterNames([subject]);
+  const entity_type = ENTITIES[subject.key];
+  const tags = useOf(
+    name,
+    "/entities/{entity_type}/{entity_id}/tags",
+    { at: { entity_type: entity_type ?? "", entity_id: subject.value } },
+    entity_type !== undefined,
+  ).data;
   return (
     <section className="card item-head" aria-labelledby="item-name">
-      <p className="note">{kind ? type(kind) : dimension(subject.key)}</p>
-      <h2 id="item-name">{entity?.display_name ?? nameOf(subject)}</h2>
+      <p className="note">{entity ? type(entity.type) : dimension(subject.key)}</p>
+      <h2 id="item-name">{called}</h2>
       <p className="note">
         {entity?.display_name && entity.display_name !== subject.value && <span>{subject.value} · </span>}
         {entity?.created_at && <span>since {full(entity.created_at)}</span>}

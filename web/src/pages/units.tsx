@@ -1,5 +1,6 @@
 import { useCategories } from "../api/categories";
-import { tenantPath, useTenant, useUnitCosts } from "../api/questions";
+import { address } from "../api/client";
+import { useOf, useTenant } from "../api/questions";
 import type { UnitCosts } from "../api/shapes";
 import { useHere } from "../app/router";
 import { count, full } from "../format/days";
@@ -11,14 +12,14 @@ import { LeftAside } from "../ui/filters";
 import { Answered, Bone, Empty, Warning } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
-import { filterKey, isFilterKey, sumsQuery, toggle } from "../url/view";
+import { filterKey, sumsQuery, takes, toggle } from "../url/view";
 import { filterValue } from "./costs/facts";
 
 const OF_IDENTITIES = ["identity_id", "environment_id", "resource_id", "product_type"];
 const OF_TOPICS = ["topic_name", "cluster_resource_id", "product_type"];
 
 interface Per {
-  per: string;
+  per: UnitCosts["per"];
   title: string;
   /** What can be grouped by; tags and cost categories as well. */
   by: readonly string[];
@@ -32,7 +33,7 @@ const PERS: readonly Per[] = [
   { per: "topic", title: "Topic", by: OF_TOPICS, ofTopics: true },
 ];
 const [USUAL] = PERS as [Per, ...Per[]];
-const MOST = "200";
+const MOST = 200;
 const TITLES: Record<string, string> = { topic_name: "Topic", cluster_resource_id: "Cluster" };
 
 function titleOf(by: string): string {
@@ -50,14 +51,10 @@ export function UnitsPage() {
   const tags = tenant?.tag_keys.map((each) => `tag:${each.key}`) ?? [];
   const choices = [...found.by, ...tags, ...categories];
   const by = choices.find((each) => each === here.view.extra.group) ?? found.by[0] ?? "";
-  const query = [
-    ...sumsQuery(here.view, { compare: false }),
-    ["per", found.per] as const,
-    ["group_by", by] as const,
-    ["limit", MOST] as const,
-  ];
-  const costs = useUnitCosts(name, query);
-  const file = { path: tenantPath(name, "unit-costs.csv"), query, name: `${name}-unit-costs.csv` };
+  const query = { ...sumsQuery(here.view, { compare: false }), per: found.per, group_by: [by], limit: MOST };
+  const asked = { query, filters: here.view.filters };
+  const costs = useOf(name, "/unit-costs", asked);
+  const file = { href: address(name, "/unit-costs.csv", asked), name: `${name}-unit-costs.csv` };
   return (
     <>
       <Toolbar compare={false} file={file} currencies />
@@ -119,7 +116,7 @@ function Row({ item, by, answer }: { item: UnitCosts["items"][number]; by: strin
   return (
     <tr>
       <th scope="row">
-        {isFilterKey(filterKey(by)) ? (
+        {takes("/costs", filterKey(by)) ? (
           <a className="more" href={here.to(toggle({ ...here.view, extra: {} }, by, filterValue(by, value)), "costs")}>
             {name}
           </a>

@@ -1,6 +1,7 @@
 import { useCategories, useCoverage } from "../api/categories";
+import { address } from "../api/client";
 import { useAccess } from "../api/me";
-import { tenantPath, useCosts, useTenant } from "../api/questions";
+import { useCosts, useTenant } from "../api/questions";
 import type { Costs, Item } from "../api/shapes";
 import { useHere } from "../app/router";
 import { RankedList } from "../charts/ranked";
@@ -26,11 +27,8 @@ export function UnownedPage() {
   const tenant = useTenant(name).data;
   const narrowed = has(here.view, "identity_id", NOBODY) ? here.view : toggle(here.view, "identity_id", NOBODY);
   const { may } = useAccess(name);
-  const query = useCosts(name, narrowed, BY, "resource_id", [
-    ["top", "20"],
-    ["include", "issues"],
-  ]);
-  const all = useCosts(name, here.view, ["identity_id"], "identity_id", [["top", "1"]]).data;
+  const query = useCosts(name, narrowed, BY, "resource_id", { top: 20, include: ["issues"] });
+  const all = useCosts(name, here.view, ["identity_id"], "identity_id", { top: 1 }).data;
   const costs = query.data;
   const compared = costs?.compared_with;
   return (
@@ -39,8 +37,10 @@ export function UnownedPage() {
         currencies
         compared={compared ? { start: compared.start_date, end: compared.end_date } : null}
         file={{
-          path: tenantPath(name, "chargebacks.csv"),
-          query: apiQuery(narrowed, { compare: false }),
+          href: address(name, "/chargebacks.csv", {
+            query: apiQuery(narrowed, { compare: false }),
+            filters: narrowed.filters,
+          }),
           name: `${name}-unowned.csv`,
         }}
       />

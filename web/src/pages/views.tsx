@@ -1,5 +1,6 @@
+import { address } from "../api/client";
 import { useAccess } from "../api/me";
-import { tenantPath, useViews } from "../api/questions";
+import { useViews } from "../api/questions";
 import type { SavedView } from "../api/shapes";
 import { PAGES, titleOf } from "../app/pages";
 import { useHere } from "../app/router";
@@ -51,7 +52,7 @@ function OneView({ id, name, page, query, created_by, created_at }: SavedView) {
       <td className="quiet num small">{instant(created_at)}</td>
       <td>
         <RemoveButton
-          path={tenantPath(here.tenant ?? "", `views/${encodeURIComponent(id)}`)}
+          href={address<"/views/{view_id}", "delete">(here.tenant ?? "", "/views/{view_id}", { at: { view_id: id } })}
           what={`the view ${name}`}
         />
       </td>

@@ -1,5 +1,5 @@
 import { useHere } from "../app/router";
-import { extra } from "../url/view";
+import { extra, type Own } from "../url/view";
 
 interface Props {
   name: string;
@@ -7,7 +7,7 @@ interface Props {
   values: readonly (readonly [string, string])[];
   chosen: string;
   /** What only this page knows, in its address. */
-  field: string;
+  field: Own;
 }
 
 /** One of a few ways to see a page; the address keeps it. */

@@ -1,12 +1,11 @@
-import { address, type Query } from "../api/client";
-import { aggregateQuery, tenantPath, type Unit } from "../api/questions";
+import { address } from "../api/client";
+import { sumsOf, type Unit } from "../api/questions";
 import { apiQuery, type View } from "../url/view";
 import { Icon } from "./icons";
 
 /** A file that the API makes: a plain address, so that a proxy, `curl` and a colleague can have it, too. */
 export interface File {
-  path: string;
-  query: Query;
+  href: string;
   name: string;
   /** What it holds, where that is not what the page shows. */
   what?: string;
@@ -20,7 +19,7 @@ interface Props {
 
 export function CsvLink({ file, className, onClick }: Props) {
   return (
-    <a className={className} href={address(file.path, file.query)} download={file.name} onClick={onClick}>
+    <a className={className} href={file.href} download={file.name} onClick={onClick}>
       <Icon name="download" />
       <span className={className && "narrow-sr"}>{file.what ? `CSV of ${file.what}` : "CSV"}</span>
     </a>
@@ -30,8 +29,7 @@ export function CsvLink({ file, className, onClick }: Props) {
 /** The costs of topics: a row for each topic, product and day. Topics have no filters of their own in an address. */
 export function topicsFile(tenant: string, view: View): File {
   return {
-    path: tenantPath(tenant, "topic-attributions.csv"),
-    query: apiQuery({ ...view, filters: [] }, { compare: false }),
+    href: address(tenant, "/topic-attributions.csv", { query: apiQuery(view, { compare: false }) }),
     name: `${tenant}-topics.csv`,
   };
 }
@@ -39,8 +37,7 @@ export function topicsFile(tenant: string, view: View): File {
 /** The lines of the bill, whatever the filters. */
 export function billingFile(tenant: string, view: View): File {
   return {
-    path: tenantPath(tenant, "billing.csv"),
-    query: apiQuery({ ...view, filters: [] }, { compare: false }),
+    href: address(tenant, "/billing.csv", { query: apiQuery(view, { compare: false }) }),
     name: `${tenant}-bill-lines.csv`,
     what: "bill lines",
   };
@@ -63,8 +60,7 @@ export function sumsFile(
   ];
   const fits = days.find(([, length]) => sums.values * (sums.days / length + 1) <= MOST_SUMS);
   return {
-    path: tenantPath(tenant, "chargebacks/aggregate.csv"),
-    query: aggregateQuery(view, by, fits?.[0] ?? "month"),
+    href: address(tenant, "/chargebacks/aggregate.csv", sumsOf(view, by, fits?.[0] ?? "month")),
     name: `${tenant}-${by.map((each) => each.replace(/\W+/g, "-")).join("-")}.csv`,
   };
 }

@@ -1,43 +1,44 @@
+import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
 import { useCategories, useRegisters } from "../api/categories";
+import { entityOf } from "../api/entities";
+import { GROUPS } from "../api/filters";
 import { useCosts } from "../api/questions";
 import type { CategoryList, Tenant } from "../api/shapes";
 import { go, useHere } from "../app/router";
 import { money } from "../format/money";
-import { COLUMNS, categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
-import { type Filter, filterKey, toggle } from "../url/view";
+import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
+import { type Filter, toggle } from "../url/view";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { Popover } from "./popover";
 import { Warning } from "./states";
 
-/** The names of ids that were shown since the page was loaded, so that a chip shows what its filter is called. */
-const seen = new Map<string, string>();
-
-export function rememberName(by: string, value: string | null, name: string | null): void {
-  if (value && name) seen.set(`${filterKey(by)} ${value}`, name);
-}
-
-export function nameOf({ key, value }: Pick<Filter, "key" | "value">): string {
-  return label(key, value, seen.get(`${filterKey(key)} ${value}`)).name;
+/** What the values of filters are called, as far as the inventory and the registers of cost categories have answered. */
+export function useFilterNames(filters: readonly Filter[]): string[] {
+  const tenant = useHere().tenant ?? "";
+  const registers = useRegisters(
+    tenant,
+    filters.map((each) => each.key),
+  );
+  const entities = useQueries({ queries: filters.map((each) => entityOf(tenant, each)) });
+  return filters.map(({ key, value }, n) => {
+    const register = isCategory(key) ? registers.get(categoryOf(key).key) : undefined;
+    return label(key, value, register?.[value]?.name ?? entities[n]?.data?.display_name).name;
+  });
 }
 
 export function Chips() {
   const here = useHere();
   const { view } = here;
-  const registers = useRegisters(
-    here.tenant ?? "",
-    view.filters.map((each) => each.key),
-  );
-  const called = ({ key, value }: Filter) =>
-    (isCategory(key) && registers.get(categoryOf(key).key)?.[value]?.name) || nameOf({ key, value });
+  const names = useFilterNames(view.filters);
   return (
     <>
-      {view.filters.map((each) => (
+      {view.filters.map((each, n) => (
         <Chip
           key={`${each.not}${each.key}=${each.value}`}
           what={`${dimension(each.key)} is${each.not ? " not" : ""}`}
-          name={called(each)}
+          name={names[n] ?? each.value}
           without={here.to(toggle(view, each.key, each.value, each.not))}
         />
       ))}
@@ -86,7 +87,7 @@ export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
 /** What there is to filter and to group by: cost categories and tags first. */
 export function dimensionsOf(tenant: Tenant | undefined, categories: CategoryList | undefined): string[] {
   const named = (categories?.items ?? []).map((each) => `category:${each.key}`);
-  return [...named, ...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...COLUMNS];
+  return [...named, ...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...GROUPS];
 }
 
 function FilterPicker({ keys, close }: { keys: readonly string[]; close: () => void }) {
@@ -112,12 +113,11 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
   const [text, setText] = useState("");
   const [not, setNot] = useState(false);
   const view = { ...here.view, compare: "none", filters: here.view.filters.filter((each) => each.key !== by) };
-  const query = useCosts(here.tenant ?? "", view, [by], by, [["top", "50"]]);
+  const query = useCosts(here.tenant ?? "", view, [by], by, { top: 50 });
   const found = query.data?.breakdowns.find((each) => each.by === by);
   const register = useRegisters(here.tenant ?? "", [by]).get(categoryOf(by).key) ?? {};
   const choices = (found?.items ?? []).map((item) => {
     const name = isCategory(by) ? (register[item.value ?? ""]?.name ?? null) : item.name;
-    rememberName(by, item.value, name);
     const value = item.value ?? (by.startsWith("tag:") ? UNTAGGED : "");
     const named = label(by, item.value, name);
     return {

@@ -1,14 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { tell } from "../api/client";
+import { remove as send } from "../api/client";
 import { asProblem } from "../api/problems";
 
 /** Removes something of the API after asking once more; `what` is for readers who do not see the row. */
-export function RemoveButton({ path, what }: { path: string; what: string }) {
+export function RemoveButton({ href, what }: { href: string; what: string }) {
   const client = useQueryClient();
   const [sure, setSure] = useState(false);
   const remove = useMutation({
-    mutationFn: () => tell("DELETE", path),
+    mutationFn: () => send(href),
     onSuccess: () => client.invalidateQueries(),
   });
   if (remove.isError) return <span className="bad small">{asProblem(remove.error).detail}</span>;

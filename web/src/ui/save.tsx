@@ -1,8 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
-import { tell } from "../api/client";
+import { address, send } from "../api/client";
 import { asProblem } from "../api/problems";
-import { tenantPath } from "../api/questions";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { writeView } from "../url/view";
@@ -23,8 +22,9 @@ function SaveForm() {
   const here = useHere();
   const client = useQueryClient();
   const save = useMutation({
-    mutationFn: (body: Record<string, string>) => tell("POST", tenantPath(here.tenant ?? "", "views"), body),
-    onSuccess: () => client.invalidateQueries({ queryKey: [tenantPath(here.tenant ?? "", "views")] }),
+    mutationFn: (body: Record<"name" | "page" | "query" | "created_by", string>) =>
+      send("post", here.tenant ?? "", "/views", { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: [address(here.tenant ?? "", "/views")] }),
   });
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -3,10 +3,10 @@ import { useAccess } from "../api/me";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { type Dates, resolve } from "../url/period";
-import { during } from "../url/view";
+import { during, takes } from "../url/view";
 import { CsvLink, type File } from "./csv";
 import { CurrencyButton } from "./currency";
-import { Chips, FilterButton } from "./filters";
+import { Chips, FilterButton, LeftAside } from "./filters";
 import { Icon } from "./icons";
 import { CompareButton, PeriodButton } from "./period";
 import { SaveButton } from "./save";
@@ -22,6 +22,9 @@ interface Props {
   currencies?: boolean;
   /** What this page shows, for a file: path and query of the API. */
   file?: File | null;
+  /** The list of the API that is shown, and what it is called where it leaves filters aside. */
+  list?: string;
+  subject?: string;
   children?: ReactNode;
 }
 
@@ -33,6 +36,8 @@ export function Toolbar({
   filters = true,
   currencies = false,
   file = null,
+  list = "/costs",
+  subject = "Costs",
   children,
 }: Props) {
   const here = useHere();
@@ -41,30 +46,34 @@ export function Toolbar({
   const { may, scope } = useAccess(here.tenant ?? "");
   const { start, end } = here.view;
   const dates = shown ?? (last ? resolve(here.view, last) : start && end ? { start, end } : null);
+  const aside = filters ? here.view.filters.map((each) => each.key).filter((key) => !takes(list, key)) : [];
   return (
-    <search className="tools" aria-label="Period and filters">
-      <PeriodButton dated={dates} last={last} />
-      {compare && <CompareButton shown={compared} />}
-      {currencies && tenant && <CurrencyButton tenant={tenant} />}
-      {scope && <ScopeChips scope={scope} />}
-      {filters && (
-        <>
-          <span className="rule" />
-          <Chips />
-          <FilterButton tenant={tenant} />
-          {here.view.filters.length > 1 && (
-            <a className="button plain" href={here.to({ ...here.view, filters: [] })}>
-              Clear all
-            </a>
-          )}
-        </>
-      )}
-      <span className="fill" />
-      {children}
-      {dates && <CopyButton link={here.to(during(here.view, dates.start, dates.end))} />}
-      {file && may("export") && <CsvLink className="button" file={file} />}
-      <SaveButton />
-    </search>
+    <>
+      <search className="tools" aria-label="Period and filters">
+        <PeriodButton dated={dates} last={last} />
+        {compare && <CompareButton shown={compared} />}
+        {currencies && tenant && <CurrencyButton tenant={tenant} />}
+        {scope && <ScopeChips scope={scope} />}
+        {filters && (
+          <>
+            <span className="rule" />
+            <Chips />
+            <FilterButton tenant={tenant} />
+            {here.view.filters.length > 1 && (
+              <a className="button plain" href={here.to({ ...here.view, filters: [] })}>
+                Clear all
+              </a>
+            )}
+          </>
+        )}
+        <span className="fill" />
+        {children}
+        {dates && <CopyButton link={here.to(during(here.view, dates.start, dates.end))} />}
+        {file && may("export") && <CsvLink className="button" file={file} />}
+        <SaveButton />
+      </search>
+      <LeftAside subject={subject} keys={aside} />
+    </>
   );
 }
 

@@ -1,5 +1,29 @@
+import { FILTERS, GROUPS } from "../api/filters";
 import { isDay } from "../format/days";
-import { COLUMNS } from "../format/names";
+
+/** The words of an address that are the page's alone. Every other one is a filter: the API says whether it knows it. */
+const OWN = [
+  "as_of",
+  "cluster",
+  "day",
+  "days",
+  "digits",
+  "find",
+  "focus",
+  "from",
+  "group",
+  "key",
+  "parts",
+  "per",
+  "sort",
+  "state",
+  "tab",
+  "table",
+  "to",
+  "topic",
+  "value",
+] as const;
+export type Own = (typeof OWN)[number];
 
 /** One condition. Several of one key mean one or the other; of several keys, all; `not` excludes. */
 export interface Filter {
@@ -22,7 +46,7 @@ export interface View {
   by: string | null;
   filters: readonly Filter[];
   /** What only one page knows, such as `table` or `tab`. */
-  extra: Readonly<Record<string, string>>;
+  extra: Readonly<Partial<Record<Own, string>>>;
 }
 
 export const DEFAULT_PERIOD = "30d";
@@ -31,8 +55,17 @@ const CURRENCY = /^[A-Z]{3}$/;
 const KNOWN = ["period", "start_date", "end_date", "compare", "by", "currency"];
 const COMPARE = /^(previous|year|none|\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})$/;
 
-export function isFilterKey(key: string): boolean {
-  return COLUMNS.includes(key) || (key.startsWith("tag:") && key.length > 4) || /^category:[\w-]+$/.test(key);
+const COLUMNS = new Set(Object.values(FILTERS).flat());
+
+/** Whether costs can be broken down by something. */
+function isGroup(by: string): boolean {
+  return GROUPS.includes(by) || (by.startsWith("tag:") && by.length > 4) || /^category:[\w-]+(@\d+)?$/.test(by);
+}
+
+/** Whether a list of the API has a filter. One that no list has is asked for: the API says what is wrong with it. */
+export function takes(list: string, key: string): boolean {
+  const columns = FILTERS[list];
+  return columns !== undefined && (columns.includes(key) || !COLUMNS.has(key));
 }
 
 /** The key of the filter for a value of a dimension. A value some levels up (`category:cost_center@1`) is filtered by
@@ -62,19 +95,20 @@ function writeValue(key: string, value: string): string {
   return hasOwnNames(key) ? value.replace(/[\\,]/g, "\\$&") : value;
 }
 
-/** Read a query; what nobody understands is kept for the page as `extra`. */
+/** Read a query. */
 export function readView(search: string): View {
   const filters: Filter[] = [];
-  const extra: Record<string, string> = {};
+  const extra: Partial<Record<Own, string>> = {};
   const known: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(search)) {
+    const own = OWN.find((each) => each === name);
     const not = name.startsWith("not.");
     const key = not ? name.slice(4) : name;
-    if (isFilterKey(key)) {
+    if (own) extra[own] = value;
+    else if (KNOWN.includes(name)) known[name] = value;
+    else
       for (const one of readValues(key, value))
         if (!filters.some((each) => same(each, { key, value: one, not }))) filters.push({ key, value: one, not });
-    } else if (KNOWN.includes(name)) known[name] = value;
-    else extra[name] = value;
   }
   const { start_date: start = "", end_date: end = "", period = "", compare = "", by = "", currency = "" } = known;
   const dated = isDay(start) && isDay(end) && start <= end;
@@ -84,7 +118,7 @@ export function readView(search: string): View {
     end: dated ? end : null,
     compare: COMPARE.test(compare) ? compare : "previous",
     currency: CURRENCY.test(currency) ? currency : null,
-    by: isFilterKey(filterKey(by)) ? by : null,
+    by: isGroup(by) ? by : null,
     filters,
     extra,
   };
@@ -106,19 +140,30 @@ export function writeView(view: View): string {
   return text && `?${text}`;
 }
 
-/** What the API is asked for a view: period, comparison and filters. */
-export function apiQuery(view: View, { compare = true } = {}): [string, string][] {
-  const query: [string, string][] = [];
-  if (view.start && view.end) query.push(["start_date", view.start], ["end_date", view.end]);
-  else query.push(["period", view.period ?? DEFAULT_PERIOD]);
-  if (compare) query.push(["compare", view.compare]);
-  for (const { key, value, not } of view.filters) query.push([not ? `not.${key}` : key, writeValue(key, value)]);
-  return query;
+/** The period of a view, and what it is compared with, as the API is asked for them. */
+export function apiQuery(view: View, { compare = true } = {}): PeriodQuery {
+  const dates =
+    view.start && view.end ? { start_date: view.start, end_date: view.end } : { period: view.period ?? DEFAULT_PERIOD };
+  return { ...dates, ...(compare && { compare: view.compare }) };
+}
+
+export interface PeriodQuery {
+  period?: string;
+  start_date?: string;
+  end_date?: string;
+  compare?: string;
 }
 
 /** What is asked of sums, which can be in another currency. */
-export function sumsQuery(view: View, options: { compare?: boolean } = {}): [string, string][] {
-  return [...apiQuery(view, options), ...(view.currency ? [["currency", view.currency] as [string, string]] : [])];
+export function sumsQuery(view: View, options: { compare?: boolean } = {}): PeriodQuery & { currency?: string } {
+  return { ...apiQuery(view, options), ...(view.currency && { currency: view.currency }) };
+}
+
+/** The filters that a list has, as parameters of the API. */
+export function filterPairs(list: string, filters: readonly Filter[]): [string, string][] {
+  return filters
+    .filter(({ key }) => takes(list, key))
+    .map(({ key, value, not }) => [not ? `not.${key}` : key, writeValue(key, value)]);
 }
 
 function same(a: Filter, b: Filter): boolean {
@@ -142,7 +187,7 @@ export function during(view: View, start: string, end: string): View {
 }
 
 /** Set or, with null, remove what only one page knows. */
-export function extra(view: View, key: string, value: string | null): View {
+export function extra(view: View, key: Own, value: string | null): View {
   const { [key]: _, ...rest } = view.extra;
   return { ...view, extra: value === null ? rest : { ...rest, [key]: value } };
 }

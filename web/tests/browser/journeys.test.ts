@@ -133,6 +133,34 @@ test("bill lines leave aside what they know nothing of, and lead to their shares
   await leave();
 });
 
+test("filters without words of their own stay: in links, in questions, and as chips that remove them", async () => {
+  const { page, asked, close: leave } = await visit("acme/costs?period=7d&cluster_id=lkc-1&not.line_id=7&shade=dark");
+  await page.getByText("Costs know nothing of bill line: that filter is left aside here.").waitFor();
+  const chips = await page.locator(".chip .cut").allTextContents();
+  assert.deepEqual(chips, ["Cluster is lkc-1", "Bill line is not 7", "Shade is dark"]);
+  assert.ok(asked.some((each) => /\/costs\?.*&cluster_id=lkc-1&shade=dark$/.test(each)));
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Rows" }).click();
+  await page.getByRole("navigation", { name: "Kind of rows" }).waitFor();
+  assert.equal(query(page.url()), "?period=7d&cluster_id=lkc-1&not.line_id=7&shade=dark");
+  assert.equal(await page.getByText("know nothing of").count(), 0);
+  assert.ok(asked.some((each) => /\/chargebacks\?.*&cluster_id=lkc-1&not\.line_id=7&shade=dark$/.test(each)));
+  for (const rest of ["?period=7d&not.line_id=7&shade=dark", "?period=7d&shade=dark", "?period=7d"]) {
+    await page
+      .getByRole("link", { name: /^Remove:/ })
+      .first()
+      .click();
+    await page.waitForURL((url) => url.search === rest);
+  }
+  await leave();
+});
+
+test("a filter is called as the inventory calls its value, whatever was shown before", async () => {
+  const { identity_id, display_name } = RECORDED.identities.items[0];
+  const { page, close: leave } = await visit(`acme/bill?period=7d&by=product_type&identity_id=${identity_id}`);
+  await page.locator(".chip").getByText(`Identity is ${display_name}`, { exact: true }).waitFor();
+  await leave();
+});
+
 test("the treemap is walked by arrows", async () => {
   const { page, close: leave } = await visit("acme/topics?period=7d");
   const focused = () => page.evaluate(() => (document.activeElement as HTMLElement).dataset.part);

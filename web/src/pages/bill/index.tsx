@@ -1,6 +1,7 @@
 import { type Register, useRegisters } from "../../api/categories";
+import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { aggregateQuery, tenantPath, useAggregate, useTenant } from "../../api/questions";
+import { sumsOf, useOf, useTenant } from "../../api/questions";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { monthRange, monthsOf } from "../../format/days";
@@ -47,20 +48,19 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   const by = here.view.by ?? leadingTag(tenant) ?? "identity_id";
   const parted = here.view.extra.parts !== undefined && by !== PARTS;
   const columns = parted ? [by, PARTS] : [by];
-  const asked = aggregateQuery(during(here.view, dates.start, dates.end), columns, "month");
-  const query = useAggregate(tenant.tenant_name, asked, true);
+  const asked = sumsOf(during(here.view, dates.start, dates.end), columns, "month");
+  const query = useOf(tenant.tenant_name, "/chargebacks/aggregate", asked);
   const { seesAll } = useAccess(tenant.tenant_name);
   const registers = useRegisters(tenant.tenant_name, columns);
   const named = namesOf(columns, registers);
   const title = `Bill of ${tenant.tenant_name}, ${monthRange(dates.start, dates.end)}`;
   const file = {
-    path: tenantPath(tenant.tenant_name, "chargebacks/aggregate.csv"),
-    query: asked,
+    href: address(tenant.tenant_name, "/chargebacks/aggregate.csv", asked),
     name: `${tenant.tenant_name}-bill-${dates.start.slice(0, 7)}-${dates.end.slice(0, 7)}.csv`,
   };
   return (
     <>
-      <Toolbar shown={dates} compare={false} file={file}>
+      <Toolbar shown={dates} compare={false} file={file} list="/chargebacks/aggregate">
         <button type="button" className="button" onClick={() => print()}>
           <Icon name="print" />
           <span className="narrow-sr">Print</span>

@@ -1,11 +1,10 @@
-import { type ReactNode, useMemo } from "react";
+import type { ReactNode } from "react";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { brief, lastOfMonth, month } from "../../format/days";
 import { dimension, label } from "../../format/names";
 import type { Units } from "../../money/money";
 import { Amount, Exact, share } from "../../ui/card";
-import { rememberName } from "../../ui/filters";
 import { Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during, readView } from "../../url/view";
@@ -27,7 +26,6 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
   const cents = view.extra.digits === "cents";
   const amount = (units: Units) =>
     cents ? <Amount amount={units} currency={tenant.currency} /> : <Exact amount={units} currency={tenant.currency} />;
-  useMemo(() => remember(found.lines, by, names), [found, by, names]);
   const heads = months.map((each) => ({ name: month(each), note: partOf(each, tenant), end: true as const }));
   const several = months.length > 1;
   return (
@@ -64,10 +62,6 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
       )}
     </>
   );
-}
-
-function remember(lines: readonly Line[], by: string, names: Props["names"]): void {
-  for (const { value } of lines) if (value !== null) rememberName(by, value, names[by]?.[value] ?? null);
 }
 
 /** Which days of a month are there, if not all of them. */

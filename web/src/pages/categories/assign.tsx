@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
-import { readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
+import { documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import type { Category } from "../../api/shapes";
@@ -8,7 +8,7 @@ import { useHere } from "../../app/router";
 import { dimension, label, NOBODY } from "../../format/names";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
-import { type CategoryDocument, type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
+import { type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
 import { Failed, Refused } from "./editor";
 import { EffectOf } from "./effect";
 
@@ -43,7 +43,7 @@ export function Assign({ categories, subjects, first }: Props) {
   const [key, setKey] = useState(categories[0] ?? "");
   const [chosen, setChosen] = useState<Chosen | null>(null);
   const category = useCategory(tenant ?? "", key);
-  const document = (category.data?.body.document ?? {}) as CategoryDocument;
+  const document = category.data ? documentOf(category.data.body) : {};
   const list = useId();
   const kinds = [...new Set(subjects.map((each) => each.kind))];
 
@@ -144,7 +144,7 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
   const name = here.tenant ?? "";
   const client = useQueryClient();
   const [base, setBase] = useState(found);
-  const document = withRule(base.body.document as CategoryDocument, chosen.rule);
+  const document = withRule(documentOf(base.body), chosen.rule);
   const trial = useDryRun(name, chosen.key, document, here.view);
   const save = useMutation({
     mutationFn: () => saveCategory(name, chosen.key, document, chosen.reason, base.etag),
@@ -161,7 +161,7 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
   if (save.isSuccess)
     return (
       <p className="banner good" role="status">
-        Saved as version {save.data.version}.
+        Saved{"version" in save.data && ` as version ${save.data.version}`}.
       </p>
     );
   if (mistakes.length > 0) return <Refused mistakes={mistakes} />;

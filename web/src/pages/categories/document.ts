@@ -330,10 +330,3 @@ export const written = (document: CategoryDocument): string => JSON.stringify(do
 export function nameIn({ values = {} }: CategoryDocument, value: string): string {
   return values[value]?.name ?? (value === UNASSIGNED ? "Not assigned" : value);
 }
-
-/** Whether the rules of a document can be listed: each is an object with a match. */
-export function isShaped(document: CategoryDocument): boolean {
-  const rules: unknown = document.rules ?? [];
-  const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
-  return Array.isArray(rules) && rules.every((each) => isObject(each) && isObject(each.match));
-}

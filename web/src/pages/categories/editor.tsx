@@ -1,12 +1,12 @@
-import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useReducer, useRef, useState } from "react";
 import { readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { asProblem, type Mistake } from "../../api/problems";
-import type { Category } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import { inTime } from "../../format/days";
 import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
+import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
@@ -14,29 +14,16 @@ import {
   assignWords,
   type CategoryDocument,
   formOf,
-  isShaped,
   matchWords,
   moved,
   nameIn,
-  parsed,
   type Rule,
   ruleAt,
   valuesOf,
-  written,
 } from "./document";
+import { begin, edit, type Open, type Start, startOf } from "./editing";
 import { EffectOf } from "./effect";
 import { RuleFields } from "./ruleform";
-
-/** The rule whose form is open. */
-type Open = number | "new" | null;
-
-/** What an edit begins with: a version of a category, or nothing yet (`etag` null). */
-export interface Start {
-  key: string;
-  document: CategoryDocument;
-  etag: string | null;
-  version: number | null;
-}
 
 interface Props {
   start: Start;
@@ -48,71 +35,30 @@ export function Editor({ start, onDone }: Props) {
   const here = useHere();
   const name = here.tenant ?? "";
   const client = useQueryClient();
-  const [base, setBase] = useState(start);
-  const [key, setKey] = useState(start.key);
-  const [document, setDocument] = useState(start.document);
-  // The text while the document is edited as JSON; null while its rules are.
-  const [text, setText] = useState<string | null>(null);
-  const [wrong, setWrong] = useState<string | null>(null);
-  const [checked, setChecked] = useState<CategoryDocument | null>(null);
-  const [kept, setKept] = useState<CategoryDocument | null>(null);
-  const [open, setOpen] = useState<Open>(null);
+  const [state, dispatch] = useReducer(edit, start, begin);
+  const { stage, base, key, document, text, wrong, open, kept, refusal, lost } = state;
   useFocusOnMain();
-  const trial = useDryRun(name, key, checked, here.view);
-  const mistakes = checked && trial.isError ? asProblem(trial.error).errors : [];
+  const previewed = stage === "editing" ? null : document;
+  const trial = useDryRun(name, key, previewed, here.view);
+  const mistakes = previewed && trial.isError ? asProblem(trial.error).errors : [];
+  const failed = (error: unknown) => dispatch({ type: "failed", error });
 
-  const save = useMutation({
-    mutationFn: (reason: string) => saveCategory(name, key, checked ?? document, reason, base.etag),
-    onSuccess: async () => {
-      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "dry run" });
-      onDone();
-      if (!start.key || start.etag === null)
-        go(here.to({ ...here.view, extra: {} }, `${CATEGORIES}/${encodeURIComponent(key)}`));
-    },
-  });
-  const change = (next: CategoryDocument) => {
-    setDocument(next);
-    setChecked(null);
-    save.reset();
+  const save = async (reason: string) => {
+    dispatch({ type: "save" });
+    try {
+      await saveCategory(name, key, document, reason, base.etag);
+    } catch (error) {
+      return failed(error);
+    }
+    await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "dry run" });
+    onDone();
+    if (start.etag === null) go(here.to({ ...here.view, extra: {} }, `${CATEGORIES}/${encodeURIComponent(key)}`));
   };
-  /** The document as it is typed; null if the text is none. */
-  const typed = (): CategoryDocument | null => {
-    if (text === null) return document;
-    const found = parsed(text);
-    setWrong("wrong" in found ? found.wrong : null);
-    return "wrong" in found ? null : found.document;
+  const loadTheirs = () => {
+    dispatch({ type: "load" });
+    readCategory(name, key).then((found) => dispatch({ type: "loaded", theirs: startOf(found) }), failed);
   };
-  const show = (next: CategoryDocument) => {
-    change(next);
-    if (text !== null) setText(written(next));
-  };
-  const loadTheirs = useMutation({
-    mutationFn: () => readCategory(name, key),
-    onSuccess: ({ body, etag }) => {
-      setKept(document);
-      setBase({ key, document: body.document as CategoryDocument, etag, version: body.version });
-      show(body.document as CategoryDocument);
-    },
-  });
-
   const busy = open !== null && text === null;
-  const toText = () => {
-    setOpen(null);
-    setText(written(document));
-  };
-  const toRules = () => {
-    const found = typed();
-    if (found === null) return;
-    if (!isShaped(found)) return setWrong("The rules should be a list of objects that each have a match.");
-    change(found);
-    setText(null);
-  };
-  const check = () => {
-    const found = typed();
-    if (found === null) return;
-    setDocument(found);
-    setChecked(found);
-  };
 
   return (
     <Card
@@ -122,10 +68,18 @@ export function Editor({ start, onDone }: Props) {
         <>
           <fieldset className="segments">
             <legend className="sr">Edit</legend>
-            <button type="button" aria-current={text === null ? "true" : undefined} onClick={toRules}>
+            <button
+              type="button"
+              aria-current={text === null ? "true" : undefined}
+              onClick={() => dispatch({ type: "as rules" })}
+            >
               Rules
             </button>
-            <button type="button" aria-current={text === null ? undefined : "true"} onClick={toText}>
+            <button
+              type="button"
+              aria-current={text === null ? undefined : "true"}
+              onClick={() => dispatch({ type: "as text" })}
+            >
               Whole document
             </button>
           </fieldset>
@@ -140,14 +94,7 @@ export function Editor({ start, onDone }: Props) {
           <p className="banner" role="status">
             <span>What you see is version {base.version}. Your own document is kept.</span>
             <span className="fill" />
-            <button
-              type="button"
-              className="button"
-              onClick={() => {
-                setKept(document);
-                show(kept);
-              }}
-            >
+            <button type="button" className="button" onClick={() => dispatch({ type: "swap" })}>
               Swap with your own
             </button>
           </p>
@@ -163,16 +110,19 @@ export function Editor({ start, onDone }: Props) {
                 maxLength={64}
                 pattern="[A-Za-z][A-Za-z0-9_\-]*"
                 autoComplete="off"
-                onChange={(event) => {
-                  setKey(event.target.value.trim());
-                  setChecked(null);
-                }}
+                onChange={(event) => dispatch({ type: "name", key: event.target.value.trim() })}
               />
             </label>
           </div>
         )}
         {text === null ? (
-          <Rules document={document} mistakes={mistakes} onChange={change} open={open} setOpen={setOpen} />
+          <Rules
+            document={document}
+            mistakes={mistakes}
+            onChange={(next) => dispatch({ type: "change", document: next })}
+            open={open}
+            setOpen={(rule) => dispatch({ type: "open", open: rule })}
+          />
         ) : (
           <label className="document">
             The document as JSON: default, values, rules and share
@@ -182,11 +132,7 @@ export function Editor({ start, onDone }: Props) {
               spellCheck={false}
               value={text}
               aria-invalid={wrong !== null}
-              onChange={(event) => {
-                setText(event.target.value);
-                setWrong(null);
-                setChecked(null);
-              }}
+              onChange={(event) => dispatch({ type: "type", text: event.target.value })}
             />
           </label>
         )}
@@ -195,13 +141,13 @@ export function Editor({ start, onDone }: Props) {
             {wrong}
           </p>
         )}
-        {checked === null ? (
+        {previewed === null ? (
           <p className="tools">
             <button
               type="button"
               className="button primary"
               disabled={busy || !/^[A-Za-z][\w-]{0,63}$/.test(key)}
-              onClick={check}
+              onClick={() => dispatch({ type: "preview" })}
             >
               Show what changes
             </button>
@@ -215,21 +161,21 @@ export function Editor({ start, onDone }: Props) {
           <Answered query={trial} skeleton={<Bone height={10} />}>
             {(effect) => (
               <>
-                <EffectOf effect={effect} document={checked} />
-                <Save save={save} />
+                <EffectOf effect={effect} document={previewed} />
+                <Save isSaving={stage === "saving"} onSave={save} />
               </>
             )}
           </Answered>
         )}
-        {save.isError && (
+        {refusal !== null && (
           <Failed
-            error={save.error}
-            onTheirs={base.etag !== null || asProblem(save.error).status === 412 ? () => loadTheirs.mutate() : null}
+            error={refusal}
+            onTheirs={base.etag !== null || asProblem(refusal).status === 412 ? loadTheirs : null}
           />
         )}
-        {loadTheirs.isError && (
+        {lost !== null && (
           <p role="alert" className="bad">
-            {asProblem(loadTheirs.error).detail}
+            {asProblem(lost).detail}
           </p>
         )}
       </div>
@@ -280,27 +226,20 @@ export function Refused({ mistakes }: { mistakes: readonly Mistake[] }) {
   );
 }
 
-export function Save({ save }: { save: Pick<UseMutationResult<Category, Error, string>, "isPending" | "mutate"> }) {
-  const [reason, setReason] = useState("");
+function Save({ isSaving, onSave }: { isSaving: boolean; onSave: (reason: string) => void }) {
   return (
     <form
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate(reason.trim());
+        onSave(texts(event.currentTarget, "reason").reason);
       }}
     >
       <label>
         Reason of the change
-        <input
-          className="field"
-          maxLength={2000}
-          value={reason}
-          placeholder="optional, kept in the history"
-          onChange={(event) => setReason(event.target.value)}
-        />
+        <input className="field" name="reason" maxLength={2000} placeholder="optional, kept in the history" />
       </label>
-      <button type="submit" className="button primary" disabled={save.isPending}>
+      <button type="submit" className="button primary" disabled={isSaving}>
         Save
       </button>
     </form>
@@ -321,7 +260,6 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
   const [told, setTold] = useState("");
   const rules = document.rules ?? [];
   const put = (next: readonly Rule[], what: string) => {
-    setOpen(null);
     setTold(what);
     onChange({ ...document, rules: next });
   };

@@ -1,6 +1,5 @@
 import { useState } from "react";
-import { rulesFile, useCategories, useCategory } from "../../api/categories";
-import type { Versioned } from "../../api/client";
+import { documentOf, rulesFile, useCategories, useCategory } from "../../api/categories";
 import { useAccess } from "../../api/me";
 import { useTenant } from "../../api/questions";
 import type { Category } from "../../api/shapes";
@@ -10,10 +9,10 @@ import { refused } from "../../format/rights";
 import { Answered, Bone, Warning } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { CATEGORIES } from "../../url/link";
-import { extra } from "../../url/view";
 import { CoverageCard, RulesCard, UnassignedCard } from "./coverage";
 import type { CategoryDocument } from "./document";
-import { Editor, type Start } from "./editor";
+import { type Start, startOf } from "./editing";
+import { Editor } from "./editor";
 import { First } from "./first";
 import { History } from "./history";
 import { Removal } from "./removal";
@@ -42,7 +41,11 @@ export function CategoriesPage() {
     );
   return (
     <>
-      <Toolbar compare={false} {...(key && known.length ? { file: rulesFile(name, key) } : {})} />
+      <Toolbar
+        compare={false}
+        list="/cost-categories/{category_key}/coverage"
+        {...(key && known.length ? { file: rulesFile(name, key) } : {})}
+      />
       <Answered query={list} skeleton={<Bone height={30} />}>
         {() => (
           <>
@@ -52,7 +55,7 @@ export function CategoriesPage() {
                   {known.map((each) => (
                     <a
                       key={each.key}
-                      href={here.to(extra(here.view, "edit", null), `${CATEGORIES}/${encodeURIComponent(each.key)}`)}
+                      href={here.to(here.view, `${CATEGORIES}/${encodeURIComponent(each.key)}`)}
                       aria-current={each.key === key ? "true" : undefined}
                     >
                       {dimension(`category:${each.key}`)}
@@ -106,10 +109,6 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
   );
 }
 
-export function startOf({ body, etag }: Versioned<Category>): Start {
-  return { key: body.key, document: body.document as CategoryDocument, etag, version: body.version };
-}
-
 interface CardsProps {
   category: Category;
   onEdit: (() => void) | null;
@@ -117,7 +116,7 @@ interface CardsProps {
 }
 
 function Cards({ category, onEdit, onRemove }: CardsProps) {
-  const document = category.document as CategoryDocument;
+  const document = documentOf(category);
   return (
     <>
       <CoverageCard category={category} onEdit={onEdit} onRemove={onRemove} />

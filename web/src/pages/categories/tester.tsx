@@ -1,6 +1,5 @@
 import { type FormEvent, useState } from "react";
 import { useAssigned } from "../../api/categories";
-import type { Query } from "../../api/client";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
 import { Card } from "../../ui/card";
@@ -9,14 +8,15 @@ import { Answered, Bone } from "../../ui/states";
 import { type CategoryDocument, nameIn } from "./document";
 
 const FIELDS = ["identity_id", "resource_id", "topic", "product_type", "date"] as const;
+type Subject = Partial<Record<(typeof FIELDS)[number], string>>;
 
 /** What one identity, resource or topic is assigned on a day, and why. */
 export function Tester({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
-  const [subject, setSubject] = useState<Query | null>(null);
+  const [subject, setSubject] = useState<Subject | null>(null);
   const ask = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const found = texts(event.currentTarget, ...FIELDS);
-    setSubject(FIELDS.filter((each) => found[each]).map((each) => [each, found[each]]));
+    setSubject(Object.fromEntries(FIELDS.filter((each) => found[each]).map((each) => [each, found[each]])));
   };
   return (
     <Card title="Try it" note="what is assigned, and why">
@@ -52,7 +52,7 @@ export function Tester({ categoryKey, document }: { categoryKey: string; documen
 
 interface Props {
   categoryKey: string;
-  subject: Query;
+  subject: Subject;
   document: CategoryDocument;
 }
 

@@ -1,4 +1,4 @@
-import { aggregateQuery, useAggregate } from "../../api/questions";
+import { sumsOf as askedSums, useOf } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { inTime } from "../../format/days";
 import { read, type Units } from "../../money/money";
@@ -14,7 +14,7 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
   const here = useHere();
   const name = here.tenant ?? "";
   const by = `category:${categoryKey}`;
-  const query = useAggregate(name, aggregateQuery(here.view, [by], "month"), true);
+  const query = useOf(name, "/chargebacks/aggregate", askedSums(here.view, [by], "month"));
   return (
     <Card
       title="Values"

@@ -3,9 +3,8 @@ import type { Breakdown, CategoryList, Costs, Tenant } from "../../api/shapes";
 import { remember, remembered } from "../../app/memory";
 import type { Ranked } from "../../charts/ranked";
 import { brief, count, length } from "../../format/days";
-import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../../format/names";
+import { categoryOf, dimension, isCategory, label, OUTSIDE, UNTAGGED } from "../../format/names";
 import { read, sum, type Units } from "../../money/money";
-import { rememberName } from "../../ui/filters";
 import { has, toggle, type View } from "../../url/view";
 
 const OFTEN = 0.5;
@@ -103,10 +102,9 @@ interface Listing {
 export function ranked(found: Breakdown, most: number, { view, to, colour }: Listing): Ranked[] {
   const shown = found.items.slice(0, most);
   const items = shown.map((item, index): Ranked => {
-    rememberName(found.by, item.value, item.name);
     const value = filterValue(found.by, item.value);
     const { name, id } = label(found.by, item.value, item.name);
-    const closed = item.value === null && !found.by.startsWith("tag:") && found.by !== "environment_id";
+    const closed = item.value === null && !found.by.startsWith("tag:") && !(found.by in OUTSIDE);
     return {
       key: keyOf(item.value),
       name,

@@ -1,5 +1,6 @@
 import { useCategories, useRegisters } from "../../api/categories";
-import { INCLUDE, tenantPath, useCosts, useTenant } from "../../api/questions";
+import { address } from "../../api/client";
+import { INCLUDE, useCosts, useTenant } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
@@ -45,8 +46,10 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
   const file = {
-    path: tenantPath(name, "chargebacks.csv"),
-    query: apiQuery(here.view, { compare: false }),
+    href: address(name, "/chargebacks.csv", {
+      query: apiQuery(here.view, { compare: false }),
+      filters: here.view.filters,
+    }),
     name: `${name}-costs.csv`,
   };
   return (

@@ -1,27 +1,21 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { tell } from "../../api/client";
+import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
-import { tenantPath, useTenant } from "../../api/questions";
+import { useTenant } from "../../api/questions";
+import type { RunBody } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { useRun } from "../../app/run";
 import { refused } from "../../format/rights";
 import type { Dates } from "../../url/period";
 import { Recalculate } from "./recalculate";
 
-export interface RunRequest {
-  start_date?: string;
-  end_date?: string;
-  recalculate?: boolean;
-  accept_less?: boolean;
-}
-
 /** Start a run; what it does then is told above every page. */
 export function useStartRun(tenant: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (request: RunRequest) => tell("POST", tenantPath(tenant, "pipeline/run"), request),
+    mutationFn: (body: Partial<RunBody>) => send("post", tenant, "/pipeline/run", { body }),
     onSettled: () => void client.invalidateQueries(),
   });
 }

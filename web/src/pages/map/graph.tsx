@@ -17,7 +17,7 @@ import { type Box, boxesOf } from "./tree";
 
 interface Props {
   view: View;
-  leaves: string;
+  leaves: "identities" | "topics";
   ends: readonly string[];
   enabled: boolean;
 }
@@ -100,9 +100,7 @@ function useTo(): (node: GraphDiffNode) => string {
       const [cluster = "", topic = ""] = [node.filters.cluster_resource_id?.[0], node.filters.topic_name?.[0]];
       return here.to({ ...here.view, filters: [], extra: { tab: "topics", cluster, topic } }, "rows");
     }
-    // Views know no clusters; one with nothing in it is its own only resource.
-    const { cluster_id: cluster, ...more } = node.filters;
-    const filters = cluster ? { ...more, resource_id: cluster } : more;
+    const { filters } = node;
     const pairs = Object.entries(filters).flatMap(([key, values]) => values.map((value) => [key, value] as const));
     const rest = here.view.filters.filter((each) => each.not || !(each.key in filters));
     const plain: View = { ...here.view, filters: rest, extra: {} };

@@ -23,7 +23,7 @@ export function MapPage() {
   const tenant = useTenant(name);
   const tag = leadingTag(tenant.data);
   const topics = tenant.data?.features.topics && here.view.filters.every((each) => OF_TOPICS.includes(each.key));
-  const parts = ["identities", ...(topics ? ["topics"] : [])];
+  const parts = ["identities" as const, ...(topics ? ["topics" as const] : [])];
   const ends = [...parts, ...(tag ? [tag] : []), "product_type"];
   const end = ends.find((each) => each === here.view.extra.to) ?? "identities";
   const last = tenant.data?.last_date;
@@ -31,14 +31,15 @@ export function MapPage() {
   const day = period && dayOf(here.view.extra.day, period);
   const view = day ? during(here.view, day, day) : here.view;
   const days = period && !day ? length(period.start, period.end) : 1;
-  const by = ["environment_id", "resource_id", parts.includes(end) ? "identity_id" : end];
+  const leaves = parts.find((each) => each === end);
+  const by = ["environment_id", "resource_id", leaves ? "identity_id" : end];
   const known = tenant.data !== undefined || tenant.isError;
   return (
     <>
       <Toolbar file={sumsFile(name, view, by, { values: MOST_PATHS, days })} />
       {period && <DaySlider period={period} day={day} />}
-      {parts.includes(end) ? (
-        <GraphMap view={view} leaves={end} ends={ends} enabled={known} />
+      {leaves ? (
+        <GraphMap view={view} leaves={leaves} ends={ends} enabled={known} />
       ) : (
         <FlowMap view={view} by={by} ends={ends} enabled={known} />
       )}

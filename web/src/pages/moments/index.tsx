@@ -23,7 +23,7 @@ export function MomentsPage() {
   const to = view.extra.to && isMoment(view.extra.to) ? view.extra.to : null;
   return (
     <>
-      <Toolbar compare={false} />
+      <Toolbar compare={false} list="/chargebacks/diff" />
       <Choose key={`${from} ${to}`} from={from} to={to} />
       {from ? (
         <Compared from={from} to={to} />

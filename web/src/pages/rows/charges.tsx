@@ -1,6 +1,5 @@
 import { useState } from "react";
-import type { Query } from "../../api/client";
-import { rowsPage } from "../../api/questions";
+import { get, type Query } from "../../api/client";
 import type { Row } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
@@ -8,37 +7,32 @@ import { code, label, method, reason } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
 import { extra } from "../../url/view";
-import { LongList } from "./list";
+import { LongList, type RowsAsked } from "./list";
 import { Thing } from "./thing";
 import { Why } from "./why";
 
-const ORDERS: Record<string, { name: string; query: Query }> = {
-  day: { name: "By day", query: [] },
-  most: { name: "Most first", query: order("desc") },
-  least: { name: "Least first", query: order("asc") },
+const ORDERS: Record<string, { name: string; query: Query<"/chargebacks"> }> = {
+  day: { name: "By day", query: {} },
+  most: { name: "Most first", query: { sort_by: "amount", sort_order: "desc" } },
+  least: { name: "Least first", query: { sort_by: "amount", sort_order: "asc" } },
 };
 
-function order(direction: string): Query {
-  return [
-    ["sort_by", "amount"],
-    ["sort_order", direction],
-  ];
-}
-
 /** Every share of every billing line. */
-export function Charges({ query, currency }: { query: Query; currency: string }) {
+export function Charges({ asked, currency }: { asked: RowsAsked; currency: string }) {
   const here = useHere();
   const name = here.tenant ?? "";
   const chosen = here.view.extra.sort ?? "day";
-  const asked = [...query, ["names", "true"] as const, ...(ORDERS[chosen]?.query ?? [])];
+  const query = { ...asked.query, names: true, ...ORDERS[chosen]?.query };
   const [why, setWhy] = useState<Row | null>(null);
   return (
     <>
       <LongList<Row>
         one="row"
         note="one share of one billing line each; press one to see why"
-        list={["chargebacks", name, asked]}
-        fetch={(page, size, signal) => rowsPage<Row>(name, "chargebacks", asked, page, size, signal)}
+        list={["/chargebacks", name, query, asked.filters]}
+        fetch={(page, page_size, signal) =>
+          get(name, "/chargebacks", { ...asked, query: { ...query, page, page_size } }, signal)
+        }
         columns={columnsOf(currency)}
         onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
         action={

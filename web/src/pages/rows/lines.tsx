@@ -1,5 +1,4 @@
-import type { Query } from "../../api/client";
-import { rowsPage } from "../../api/questions";
+import { get } from "../../api/client";
 import type { BillLine } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
@@ -7,20 +6,26 @@ import { grouped } from "../../format/money";
 import { code, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
-import { LongList } from "./list";
+import { toggle } from "../../url/view";
+import { LongList, type RowsAsked } from "./list";
 import { Thing } from "./thing";
 
 /** The lines of the bill as the provider sent them. */
-export function Lines({ query, currency }: { query: Query; currency: string }) {
+export function Lines({ asked, currency }: { asked: RowsAsked; currency: string }) {
   const here = useHere();
   const name = here.tenant ?? "";
-  const shares = (line: BillLine) => here.to({ ...here.view, extra: { line_id: String(line.metadata.line_id ?? "") } });
+  const shares = (line: BillLine) => {
+    const others = { ...here.view, filters: here.view.filters.filter((each) => each.key !== "line_id"), extra: {} };
+    return here.to(toggle(others, "line_id", String(line.metadata.line_id ?? "")));
+  };
   return (
     <LongList<BillLine>
       one="bill line"
       note="as the provider billed it; press one to see who shares it"
-      list={["billing", name, query]}
-      fetch={(page, size, signal) => rowsPage<BillLine>(name, "billing", query, page, size, signal)}
+      list={["/billing", name, asked.query, asked.filters]}
+      fetch={(page, page_size, signal) =>
+        get(name, "/billing", { ...asked, query: { ...asked.query, page, page_size } }, signal)
+      }
       columns={columnsOf(currency, shares)}
     />
   );

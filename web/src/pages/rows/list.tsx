@@ -4,6 +4,13 @@ import { count } from "../../format/days";
 import { NothingHere } from "../../ui/nothing";
 import { Bone, Failure, Loading } from "../../ui/states";
 import { type Column, MOST_ROWS, usePages, VirtualTable } from "../../ui/virtual";
+import type { Filter, PeriodQuery } from "../../url/view";
+
+/** What is asked of a list of rows: a period, a moment, and filters. */
+export interface RowsAsked {
+  query: PeriodQuery & { as_of?: string };
+  filters: readonly Filter[];
+}
 
 interface Props<T> {
   /** What one row is called. */

@@ -1,17 +1,16 @@
 import { useState } from "react";
-import type { Query } from "../../api/client";
-import { rowsPage } from "../../api/questions";
+import { get } from "../../api/client";
 import type { TopicRow } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
 import { attribution, code } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
-import { LongList } from "./list";
+import { LongList, type RowsAsked } from "./list";
 import { Why } from "./why";
 
 /** Every part of a line of a cluster that one of its topics has. */
-export function TopicRows({ query, currency }: { query: Query; currency: string }) {
+export function TopicRows({ asked, currency }: { asked: RowsAsked; currency: string }) {
   const name = useHere().tenant ?? "";
   const [why, setWhy] = useState<TopicRow | null>(null);
   return (
@@ -19,8 +18,10 @@ export function TopicRows({ query, currency }: { query: Query; currency: string 
       <LongList<TopicRow>
         one="row"
         note="one topic's part of one billing line each; press one to see why"
-        list={["topic-attributions", name, query]}
-        fetch={(page, size, signal) => rowsPage<TopicRow>(name, "topic-attributions", query, page, size, signal)}
+        list={["/topic-attributions", name, asked.query, asked.filters]}
+        fetch={(page, page_size, signal) =>
+          get(name, "/topic-attributions", { ...asked, query: { ...asked.query, page, page_size } }, signal)
+        }
         columns={columnsOf(currency)}
         onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
       />

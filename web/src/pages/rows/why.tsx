@@ -101,7 +101,7 @@ function Further({ found }: { found: Explained }) {
   const whole = { ...readView(""), period, start, end };
   const topic = "topic_name" in found;
   const resource = found.line ?? (topic ? null : found.row);
-  const ofLine = { line_id: found.line_id, ...(topic ? { tab: "topics" } : {}) };
+  const ofLine = toggle({ ...whole, extra: topic ? { tab: "topics" } : {} }, "line_id", found.line_id);
   return (
     <p className="tools">
       {!topic && (
@@ -114,7 +114,7 @@ function Further({ found }: { found: Explained }) {
           All of {label("resource_id", resource.resource_id, found.line?.resource_name).name}
         </a>
       )}
-      <a className="button" href={here.to({ ...whole, extra: ofLine }, "rows")}>
+      <a className="button" href={here.to(ofLine, "rows")}>
         All shares of this line
       </a>
     </p>

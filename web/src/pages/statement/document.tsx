@@ -1,6 +1,6 @@
 import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { statementQuery, tenantPath } from "../../api/questions";
+import { statementOf } from "../../api/questions";
 import type { Statement, StatementRanking } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full, instant, month } from "../../format/days";
@@ -97,21 +97,21 @@ function Head({ found }: { found: Statement }) {
 /** The statement as a page, as CSV and as PDF: plain addresses, to send to a colleague. */
 function Files({ found }: { found: Statement }) {
   const { may } = useAccess(found.tenant_name);
-  const query = statementQuery(found.period, found.by, found.recipient.value);
-  const path = (form: string) => tenantPath(found.tenant_name, `statement${form}`);
+  const one = statementOf(found.period, found.by, found.recipient.value);
+  const file = (form: "html" | "pdf" | "csv") => address(found.tenant_name, `/statement.${form}`, one);
   return (
     <>
-      <a className="button" href={address(path(".html"), query)} target="_blank" rel="noreferrer">
+      <a className="button" href={file("html")} target="_blank" rel="noreferrer">
         <Icon name="print" />
         Page
       </a>
       {may("export") && (
         <>
-          <a className="button" href={address(path(".pdf"), query)} target="_blank" rel="noreferrer">
+          <a className="button" href={file("pdf")} target="_blank" rel="noreferrer">
             <Icon name="download" />
             PDF
           </a>
-          <CsvLink className="button" file={{ path: path(".csv"), query, name: `${found.number}.csv` }} />
+          <CsvLink className="button" file={{ href: file("csv"), name: `${found.number}.csv` }} />
         </>
       )}
     </>

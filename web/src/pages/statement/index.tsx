@@ -1,13 +1,12 @@
 import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { tenantPath, useStatement, useStatements, useTenant } from "../../api/questions";
+import { useStatement, useStatements, useTenant } from "../../api/questions";
 import type { Statements, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { firstOfMonth, month } from "../../format/days";
 import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
 import { CsvLink } from "../../ui/csv";
-import { rememberName } from "../../ui/filters";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
@@ -88,10 +87,7 @@ function Files({ found }: { found: Statements }) {
   const { may, seesAll } = useAccess(found.tenant_name);
   if (!may("export")) return null;
   const { period, by, tenant_name: tenant } = found;
-  const journal = address(tenantPath(tenant, `periods/${period}/journal`), [
-    ["by", by],
-    ["format", "csv"],
-  ]);
+  const journal = address(tenant, "/periods/{period}/journal", { at: { period }, query: { by, format: "csv" } });
   return (
     <>
       {seesAll && (
@@ -102,11 +98,7 @@ function Files({ found }: { found: Statements }) {
       <CsvLink
         className="button"
         file={{
-          path: tenantPath(tenant, "statements.csv"),
-          query: [
-            ["period", period],
-            ["by", by],
-          ],
+          href: address(tenant, "/statements.csv", { query: { period, by } }),
           name: `${tenant}-${period}-statements.csv`,
         }}
       />
@@ -116,7 +108,6 @@ function Files({ found }: { found: Statements }) {
 
 function Listed({ found }: { found: Statements }) {
   const here = useHere();
-  for (const { recipient } of found.items) rememberName(found.by, recipient.value, recipient.name);
   return (
     <Card
       title={`Statements of ${month(found.start_date)}`}

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { tell } from "../../api/client";
+import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { statementQuery, tenantPath } from "../../api/questions";
+import { statementOf } from "../../api/questions";
 import type { Statement } from "../../api/shapes";
 import { remember } from "../../app/memory";
 import { full, instant } from "../../format/days";
@@ -71,9 +71,10 @@ function Buttons({ onSay }: { onSay: (said: Said) => void }) {
 function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; onClose: () => void }) {
   const client = useQueryClient();
   const reply = useMutation({
-    mutationFn: (body: Record<string, string>) =>
-      tell("POST", tenantPath(found.tenant_name, `statement/${said}`), body, {
-        query: statementQuery(found.period, found.by, found.recipient.value),
+    mutationFn: (body: Record<"note" | "created_by" | "number" | "digest", string>) =>
+      send("post", found.tenant_name, `/statement/${said}`, {
+        ...statementOf(found.period, found.by, found.recipient.value),
+        body,
       }),
     onSuccess: () => {
       void client.invalidateQueries();

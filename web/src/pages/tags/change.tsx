@@ -1,15 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { tell } from "../../api/client";
+import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";
-import { tenantPath } from "../../api/questions";
-import type { Effect } from "../../api/shapes";
+import type { Effect, Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, inTime } from "../../format/days";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 
 export interface TagItem {
-  entity_type: string;
+  entity_type: Tag["entity_type"];
   entity_id: string;
   tag_key: string;
   tag_value: string;
@@ -38,10 +37,10 @@ export interface Change {
 function send(tenant: string, { mode, items, author }: Change, dry_run: boolean): Promise<Effect> {
   if (mode !== "remove") {
     const body = { items, created_by: author, override_existing: mode === "change", dry_run };
-    return tell("POST", tenantPath(tenant, "tags/bulk"), body);
+    return change("post", tenant, "/tags/bulk", { body });
   }
   const places = items.map(({ entity_type, entity_id, tag_key }) => ({ entity_type, entity_id, tag_key }));
-  return tell("POST", tenantPath(tenant, "tags/bulk-delete"), { items: places, dry_run });
+  return change("post", tenant, "/tags/bulk-delete", { body: { items: places, dry_run } });
 }
 
 /** What a change would do, as the service says, and the button that does it. */

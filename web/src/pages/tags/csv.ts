@@ -66,13 +66,10 @@ function headMistakes(names: readonly string[], needed: readonly string[]): Mist
 function itemOf({ line, fields }: Record, names: readonly string[], values: boolean): TagItem | Mistake {
   if (fields.length !== names.length) return { line, what: `${fields.length} fields instead of ${names.length}` };
   const field = (name: string) => (fields[names.indexOf(name)] ?? "").replace(GUARD, "$1");
-  const item = {
-    entity_type: field("entity_type").trim(),
-    entity_id: field("entity_id").trim(),
-    tag_key: field("tag_key").trim(),
-    tag_value: values ? field("tag_value").trim() : "",
-  };
-  const { entity_type, entity_id, tag_key, tag_value } = item;
+  const entity_type = field("entity_type").trim();
+  const entity_id = field("entity_id").trim();
+  const tag_key = field("tag_key").trim();
+  const tag_value = values ? field("tag_value").trim() : "";
   const dates = DATES.map((name) => [name, field(name).trim()] as const).filter(([, day]) => day);
   if (entity_type !== "resource" && entity_type !== "identity")
     return { line, what: `entity_type is “${entity_type}”, and should be resource or identity` };
@@ -87,7 +84,7 @@ function itemOf({ line, fields }: Record, names: readonly string[], values: bool
   if (tag_value.length > MOST_VALUE) return { line, what: `tag_value has more than ${MOST_VALUE} characters` };
   for (const [name, day] of dates)
     if (!isDay(day)) return { line, what: `${name} is “${day}”, and should be a date such as 2026-01-31` };
-  return { ...item, ...Object.fromEntries(dates) };
+  return { entity_type, entity_id, tag_key, tag_value, ...Object.fromEntries(dates) };
 }
 
 /** Read CSV (RFC 4180) whose separator is a comma, or a semicolon where the first line has no comma. Empty lines are

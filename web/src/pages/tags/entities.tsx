@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { tenantPath, useTags } from "../../api/questions";
+import { address } from "../../api/client";
+import { useTags } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, instant, inTime } from "../../format/days";
@@ -122,7 +123,7 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
           {canTag && (
             <td>
               <RemoveButton
-                path={pathOf(here.tenant ?? "", tag)}
+                href={valueAt(here.tenant ?? "", tag)}
                 what={`${tag.tag_key} of ${tag.entity_id}${inTime(tag)}`}
               />
             </td>
@@ -133,11 +134,12 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   );
 }
 
+const VALUE = "/entities/{entity_type}/{entity_id}/tags/{tag_key}";
+
 /** Where one value of a tag is: one that has dates is named by its first day. */
-function pathOf(tenant: string, { entity_type, entity_id, tag_key, valid_from, valid_to }: Tag): string {
-  const one = valid_from || valid_to ? `?valid_from=${valid_from ?? "none"}` : "";
-  return tenantPath(
-    tenant,
-    `entities/${entity_type}/${encodeURIComponent(entity_id)}/tags/${encodeURIComponent(tag_key)}${one}`,
-  );
+function valueAt(tenant: string, { entity_type, entity_id, tag_key, valid_from, valid_to }: Tag): string {
+  return address<typeof VALUE, "delete">(tenant, VALUE, {
+    at: { entity_type, entity_id, tag_key },
+    query: { ...((valid_from || valid_to) && { valid_from: valid_from ?? "none" }) },
+  });
 }

@@ -1,11 +1,12 @@
 import { type FormEvent, useId, useState } from "react";
+import type { Tag } from "../../api/shapes";
 import { remember } from "../../app/memory";
 import { AuthorField } from "../../ui/author";
 import { texts } from "../../ui/form";
 import { type Change, MODES, type Mode, Preview } from "./change";
 
 interface Entity {
-  type: string;
+  type: Tag["entity_type"];
   id: string;
   name: string | null;
 }

@@ -80,7 +80,7 @@ function Keys({ tenant, chosen }: { tenant: Tenant | undefined; chosen: string |
 function Values({ tagKey }: { tagKey: string }) {
   const here = useHere();
   const by = `tag:${tagKey}`;
-  const query = useCosts(here.tenant ?? "", here.view, [by], by, [["top", "50"]]);
+  const query = useCosts(here.tenant ?? "", here.view, [by], by, { top: 50 });
   const listing = {
     ...here,
     to: (view: typeof here.view) => here.to(view, "item"),
