@@ -19,11 +19,11 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
-from chargeback.pipeline.batches import Batch
-from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
+from chargeback.pipeline.evidence import richer_bill, unmeasured_part
 from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
 from chargeback.pipeline.run_messages import Stage
+from chargeback.pipeline.stage import Batch
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import runs

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts
 from chargeback.model.money import exact_sum, half_of_changes
-from chargeback.pipeline.new_rows import NewRows, sum_of, sums_by
+from chargeback.pipeline.day_task import NewRows, sum_of, sums_by
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import day_revisions as revisions
 from chargeback.store.control import days as day_states
