@@ -189,9 +189,9 @@ FAULTS: Final = (
         _CALCULATE,
     ),
     Fault(
-        "pipeline/chargebacks.py",
-        "calculated_fingerprint=state.gathered_fingerprint",
-        "calculated_fingerprint=state.calculated_fingerprint",
+        "pipeline/stage.py",
+        "fingerprint=each.due.state.gathered_fingerprint",
+        "fingerprint=each.due.state.of(derivation.dataset.name).fingerprint",
         _CALCULATE,
     ),
     Fault(

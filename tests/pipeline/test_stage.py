@@ -155,10 +155,10 @@ def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, und
     undo = _dying(laboratory.store.facts, step)
     assert laboratory.run().outcome is RunOutcome.FAILED
     undo()
-    assert not all(laboratory.state(day).topic_attribution_calculated for day in DAYS)
+    assert not all(laboratory.state(day).topics.is_current for day in DAYS)
     assert laboratory.run().errors == ()
     assert _stored(laboratory) == undisturbed
-    assert {laboratory.state(day).revision for day in DAYS} == {1}
+    assert {laboratory.state(day).chargebacks.revision for day in DAYS} == {1}
 
 
 def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:

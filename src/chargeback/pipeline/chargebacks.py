@@ -27,7 +27,7 @@ from chargeback.pipeline.stage import DayStage, Derivation, DueDay, NewDay, Star
 from chargeback.recompute.days import DayRecomputer
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
-from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayState, listing
+from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayDataset, DayState, listing
 from chargeback.store.control.policies import record_policies
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
@@ -62,11 +62,12 @@ def due_days(run: RunContext) -> list[DueDay]:
             state,
             is_due=state.is_due,
             is_requested=run.request.recalculate,
-            has_evidence=state.has_evidence and (not state.is_due or _is_covered(run.store.facts, state)),
-            is_outdated=state.evidence_version < EVIDENCE_VERSION and state.has_evidence,
+            has_evidence=has_evidence and (not state.is_due or _is_covered(run.store.facts, state)),
+            is_outdated=state.evidence_version < EVIDENCE_VERSION and has_evidence,
             is_listed=_can_be_listed(run, state),
         )
         for state in known
+        for has_evidence in [state.has_evidence(DayDataset.CHARGEBACKS)]
         if state.billing_gathered and state.resources_gathered and run.covers(state.tracking_date)
     ]
     return [each for each in days if not each.is_optional or _may_improve(run, each)]
@@ -86,7 +87,7 @@ def _can_be_listed(run: RunContext, state: DayState) -> bool:
 def _is_covered(facts: FactTables, state: DayState) -> bool:
     """Return whether the day was measured for every billed resource; resources that were charged before were
     measured."""
-    if state.gathered_fingerprint == state.calculated_fingerprint:
+    if state.gathered_fingerprint == state.chargebacks.fingerprint:
         return True
     try:
         billed, charged = (
@@ -213,18 +214,14 @@ class ChargebackDerivation(Derivation[FinishedDay]):
             inventory_store.ensure_known(connection, self._run.now(), charged=found)
 
     def publish(self, connection: Connection, day: NewDay[FinishedDay]) -> None:
-        """Record that the day is calculated."""
+        """Record that the error of the day is over, and by which rules its evidence was taken."""
         state = day.due.state
-        is_current = day.started.is_fetched or not state.has_evidence
+        is_current = day.started.is_fetched or not state.has_evidence(DayDataset.CHARGEBACKS)
         day_states.save_day(
             connection,
             day.due.day,
-            chargeback_calculated=True,
-            calculated_fingerprint=state.gathered_fingerprint,
             evidence_version=EVIDENCE_VERSION if is_current else state.evidence_version,
             failed_attempts=0,
-            chargeback_rows=day.derived.rows.rows,
-            revision=day.revised.revision.revision,
             error=None,
         )
 

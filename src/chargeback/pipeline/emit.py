@@ -71,7 +71,7 @@ class _EmitStage:
                 files[file.day] += Path(file.path).name
         with run.store.control.read() as connection:
             calculated = [
-                state.tracking_date for state in day_states.read_days(connection) if state.chargeback_calculated
+                state.tracking_date for state in day_states.read_days(connection) if state.chargebacks.is_current
             ]
         return cls(run, calculated, dict(files))
 

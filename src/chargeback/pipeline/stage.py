@@ -236,7 +236,7 @@ class Derivation(ABC, Generic[D]):
 
     @abstractmethod
     def publish(self, connection: Connection, day: NewDay[D]) -> None:
-        """Record the state of a day whose rows are committed."""
+        """Record what else is known of a day whose rows are committed, and that its errors are over."""
 
     def published(self, day: NewDay[D]) -> None:
         """Take note of a day whose state is recorded."""
@@ -382,6 +382,15 @@ class DayStage(Generic[D]):
             with run.lease.write() as connection:
                 for each in days:
                     self._reviser.confirm(connection, each.revised)
+                    day_states.mark_current(
+                        connection,
+                        derivation.dataset.name,
+                        each.due.day,
+                        fingerprint=each.due.state.gathered_fingerprint,
+                        rows=each.derived.rows.rows,
+                        revision=each.revised.revision.revision,
+                        is_measured=each.started.is_measured,
+                    )
                     derivation.publish(connection, each)
                     day_states.mark_incomplete(connection, each.due.day, each.started.lacks)
             for each in days:

@@ -42,8 +42,8 @@ from chargeback.recompute.days import billed_lines
 from chargeback.recompute.rules import topic_plan
 from chargeback.store.control import days as day_states
 from chargeback.store.control import topics as topic_store
-from chargeback.store.control.day_revisions import TOPIC_REVISIONS, record_removal
-from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
+from chargeback.store.control.day_revisions import record_removal
+from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DatasetState, DayDataset, DayState
 from chargeback.store.control.topics import Lifetime, SeenRanges, TopicLifetimes
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
@@ -76,26 +76,25 @@ def queue_topics(run: RunContext) -> None:
 
 
 def _is_outdated(run: RunContext, state: DayState, *, is_on: bool) -> bool:
-    if not state.billing_gathered or not (is_on or state.topic_fingerprint is not None):
+    if not state.billing_gathered or not (is_on or state.topics.fingerprint is not None):
         return False
     if run.request.recalculate and run.covers(state.tracking_date):
         return True
-    has_changed = state.topic_fingerprint != state.gathered_fingerprint
-    return state.is_due and has_changed and not (state.topic_due and not state.topic_attribution_calculated)
+    has_changed = state.topics.fingerprint != state.gathered_fingerprint
+    return state.is_due and has_changed and state.topics.state is not DatasetState.DUE
 
 
 def _may_improve(state: DayState) -> bool:
     """Return whether the day was attributed without all of its metrics, or with those of an earlier version."""
-    is_without = not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete
-    is_worth_asking = is_without or state.evidence_version < EVIDENCE_VERSION
-    return state.topic_attribution_calculated and is_worth_asking and not state.topic_due
+    is_worth_asking = not state.has_evidence(DayDataset.TOPICS) or state.evidence_version < EVIDENCE_VERSION
+    return state.topics.state is DatasetState.CURRENT and is_worth_asking
 
 
 def _should_attribute(state: DayState) -> bool:
     """Return whether to attribute a queued day; a calculated one only once its chargeback has metrics."""
-    if not (state.topic_due and state.billing_gathered and state.resources_gathered):
+    if not (state.topics.is_queued and state.billing_gathered and state.resources_gathered):
         return False
-    return not state.topic_attribution_calculated or (state.chargeback_calculated and METRICS not in state.incomplete)
+    return not state.topics.is_current or (state.chargebacks.is_current and METRICS not in state.incomplete)
 
 
 def overlay(run: RunContext, gatherer: Gatherer) -> None:
@@ -132,7 +131,7 @@ def _retain(run: RunContext, oldest: date) -> None:
     if not expired:
         return
     with run.lease.write() as connection:
-        record_removal(connection, TOPIC_REVISIONS, expired, run.now())
+        record_removal(connection, DayDataset.TOPICS, expired, run.now())
         topic_store.forget_topics(connection, expired)
     for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
         facts.delete_before(table, oldest, epoch=run.lease.epoch)
@@ -196,17 +195,17 @@ class TopicDerivation(Derivation[AttributedDay]):
         """Return a queued day; one that is attributed is only attributed again with new metrics."""
         return DueDay(
             state,
-            is_due=not state.topic_attribution_calculated,
+            is_due=not state.topics.is_current,
             is_requested=self._run.request.recalculate,
             has_evidence=self._has_evidence(state),
-            is_outdated=state.topic_attribution_calculated,
+            is_outdated=state.topics.is_current,
         )
 
     def _has_evidence(self, state: DayState) -> bool:
         """Return whether measurements are stored and cover every billed cluster."""
-        if not state.topic_overlay_gathered or TOPIC_METRICS in state.incomplete:
+        if not state.has_evidence(DayDataset.TOPICS):
             return False
-        if state.topic_fingerprint == state.gathered_fingerprint:
+        if state.topics.fingerprint == state.gathered_fingerprint:
             return True
         try:
             attributed = read_day(self._run.store.facts, TOPICS_TABLE, state.tracking_date)["cluster_resource_id"]
@@ -225,7 +224,7 @@ class TopicDerivation(Derivation[AttributedDay]):
         evidence = {}
         if measured is not None and usage.is_fetched:
             measured = evidence[TOPIC_USAGE_TABLE] = self._discovery.complete(day, measured)
-        elif not state.topic_overlay_gathered:
+        elif not state.topics.is_measured:
             measured = None
         lines = self._lines(state)
         failed = measured is None
@@ -254,15 +253,8 @@ class TopicDerivation(Derivation[AttributedDay]):
             self._run.record_error(f"topics are not attributed: {error}", day)
 
     def publish(self, connection: Connection, day: NewDay[AttributedDay]) -> None:
-        """Record that the day is attributed."""
-        topic_store.finish_topics(
-            connection,
-            day.due.day,
-            fingerprint=day.due.state.gathered_fingerprint,
-            rows=day.derived.rows.rows,
-            revision=day.revised.revision.revision,
-            gathered=day.started.is_measured,
-        )
+        """Reset the failures of the day."""
+        topic_store.forget_failures(connection, [day.due.day])
 
 
 class TopicRegistry:
