@@ -24,7 +24,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import save_day
+from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.control.retention import delete_days
 from chargeback.store.facts.history import HistoryWriter, file_names_of_day
 from chargeback.store.facts.tables import (
@@ -128,7 +128,8 @@ def _live(
             history.commit()
             facts.replace_day(name, day, _rows(name, day, rows, chance), epoch=1)
         with control.write() as connection:
-            save_day(connection, day, billing_gathered=True, chargeback_calculated=True)
+            save_day(connection, day, billing_gathered=True)
+            save_dataset(connection, DayDataset.CHARGEBACKS, [day], state=DatasetState.CURRENT)
     facts.append(DIMENSIONS_TABLE, _rows(DIMENSIONS_TABLE, today, 3, chance), epoch=1)
     if number % 10 == 0:
         for name in ("half.parquet#1", "orphan.parquet"):

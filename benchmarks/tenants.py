@@ -29,13 +29,11 @@ from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import tags
 from chargeback.store.control.day_revisions import (
     BILL_CHANGED,
-    CHARGEBACK_REVISIONS,
     FIRST,
-    TOPIC_REVISIONS,
     Revision,
     record_revision,
 )
-from chargeback.store.control.days import save_day
+from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.history import HistoryWriter, file_names_of_day
@@ -188,22 +186,19 @@ class _DayWriter:
         }
         for name, table in tables.items():
             self._replace(name, day, table, number)
-        self._record(Revision(CHARGEBACK_REVISIONS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
-        self._record(Revision(TOPIC_REVISIONS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
+        self._record(Revision(DayDataset.CHARGEBACKS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
+        self._record(Revision(DayDataset.TOPICS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
         with self._lease.write() as connection:
             save_day(
                 connection,
                 day,
                 billing_gathered=True,
                 resources_gathered=True,
-                chargeback_calculated=True,
-                chargeback_rows=calculated.rows.num_rows,
-                topic_attribution_calculated=True,
-                topic_rows=topics.num_rows,
                 billing_lines=evidence.billing.num_rows,
-                revision=number,
-                topic_revision=number,
             )
+            for dataset, rows in ((DayDataset.CHARGEBACKS, calculated.rows), (DayDataset.TOPICS, topics)):
+                current = DatasetState.CURRENT
+                save_dataset(connection, dataset, [day], state=current, rows=rows.num_rows, revision=number)
         if number == 1:
             self.rows += calculated.rows.num_rows
 

@@ -10,10 +10,11 @@ import httpx
 import pytest
 
 from chargeback.model.inventory import Identity, Resource
-from chargeback.store.control.days import save_day
+from chargeback.store.control.days import DatasetState, save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW, TODAY
+from tests.support.days import set_chargebacks, set_topics
 from tests.support.facts import Share, days_from, line, tenant_store, write_lines, write_shares
 from tests.support.serving import client_of, services_for
 
@@ -31,8 +32,9 @@ def fill(store: TenantStore) -> None:
     write_shares(store.facts, [share for day in DAYS for share in _shares(day)])
     with store.control.write() as connection:
         for day in DAYS:
-            flags = ("billing_gathered", "resources_gathered", "chargeback_calculated", "topic_overlay_gathered")
-            save_day(connection, day, **dict.fromkeys(flags, True))
+            save_day(connection, day, billing_gathered=True, resources_gathered=True)
+            set_chargebacks(connection, day)
+            set_topics(connection, day, state=DatasetState.NONE, is_measured=True)
         save_day(connection, LAST + timedelta(days=1), billing_gathered=True)
 
 

@@ -27,6 +27,7 @@ from tests.api.conftest import ACME, LAST
 from tests.contract.endpoints import ENDPOINTS, TENANT
 from tests.support.clock import NOW
 from tests.support.damage import DAMAGES, file_of
+from tests.support.days import set_chargebacks
 from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 from tests.support.serving import client_of, services_for
 from tests.support.topics import TopicShare, write_topic_shares
@@ -181,10 +182,10 @@ def _fill_too_much(store: TenantStore) -> None:
     write_topic_shares(
         store.facts, [TopicShare(LAST, "orders", most, hour=hour, line=line_id) for hour, line_id in ids]
     )
-    done = ("billing_gathered", "resources_gathered", "chargeback_calculated", "topic_overlay_gathered")
     rules = [{"match": {"identity": ["sa-1"]}, "split": {"x": "90", "y": "10"}}]
     with store.control.write() as connection:
-        save_day(connection, LAST, **dict.fromkeys(done, True))
+        save_day(connection, LAST, billing_gathered=True, resources_gathered=True)
+        set_chargebacks(connection, LAST)
         known = [Identity("sa-1", "service_account")]
         ensure_known(connection, NOW, billed=[Resource("lkc-1", "kafka_cluster")], charged=known)
         save_categories(connection, [parse_category("cost_center", {"rules": rules})], who="ada")

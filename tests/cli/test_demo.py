@@ -86,7 +86,7 @@ def test_a_longer_demo_has_a_pending_day(chargeback_process: Run, tmp_path: Path
     assert "WARNING" not in first.stderr
     (late,) = re.findall(r"^On purpose, the metrics of (\S+) come two minutes late", first.stderr, re.MULTILINE)
     file = tmp_path / "demo-data" / "small-13-days-seed-7" / "acme.db"
-    pending = "SELECT tracking_date FROM days WHERE NOT chargeback_calculated"
+    pending = "SELECT tracking_date FROM dataset_days WHERE dataset = 'chargebacks' AND state <> 'current'"
     with closing(sqlite3.connect(file)) as database:
         assert database.execute(pending).fetchall() == [(late,)]
         second = chargeback_process(*words)

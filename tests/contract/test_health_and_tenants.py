@@ -17,6 +17,7 @@ from tests.contract.deployment import CUTOFF_DAYS, DAYS, Deployment
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything
 from tests.support.clock import TODAY
+from tests.support.days import set_chargebacks, set_topics
 
 #: The days that the pipeline calculates: from the lookback to the cutoff.
 WINDOW = [(TODAY - timedelta(days=ago)).isoformat() for ago in range(DAYS, CUTOFF_DAYS, -1)]
@@ -124,7 +125,9 @@ def test_topic_flags_are_false_without_topics(client: Client, deployment: Deploy
     day = TODAY - timedelta(days=100)
     flags = [name for name in shapes.DAY_STATE if name != "tracking_date"]
     with closing(open_store(deployment.configuration.tenants[tenant])) as store, store.control.write() as connection:
-        save_day(connection, day, **dict.fromkeys(flags, True))
+        save_day(connection, day, billing_gathered=True, resources_gathered=True)
+        set_chargebacks(connection, day)
+        set_topics(connection, day, is_measured=True)
     answer = client.answer(f"/api/v1/tenants/{tenant}/status", start_date=day, end_date=day)
     shapes.check(shapes.TENANT_STATUS, answer)
     expected = {"tracking_date": str(day)} | {name: not name.startswith("topic_") for name in flags}

@@ -120,7 +120,7 @@ def _run_under(case: Case, deployment: Deployment) -> None:
     assert len(states) == 7
     for state in states:
         assert (state.billing_gathered, state.resources_gathered) == (True, True)
-        assert (state.chargeback_calculated, state.failed_attempts) == (False, 1)
+        assert (state.chargebacks.is_current, state.failed_attempts) == (False, 1)
         assert state.error is not None
         assert "metrics unavailable" in state.error
         assert "(source metrics)" in state.error
@@ -146,7 +146,7 @@ def test_days_that_went_without_metrics_come_back(
         server.faults.add(METRICS, Fault(status=403, times=None))
         assert [deployment.run().outcome for _ in range(3)] == [RunOutcome.COMPLETED_WITH_ERRORS] * 3
         states = deployment.states()
-        assert all(state.chargeback_calculated and days.METRICS in state.incomplete for state in states)
+        assert all(state.chargebacks.is_current and days.METRICS in state.incomplete for state in states)
         without = StoredResult.of(deployment.store)
         assert "METRICS_UNAVAILABLE" in without.rows["allocation_detail"].to_pylist()
         server.faults.clear()

@@ -148,6 +148,6 @@ def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: StoredResult) 
     assert not [check for check in verify(deployment.store) if check.is_wrong]
     rows = undisturbed.rows.to_pylist()
     for state in deployment.states():
-        if state.chargeback_calculated:
+        if state.chargebacks.is_current:
             there = deployment.rows(state.tracking_date).to_pylist()
             assert there == [row for row in rows if row["date"] == state.tracking_date]

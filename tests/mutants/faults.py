@@ -18,7 +18,9 @@ class Fault:
 
 
 _ALLOCATION: Final = "allocation"
-_CALCULATE: Final = "pipeline/test_calculate.py pipeline/test_gather.py pipeline/test_remeasure.py pipeline/test_run.py"
+_CALCULATE: Final = (
+    "pipeline/test_chargebacks.py pipeline/test_gather.py pipeline/test_remeasure.py pipeline/test_run.py"
+)
 _ACCESS: Final = "access api/test_authorisation.py api/test_authentication.py config/test_access.py"
 
 FAULTS: Final = (
@@ -172,24 +174,24 @@ FAULTS: Final = (
         "store/queries/test_tag_days.py store/queries/test_tag_index.py store/queries",
     ),
     # The pipeline.
-    Fault("pipeline/due_days.py", "return billed <= charged", "return True", _CALCULATE),
-    Fault("pipeline/due_days.py", "is_requested=run.request.recalculate", "is_requested=False", _CALCULATE),
-    Fault("pipeline/due_days.py", "METRICS in task.state.incomplete or", "", _CALCULATE),
+    Fault("pipeline/chargebacks.py", "return billed <= charged", "return True", _CALCULATE),
+    Fault("pipeline/chargebacks.py", "is_requested=run.request.recalculate", "is_requested=False", _CALCULATE),
+    Fault("pipeline/chargebacks.py", "METRICS in due.state.incomplete or", "", _CALCULATE),
     Fault("pipeline/gather.py", "if empty_answers < _EMPTY_ANSWERS_ACCEPTED:", "if False:", _CALCULATE),
     Fault("pipeline/gather.py", "and seen == state.gathered_fingerprint", "and True", _CALCULATE),
     Fault("pipeline/gather.py", "if is_last or days[position + 1] != day + ONE_DAY:", "if is_last:", _CALCULATE),
     Fault("pipeline/gather.py", "state.tracking_date >= settled or", "", _CALCULATE),
     Fault("pipeline/gather.py", "if line.resource_id not in self._resources", "if False", _CALCULATE),
     Fault(
-        "pipeline/calculate.py",
+        "pipeline/chargebacks.py",
         "attempts < self._run.tenant.settings.allocation_retry_limit",
         "attempts <= self._run.tenant.settings.allocation_retry_limit",
         _CALCULATE,
     ),
     Fault(
-        "pipeline/calculate.py",
-        "calculated_fingerprint=state.gathered_fingerprint",
-        "calculated_fingerprint=state.calculated_fingerprint",
+        "pipeline/stage.py",
+        "fingerprint=each.due.state.gathered_fingerprint",
+        "fingerprint=each.due.state.of(derivation.dataset.name).fingerprint",
         _CALCULATE,
     ),
     Fault(
@@ -204,7 +206,7 @@ FAULTS: Final = (
         "if False:",
         "pipeline/test_retain.py pipeline",
     ),
-    Fault("pipeline/suspensions.py", "if name in self._cleared:", "if False:", "pipeline/test_engine.py pipeline"),
+    Fault("pipeline/supervisor.py", "if name in self._cleared:", "if False:", "pipeline/test_engine.py pipeline"),
     # What a lease and a day are stored as.
     Fault(
         "store/control/lease.py",

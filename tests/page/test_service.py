@@ -14,7 +14,7 @@ import pytest
 from chargeback.cli.demo_tags import tag_teams
 from chargeback.demo.organisation import DemoSpec
 from chargeback.page.serve import BUILT
-from chargeback.store.control.days import read_days, save_day
+from chargeback.store.control.days import DayDataset, mark_due, read_days
 from chargeback.store.control.runs import suspend
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
@@ -36,9 +36,9 @@ SPOILED_DAYS = 6
 def spoil(store: TenantStore) -> None:
     """Suspend a tenant, let one of its days be charged by the smallest amount too much, and the last be pending."""
     with store.control.write() as connection:
-        days = [state.tracking_date for state in read_days(connection) if state.chargeback_calculated]
+        days = [state.tracking_date for state in read_days(connection) if state.chargebacks.is_current]
         suspend(connection, "The bill of this tenant could not be fetched.")
-        save_day(connection, days[-1], chargeback_calculated=False)
+        mark_due(connection, DayDataset.CHARGEBACKS, days[-1:])
     rows = read_day(store.facts, CHARGEBACKS_TABLE, days[-3])
     first, *others = rows["amount"].to_pylist()
     field = rows.schema.field("amount")

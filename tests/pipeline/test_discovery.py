@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.pipeline.discovery import TopicRegistry
+from chargeback.pipeline.topics import TopicRegistry
 from chargeback.store.control.topics import Lifetime
 
 FIRST = date(2026, 1, 1)

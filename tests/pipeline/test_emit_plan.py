@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from chargeback.pipeline.emit_plan import EmissionPlan, EmitterSchedule, plan
+from chargeback.pipeline.emit import EmissionPlan, EmitterSchedule, plan
 from chargeback.store.control.emissions import Emission, EmissionState
 from tests.support.facts import days_from
 

@@ -199,5 +199,5 @@ def test_days_that_left_the_window_are_calculated_once_the_listing_succeeds(tmp_
         assert (laboratory.state(BILLED).billing_gathered, laboratory.state(BILLED).resources_gathered) == (True, False)
         sources.unlisted = {}
         laboratory.run()
-        assert laboratory.state(BILLED).chargeback_calculated
+        assert laboratory.state(BILLED).chargebacks.is_current
         assert laboratory.charged(BILLED).keys() == {"sa-a", "sa-b", "sa-c"}

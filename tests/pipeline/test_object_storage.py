@@ -15,7 +15,7 @@ import pytest
 from chargeback.api.app_factory import create_app_from
 from chargeback.config import load_configuration
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline import batches
+from chargeback.pipeline import stage
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
 from chargeback.store.facts import buckets
@@ -178,7 +178,7 @@ def laboratory_days(count: int) -> list[date]:
 def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file is written once, and read for what is made of it: a bill for its costs and its topics, rows for their
     sums. Whatever else a run asks, it asks once, however many days it has."""
-    monkeypatch.setattr(batches, "MAX_SECONDS", 1000.0)
+    monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     asked: list[Counter[str]] = []
     for days in (2, 7):
         with network(object_server()) as seen, Laboratory(tmp_path / f"{days}", days=days) as laboratory:

@@ -13,7 +13,7 @@ import pytest
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine, partly_measured
-from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
+from chargeback.pipeline.evidence import richer_bill, unmeasured_part
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control.days import BILL
 from chargeback.store.facts.tables import BILLING_TABLE

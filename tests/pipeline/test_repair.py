@@ -126,7 +126,7 @@ def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> N
         path_of(calculated, name, day).unlink()
     calculated.lose_metrics()
     assert calculated.run().dates_calculated == 1
-    assert not calculated.state(DAY).chargeback_calculated
+    assert not calculated.state(DAY).chargebacks.is_current
     assert "metrics unavailable" in str(calculated.state(DAY).error)
     calculated.have_metrics()
     assert calculated.run().dates_calculated == 1

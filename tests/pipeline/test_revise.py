@@ -19,7 +19,8 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import total
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.control import day_revisions as revisions
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, TOPIC_REVISIONS, Revision
+from chargeback.store.control.day_revisions import Revision
+from chargeback.store.control.days import DayDataset
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -118,7 +119,7 @@ def _rows(reader: TenantReader, dataset: Dataset, selection: Selection) -> list[
     return found
 
 
-def known(laboratory: Laboratory, day: date = DAY, dataset: str = CHARGEBACK_REVISIONS) -> list[Revision]:
+def known(laboratory: Laboratory, day: date = DAY, dataset: str = DayDataset.CHARGEBACKS) -> list[Revision]:
     """The revisions of a day."""
     with laboratory.store.control.read() as connection:
         return revisions.revisions_of_day(connection, dataset, day)
@@ -142,7 +143,7 @@ def test_each_content_of_a_day_is_a_revision_with_its_cause(laboratory: Laborato
     assert [revision.total for revision in found] == [Decimal(100), Decimal(110), Decimal(110)]
     assert [revision.moved for revision in found] == [None, Decimal(5), Decimal(44)]
     assert all(revision.run_id is not None and revision.rows == 2 for revision in found)
-    assert laboratory.state().revision == 3
+    assert laboratory.state().chargebacks.revision == 3
     assert [revision.cause for revision in known(laboratory, DAYS[1])] == ["first", "metrics_returned"]
 
 
@@ -191,7 +192,7 @@ def test_a_bill_is_that_of_the_revision_in_force(laboratory: Laboratory, clock: 
     laboratory.configure(allocation_retry_limit=3)
     laboratory.sources.lines[DAY].append(line("1", resource="lkc-2"))
     laboratory.run()
-    assert not laboratory.state().chargeback_calculated
+    assert not laboratory.state().chargebacks.is_current
     assert sums(laboratory, clock.now) == (Decimal(300), Decimal(300))
 
 
@@ -270,7 +271,7 @@ def test_the_bill_of_a_first_revision_that_was_not_confirmed_is_kept(
     monkeypatch.setattr(facts, "commit_days", commit_and_die)
     laboratory.run()
     monkeypatch.undo()
-    assert not laboratory.state().chargeback_calculated
+    assert not laboratory.state().chargebacks.is_current
     then, seen = clock.now, sums(laboratory, clock.now)
     assert seen == (Decimal(300), Decimal(300))
     clock.tick()
@@ -321,12 +322,7 @@ def _ask_after_schedule(folder: Path, clock: Ticking, chance: random.Random, run
         for instant, _ in seen:
             billed, charged = sums(laboratory, instant)
             assert billed == charged
-        found = [
-            each
-            for dataset in (CHARGEBACK_REVISIONS, TOPIC_REVISIONS)
-            for day in DAYS
-            for each in known(laboratory, day, dataset)
-        ]
+        found = [each for dataset in DayDataset for day in DAYS for each in known(laboratory, day, dataset)]
         assert len(found) > len({(each.dataset, each.tracking_date) for each in found})
     return asked
 

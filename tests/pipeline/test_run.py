@@ -40,7 +40,7 @@ def test_a_first_run_calculates_the_window_to_the_last_digit(
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert result.dates_gathered == result.dates_calculated == result.dates_pending == len(WINDOW)
     assert [state.tracking_date for state in deployment.states()] == WINDOW
-    assert all(state.chargeback_calculated for state in deployment.states())
+    assert all(state.chargebacks.is_current for state in deployment.states())
     checks = list(verify(deployment.store))
     assert [check.difference for check in checks] == [Decimal(0)] * len(WINDOW)
     assert total(check.billing for check in checks) == organisation.cost_total(
@@ -101,7 +101,7 @@ def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated
         assert calculated.rows(DAY).equals(before)
     assert calculated.run().outcome is RunOutcome.COMPLETED
     assert calculated.rows(DAY).num_rows == 0
-    assert calculated.state(DAY).chargeback_calculated
+    assert calculated.state(DAY).chargebacks.is_current
 
 
 def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployment) -> None:
@@ -118,7 +118,7 @@ def test_a_day_without_cost_is_gathered_and_calculated(deployment: Deployment) -
     """A day that never had lines is done, with no rows."""
     deployment.server.changes.drop_costs(DAY)
     assert deployment.run().outcome is RunOutcome.COMPLETED
-    assert deployment.state(DAY).chargeback_calculated
+    assert deployment.state(DAY).chargebacks.is_current
     assert DAY not in deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days
 
 
@@ -276,7 +276,7 @@ def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
     result = deployment.run(listener=lambda told: present.append(after) if told.stage is Stage.GATHERING else None)
     assert (result.outcome, result.errors, result.completed_at) == (RunOutcome.COMPLETED, (), after)
     assert [state.tracking_date for state in deployment.states()] == WINDOW
-    assert all(state.chargeback_calculated and state.gathered_at == after for state in deployment.states())
+    assert all(state.chargebacks.is_current and state.gathered_at == after for state in deployment.states())
     assert deployment.store.facts.snapshot(CHARGEBACKS_TABLE).days == WINDOW
     with deployment.store.control.read() as connection:
         run = connection.execute(select(schema.runs)).one()

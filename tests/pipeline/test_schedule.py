@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from chargeback.pipeline.schedule import NextTurn, Schedule
+from chargeback.pipeline.engine import NextTurn, Schedule
 from tests.support.processes import eventually
 
 

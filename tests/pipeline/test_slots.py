@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from chargeback.pipeline.slots import RunSlots
+from chargeback.pipeline.engine import RunSlots
 from tests.support.processes import eventually
 
 

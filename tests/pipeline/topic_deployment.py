@@ -61,7 +61,7 @@ class Attributed(Deployment):
     def flags(self, day: date = DAY) -> tuple[bool, bool]:
         """(overlay gathered, attribution calculated)."""
         state = self.state(day)
-        return state.topic_overlay_gathered, state.topic_attribution_calculated
+        return state.topics.is_measured, state.topics.is_current
 
     def lines(self, day: date = DAY) -> dict[str, Any]:
         """The cost of every line of the day that the overlay attributes, by line id."""

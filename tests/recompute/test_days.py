@@ -134,6 +134,8 @@ def test_nothing_in_this_room_writes() -> None:
         "replace_day",
         "delete_before",
         "save_day",
+        "save_dataset",
+        "mark_due",
         "register",
         "create",
         "acquire",

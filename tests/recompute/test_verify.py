@@ -24,6 +24,7 @@ from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import TOPICS_TABLE
 from tests.pipeline.topic_deployment import DAY, WINDOW, Attributed, attributed, deployment, organisation, prepared
 from tests.support.clock import TODAY
+from tests.support.days import set_chargebacks
 from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
 
 __all__ = ["attributed", "deployment", "organisation", "prepared"]
@@ -64,7 +65,8 @@ def test_sums_beyond_every_amount_are_exact(tmp_path: Path) -> None:
     large = Decimal(9).scaleb(25)
     with tenant_store(tmp_path) as store:
         with store.control.write() as connection:
-            save_day(connection, DAY, billing_gathered=True, chargeback_calculated=True)
+            save_day(connection, DAY, billing_gathered=True)
+            set_chargebacks(connection, DAY)
         write_lines(store.facts, [line(DAY, str(large), resource=f"lkc-{number}") for number in range(5)])
         for last, difference in ((large, Decimal(0)), (large - 1, Decimal(-1))):
             write_shares(store.facts, [Share(DAY, f"sa-{n}", str(large if n else last)) for n in range(5)])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.service.reconciliation import DIFFERS, EQUAL, NONE, PENDING, reconcile
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import DatasetDay, DatasetState, DayState
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader
@@ -27,9 +27,11 @@ def test_states_of_days(tmp_path: Path) -> None:
     write_shares(facts, [Share(equal, "sa-1", "1.5"), Share(differs, "sa-1", "1.500000000001")])
     states = {
         equal: DayState(
-            equal, chargeback_calculated=True, calculated_fingerprint="x", topic_attribution_calculated=True
+            equal,
+            chargebacks=DatasetDay(DatasetState.CURRENT, fingerprint="x"),
+            topics=DatasetDay(DatasetState.CURRENT),
         ),
-        differs: DayState(differs, chargeback_calculated=True),
+        differs: DayState(differs, chargebacks=DatasetDay(DatasetState.CURRENT)),
         pending: DayState(pending, billing_gathered=True, error="no metrics"),
     }
     engine = QueryEngine(threads=1)

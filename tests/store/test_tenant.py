@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from chargeback.model.usage import MEMBERS
-from chargeback.store.control.days import save_day
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.runs import close_open_run, start_run
 from chargeback.store.facts.places import Place
@@ -22,6 +21,7 @@ from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import migrated_database
+from tests.support.days import set_chargebacks
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, tenant_store, write_shares
 from tests.support.objects import PLACES, new_place
 
@@ -76,7 +76,7 @@ def run_elsewhere(address: str, place: Place) -> None:
         lease = store.acquire(LeaseOwner.this_process())
         write_shares(store.facts, [Share(DAY, "sa-1", "1")])
         with lease.write() as connection:
-            save_day(connection, DAY, chargeback_calculated=True)
+            set_chargebacks(connection, DAY)
         store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=lease.epoch)
         lease.release()
 

@@ -31,6 +31,7 @@ from chargeback.store.queries.focus_metadata import focus_metadata
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore
+from tests.support.days import set_chargebacks, set_topics
 from tests.support.facts import Share, days_from, line, write_lines, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 
@@ -84,13 +85,10 @@ def write_bill(store: TenantStore, billed: Sequence[BilledLine], uncalculated: C
     with store.control.write() as connection:
         for day in days:
             is_calculated = day not in uncalculated
-            save_day(
-                connection,
-                day,
-                gathered_at=datetime(2026, 4, 1, tzinfo=UTC),
-                chargeback_calculated=is_calculated,
-                topic_attribution_calculated=is_calculated,
-            )
+            save_day(connection, day, gathered_at=datetime(2026, 4, 1, tzinfo=UTC))
+            if is_calculated:
+                set_chargebacks(connection, day)
+                set_topics(connection, day)
 
 
 def _shares(billed: BilledLine, line_id: str) -> Iterator[Share]:

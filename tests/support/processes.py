@@ -33,7 +33,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 120) -> None:
 def calculated(store: TenantStore) -> int:
     """Return how many days are calculated."""
     with store.control.read() as connection:
-        return sum(state.chargeback_calculated for state in read_days(connection))
+        return sum(state.chargebacks.is_current for state in read_days(connection))
 
 
 def free_port() -> int:

@@ -38,7 +38,7 @@ _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_b
 # So are errors of the run, which the table of results lists, and the late metrics, which are announced.
 _LOGGING = (
     "logging: {level: WARNING, per_module_levels: "
-    "{chargeback.pipeline.calculate: ERROR, chargeback.pipeline.run_context: ERROR, "
+    "{chargeback.pipeline.chargebacks: ERROR, chargeback.pipeline.run_context: ERROR, "
     "chargeback.pipeline.supervisor: ERROR, chargeback.sources.prometheus: ERROR}}\n"
 )
 _NOTE = (

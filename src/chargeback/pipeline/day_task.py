@@ -7,21 +7,24 @@ receives becomes part of a table. What a repeated or abandoned task has written,
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chargeback.allocation.day import DayCalculator, Evidence
-from chargeback.allocation.policies import Policy, PolicyCatalogue
+from chargeback.allocation.policies import Policy, PolicyCatalogue, policies_hash
 from chargeback.errors import WorkersUnavailable
-from chargeback.pipeline.new_rows import NewRows, prepare_rows
+from chargeback.model.money import exact_sum
 from chargeback.store.facts.places import Place
-from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
+from chargeback.store.facts.tables import FactTables, PreparedDay
+from chargeback.store.queries.revised import REVISED_CHARGEBACKS, RevisedDataset
 
 #: What decides how a day is calculated, and the bytes of its file.
 _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow")
@@ -29,6 +32,43 @@ _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow
 #: How much of a worker's memory the engine that calculates may use; the rest is for the columns beside it.
 _ENGINE_SHARE: Final = 0.4
 _LEAST_MEMORY: Final = 128 * 2**20
+
+# Arrow's sums keep the type of the summed values and overflow silently.
+_WIDE: Final = pa.decimal256(76, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The new rows of a day: their file, their number, their sum, and the sum of each payer."""
+
+    prepared: PreparedDay
+    rows: int
+    total: Decimal
+    sums: Mapping[tuple[str, ...], Decimal]
+
+
+def prepare_rows(facts: FactTables, dataset: RevisedDataset, day: date, rows: pa.Table) -> NewRows:
+    """Write the file of a day's new rows, which no reader sees before it is committed.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    prepared = facts.prepare_day(dataset.table, day, rows)
+    return NewRows(prepared, rows.num_rows, sum_of(rows), sums_by(rows, dataset.payer))
+
+
+def sum_of(rows: pa.Table) -> Decimal:
+    """Return the exact sum of the amounts."""
+    return exact_sum([pc.sum(rows["amount"].cast(_WIDE), min_count=0).as_py()])
+
+
+def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decimal]:
+    """Return the exact sum of the amounts of each payer."""
+    texts = {name: rows[name].cast(pa.string()) for name in payer}
+    wide = pa.table({**texts, "amount": rows["amount"].cast(_WIDE)})
+    sums = wide.group_by(list(payer)).aggregate([("amount", "sum")])
+    keys = zip(*(sums[name].to_pylist() for name in payer), strict=True)
+    return dict(zip(keys, sums["amount_sum"].to_pylist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -53,6 +93,11 @@ class FinishedDay:
     policies: Mapping[str, Policy]
     unknown_types: tuple[str, ...]
     charged: frozenset[str]
+
+    @property
+    def policies_hash(self) -> str:
+        """Return one hash for all policies that the day's product types have."""
+        return policies_hash(self.policies)
 
 
 def calculate_day(task: DayTask, calculator: DayCalculator) -> FinishedDay:

@@ -1,12 +1,16 @@
-"""The engine: decides when tenants are run: periodically, on request, or once. The supervisor executes the runs."""
+"""The engine: decides when tenants are run: periodically, on request, or once. The supervisor executes the runs.
+
+The schedule has one thread for each tenant, so that none waits for another; the slots limit the concurrent runs.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
@@ -17,10 +21,7 @@ from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, RunResult
-from chargeback.pipeline.schedule import NextTurn, Schedule
-from chargeback.pipeline.slots import RunSlots
-from chargeback.pipeline.supervisor import Supervisor
-from chargeback.pipeline.suspensions import Suspensions
+from chargeback.pipeline.supervisor import Supervisor, Suspensions
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease
 from chargeback.store.tenant import open_store
@@ -33,7 +34,111 @@ _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
 _STOP_SECONDS = 8.0
 #: How many tenants :meth:`Engine.run_once` prepares at the same time; one whose database hangs occupies a thread.
 _MAX_THREADS = 64
+#: The delay after an unexpected error, in seconds.
+_AFTER_ERROR = 60.0
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
+
+
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """When to check a tenant again, in seconds, and why. ``is_news`` is False for a repetition, which is not
+    logged again."""
+
+    seconds: float
+    why: str
+    is_news: bool = True
+
+
+class Schedule:
+    """Calls ``take_turn`` for each tenant repeatedly, in a separate thread for each tenant.
+
+    ``take_turn`` returns when to call it next, or None for never.
+    """
+
+    def __init__(self, take_turn: Callable[[str], NextTurn | None], clock: Clock = utc_now) -> None:
+        self._take_turn = take_turn
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start the threads of all tenants."""
+        for name in names:
+            thread = threading.Thread(target=self._repeat, args=(name,), name=f"schedule {name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Start no more turns; return immediately."""
+        self._stopping.set()
+
+    def join(self, seconds: float) -> None:
+        """Wait for turns in progress, at most this long."""
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _repeat(self, name: str) -> None:
+        while not self._stopping.is_set():
+            try:
+                turn = self._take_turn(name)
+            except Exception:  # the outermost edge of a thread: a tenant must not stop without a word
+                log.exception("tenant %s: the scheduled run failed", name)
+                turn = NextTurn(_AFTER_ERROR, "an unexpected error occurred")
+            if turn is None or self._stopping.is_set():
+                return
+            if turn.is_news:
+                at = render_instant((self._clock() + timedelta(seconds=turn.seconds)).replace(microsecond=0))
+                log.info("tenant %s: next run at %s, in %.0f s: %s", name, at, turn.seconds, turn.why)
+            self._stopping.wait(turn.seconds)
+
+
+class RunSlots:
+    """A fixed number of slots for runs, with a count of waiting runs. Thread-safe."""
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many runs wait for a slot."""
+        return self._waiting
+
+    def take(self) -> bool:
+        """Wait for a slot and take it; return False if the slots were closed."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                self._changed.wait_for(lambda: self._free > 0 or self._closed)
+            finally:
+                self._waiting -= 1
+            return self._take()
+
+    def try_take(self) -> bool:
+        """Take a slot if one is free; return whether it was."""
+        with self._changed:
+            return self._take()
+
+    def give_back(self) -> None:
+        """Release a slot."""
+        with self._changed:
+            self._free += 1
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Close the slots; all waiting calls return without one."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _take(self) -> bool:
+        if self._closed or self._free == 0:
+            return False
+        self._free -= 1
+        return True
 
 
 class Engine:

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from chargeback import how_to_install
 from chargeback.allocation.day import DayCalculator
@@ -42,8 +42,11 @@ _AHEAD: Final = 2
 _LEAST_AHEAD: Final = 8
 
 
-class SubmittedDay(Protocol):
-    """A day that is calculated now or soon."""
+R_co = TypeVar("R_co", covariant=True)
+
+
+class SubmittedWork(Protocol[R_co]):
+    """A day that is derived now or soon."""
 
     def done(self) -> bool:
         """Return whether :meth:`result` need not wait."""
@@ -55,14 +58,35 @@ class SubmittedDay(Protocol):
             WorkersUnavailable: it will never be.
         """
 
-    def result(self) -> FinishedDay:
+    def result(self) -> R_co:
         """Return the day.
 
         Raises:
-            AllocationError: it cannot be calculated.
+            AllocationError: it cannot be derived.
             StorageError: its file cannot be written.
-            WorkersUnavailable: no worker can calculate it.
+            WorkersUnavailable: no worker can derive it.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class DoneWork(Generic[R_co]):
+    """A day that is derived, or cannot be."""
+
+    outcome: R_co | ChargebackError
+
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Return True at once."""
+        return True
+
+    def result(self) -> R_co:
+        """Return the day, or raise its error."""
+        if isinstance(self.outcome, ChargebackError):
+            raise self.outcome
+        return self.outcome
 
 
 class Fleet(Protocol):
@@ -70,7 +94,7 @@ class Fleet(Protocol):
 
     capacity: int
 
-    def submit(self, task: DayTask) -> SubmittedDay:
+    def submit(self, task: DayTask) -> SubmittedWork[FinishedDay]:
         """Calculate a day now or soon.
 
         Raises:
@@ -94,33 +118,15 @@ class LocalFleet:
     def __init__(self, calculator: DayCalculator) -> None:
         self._calculator = calculator
 
-    def submit(self, task: DayTask) -> SubmittedDay:
+    def submit(self, task: DayTask) -> SubmittedWork[FinishedDay]:
         """Calculate a day."""
         try:
-            return _DoneDay(calculate_day(task, self._calculator))
+            return DoneWork(calculate_day(task, self._calculator))
         except ChargebackError as error:
-            return _DoneDay(error)
+            return DoneWork(error)
 
     def check_files(self, facts: FactTables, prepared: Sequence[PreparedDay]) -> None:
         """Do nothing: this process has written them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _DoneDay:
-    """A day that is calculated, or cannot be."""
-
-    outcome: FinishedDay | ChargebackError
-
-    def done(self) -> bool:
-        return True
-
-    def wait(self, seconds: float) -> bool:
-        return True
-
-    def result(self) -> FinishedDay:
-        if isinstance(self.outcome, ChargebackError):
-            raise self.outcome
-        return self.outcome
 
 
 class DaskFleet:
@@ -137,7 +143,7 @@ class DaskFleet:
             raise _unavailable(where, error) from error
         self.capacity = max(_LEAST_AHEAD, _AHEAD * sum(threads.values()))
 
-    def submit(self, task: DayTask) -> SubmittedDay:
+    def submit(self, task: DayTask) -> SubmittedWork[FinishedDay]:
         """Send a day to a worker."""
         try:
             return _DaskDay(self._client.submit(calculate_on_worker, task, versions(), pure=False), self._where)

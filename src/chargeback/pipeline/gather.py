@@ -19,15 +19,15 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
-from chargeback.pipeline.batches import Batch
-from chargeback.pipeline.remeasure import richer_bill, unmeasured_part
+from chargeback.pipeline.evidence import richer_bill, unmeasured_part
 from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
 from chargeback.pipeline.run_messages import Stage
+from chargeback.pipeline.stage import Batch
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import runs
-from chargeback.store.control.days import BILL, EVIDENCE_VERSION, DayState
+from chargeback.store.control.days import BILL, EVIDENCE_VERSION, DayDataset, DayState
 from chargeback.store.facts.history import HistoryWriter
 from chargeback.store.facts.tables import BILLING_TABLE, PreparedDay
 
@@ -100,7 +100,7 @@ def _must_gather(run: RunContext, state: DayState | None) -> bool:
     if run.tenant.ecosystem.capabilities.constructs_costs:
         if run.recalculates(state.tracking_date):
             return True
-        is_outdated = state.evidence_version < EVIDENCE_VERSION and state.calculated_fingerprint is not None
+        is_outdated = state.evidence_version < EVIDENCE_VERSION and state.chargebacks.fingerprint is not None
         if BILL not in state.incomplete and not is_outdated:
             return False
     settled = run.today - timedelta(days=run.tenant.settings.cutoff_days) - _OLD_DAYS
@@ -222,7 +222,8 @@ class _BillingDayWriter:
         with run.catch_day_errors(*days):
             with run.lease.write() as connection:
                 for day in days:
-                    day_states.save_day(connection, day, billing_gathered=False, chargeback_calculated=False)
+                    day_states.save_day(connection, day, billing_gathered=False)
+                day_states.mark_due(connection, DayDataset.CHARGEBACKS, days)
                 if unlisted:
                     inventory_store.ensure_known(connection, run.now(), billed=unlisted.values())
             self._resources |= unlisted.keys()
@@ -238,7 +239,7 @@ class _BillingDayWriter:
                     )
                     day_states.mark_incomplete(connection, day, {BILL: bill.unmeasured})
             for day, bill in zip(days, bills, strict=True):
-                if bill.state.calculated_fingerprint is not None:
+                if bill.state.chargebacks.fingerprint is not None:
                     log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
 
     def _unlisted_resources(self, lines: Sequence[BillingLine], now: datetime) -> dict[str, Resource]:

@@ -16,7 +16,7 @@ from chargeback.errors import DamagedFacts, StorageError
 from chargeback.pipeline.revise import record_first_files
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import days as day_states
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import DayDataset, DayState
 from chargeback.store.control.topics import queue_topics
 from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.files import check_file
@@ -75,7 +75,7 @@ def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
         for day in losses.get(BILLING_TABLE, ()):
             if day in run.window:
                 day_states.save_day(connection, day, billing_gathered=False, gathered_fingerprint=None)
-        day_states.require_calculation(connection, list(losses.get(CHARGEBACKS_TABLE, ())))
+        day_states.mark_due(connection, DayDataset.CHARGEBACKS, list(losses.get(CHARGEBACKS_TABLE, ())))
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
 
 
@@ -121,8 +121,8 @@ def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, d
     for state in known:
         recorded = {
             BILLING_TABLE: state.billing_lines if state.billing_gathered else None,
-            CHARGEBACKS_TABLE: state.chargeback_rows if state.chargeback_calculated else None,
-            TOPICS_TABLE: state.topic_rows if state.topic_attribution_calculated else None,
+            CHARGEBACKS_TABLE: state.chargebacks.rows if state.chargebacks.is_current else None,
+            TOPICS_TABLE: state.topics.rows if state.topics.is_current else None,
         }
         for name, count in recorded.items():
             there = rows[name][state.tracking_date]

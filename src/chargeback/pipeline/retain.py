@@ -15,7 +15,8 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
 from chargeback.store.control.audit import delete_expired, has_expired
-from chargeback.store.control.day_revisions import CONFIRMED, record_removal
+from chargeback.store.control.day_revisions import record_removal
+from chargeback.store.control.days import DayDataset
 from chargeback.store.control.retention import delete_days, oldest_day
 from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS
@@ -61,7 +62,7 @@ def _delete_expired(run: RunContext, oldest: date) -> None:
     run.enter(Stage.RETENTION, oldest, total=len(expired))
     with run.lease.write() as connection:
         leaving = [state.tracking_date for state in day_states.read_days(connection) if state.tracking_date < oldest]
-        for dataset in CONFIRMED:
+        for dataset in DayDataset:
             record_removal(connection, dataset, leaving, run.now())
         forgotten = delete_days(connection, oldest)
     for number, name in enumerate(expired, start=1):

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts
 from chargeback.model.money import exact_sum, half_of_changes
-from chargeback.pipeline.new_rows import NewRows, sum_of, sums_by
+from chargeback.pipeline.day_task import NewRows, sum_of, sums_by
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import day_revisions as revisions
 from chargeback.store.control import days as day_states
@@ -125,9 +125,8 @@ class DayReviser:
             for each in days:
                 if each.is_new:
                     revisions.record_revision(connection, replace(each.revision, calculated_at=at))
-                    if getattr(each.state, self._dataset.is_calculated):
-                        changes = {self._dataset.is_calculated: False}
-                        day_states.save_day(connection, each.state.tracking_date, **changes)
+                    if each.state.of(self._dataset.name).is_current:
+                        day_states.mark_due(connection, self._dataset.name, [each.state.tracking_date])
 
         def replace_rows(name: str) -> None:
             prepared = [each.prepared[name] for each in days if name in each.prepared]
@@ -149,7 +148,7 @@ class DayReviser:
         with self._run.store.control.read() as connection:
             known = revisions.revisions_of_day(connection, dataset.name, day)
         present = self._run.store.facts.snapshot(dataset.table)
-        return those_that_took_effect(dataset, known, _confirmed(state, dataset), present)
+        return those_that_took_effect(dataset, known, state.of(dataset.name).revision, present)
 
     def _has_rows(self, latest: Revision, prepared: Mapping[str, PreparedDay]) -> bool:
         """Return whether a day keeps the rows of its latest revision, if only because a damaged file is replaced by the
@@ -236,12 +235,6 @@ def keep_bill(run: RunContext, history: HistoryWriter, state: DayState, seen: st
         for revision in known[-2:]:  # the last one may be unconfirmed, even the first
             is_same = revision.billing_fingerprint == seen
             keep_superseded(run, history, revision, BILLING_TABLE, state.tracking_date, is_same=is_same)
-
-
-def _confirmed(state: DayState, dataset: RevisedDataset) -> int:
-    """Return the number of the confirmed revision of a day, 0 if it has none."""
-    number: int = getattr(state, revisions.CONFIRMED[dataset.name].name)
-    return number
 
 
 def record_first_files(run: RunContext) -> None:

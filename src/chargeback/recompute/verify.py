@@ -99,7 +99,7 @@ def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
         return PAST_RETENTION
     if damage:
         return DAMAGED
-    return CALCULATED if state.chargeback_calculated else PENDING
+    return CALCULATED if state.chargebacks.is_current else PENDING
 
 
 class _DayTables:
@@ -209,14 +209,14 @@ def _check_topics(
         exact_sum(attributed.values()),
         exact_sum(cost for line, cost in costs.items() if line not in attributed),
         sum(costs.get(line) != amount for line, amount in attributed.items()),
-        state.topic_rows - rows.num_rows,
+        state.topics.rows - rows.num_rows,
         damage,
     )
 
 
 def _topic_state(state: DayState, oldest: date) -> str:
-    if state.topic_attribution_calculated and state.topic_fingerprint == state.gathered_fingerprint:
+    if state.topics.is_current and state.topics.fingerprint == state.gathered_fingerprint:
         return ATTRIBUTED
     if state.tracking_date < oldest:
         return PAST_RETENTION
-    return PENDING if state.topic_due or state.topic_fingerprint is not None else NOT_ATTRIBUTED
+    return PENDING if state.topics.is_queued or state.topics.fingerprint is not None else NOT_ATTRIBUTED

@@ -14,8 +14,8 @@ from chargeback.allocation.policies import PolicyCatalogue, policies_hash
 from chargeback.model.currency import Conversion
 from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, Revision, read_day_revisions
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.day_revisions import Revision, read_day_revisions
+from chargeback.store.control.days import DayDataset, DayState, read_days
 from chargeback.store.queries.costs import daily_amounts
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.day_totals import DayTotals
@@ -146,18 +146,18 @@ def _covered_days(
     """Return what is known of each day of a range; ``types`` are the product types on the bill of each day."""
     recorded = {
         (revision.tracking_date, revision.revision): revision
-        for revision in read_day_revisions(connection, CHARGEBACK_REVISIONS, days)
+        for revision in read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
     }
     hashes = {some: policies_hash(catalogue.policies_of(some)) for some in {frozenset(), *types.values()}}
     found = []
     for day in days:
         state = states.get(day, DayState(day))
-        revision = recorded.get((day, state.revision))
+        revision = recorded.get((day, state.chargebacks.revision))
         found.append(
             CoveredDay(
                 day,
                 is_gathered=state.billing_gathered,
-                is_calculated=state.chargeback_calculated,
+                is_calculated=state.chargebacks.is_current,
                 is_superseded=_is_superseded(state, revision, hashes[types.get(day, frozenset())]),
                 revision=None if revision is None else revision.revision,
                 calculated_at=None if revision is None else revision.calculated_at,
@@ -169,7 +169,7 @@ def _covered_days(
 def _is_superseded(state: DayState, revision: Revision | None, present: str) -> bool | None:
     """Return whether a day was calculated under other policies than the present ones of its product types; None if it
     is not calculated from its present bill, or an earlier version calculated it."""
-    if not state.chargeback_calculated or revision is None or revision.policies_hash is None:
+    if not state.chargebacks.is_current or revision is None or revision.policies_hash is None:
         return None
     return revision.policies_hash != present
 
@@ -220,7 +220,7 @@ def states_seen(
 
 
 def _state(state: DayState, billed: Decimal, charged: Decimal, has_bill: bool) -> str:
-    if state.chargeback_calculated:
+    if state.chargebacks.is_current:
         return EQUAL if billed == charged else DIFFERS
     return PENDING if state.billing_gathered or has_bill else NONE
 
@@ -231,8 +231,8 @@ def _day(state: DayState, billed: Decimal, charged: Decimal, has_bill: bool) -> 
         _state(state, billed, charged, has_bill),
         billed,
         charged,
-        state.topic_attribution_calculated,
+        state.topics.is_current,
         state.error,
-        state.calculated_fingerprint,
+        state.chargebacks.fingerprint,
         state.gathered_at,
     )

@@ -10,7 +10,8 @@ from decimal import Decimal
 from sqlalchemy import Connection
 
 from chargeback.model.money import checked_sum, difference, half_of_changes, total
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, read_day_revisions
+from chargeback.store.control.day_revisions import read_day_revisions
+from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -88,7 +89,7 @@ def restatement(
 def causes_between(connection: Connection, start: datetime, end: datetime | None) -> dict[date, list[str]]:
     """Return the causes of the revisions of each day after ``start`` and up to ``end``, by default up to now."""
     found: dict[date, list[str]] = {}
-    for revision in read_day_revisions(connection, CHARGEBACK_REVISIONS):
+    for revision in read_day_revisions(connection, DayDataset.CHARGEBACKS):
         if start < revision.calculated_at and (end is None or revision.calculated_at <= end):
             found.setdefault(revision.tracking_date, []).append(revision.cause)
     return found

@@ -16,9 +16,9 @@ from chargeback.emitters.contract import EmitterContext
 from chargeback.emitters.openmetrics import CONTENT_TYPE, seconds
 from chargeback.emitters.prometheus import ENDPOINT, PrometheusParams, exposition_of
 from chargeback.model.days import start_of_day
-from chargeback.store.control.days import save_day
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import LAST, fill
+from tests.support.days import set_chargebacks
 from tests.support.facts import Share, tenant_store, write_shares
 from tests.support.prometheus import RealPrometheus
 from tests.support.serving import served, services_for, wait_until
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[TenantStore]:
     with tenant_store(tmp_path) as store:
         fill(store)
         with store.control.write() as connection:
-            save_day(connection, LAST, calculated_fingerprint="x")
+            set_chargebacks(connection, LAST, fingerprint="x")
         yield store
 
 
@@ -100,7 +100,7 @@ def test_several_tenants_and_one_that_cannot_be_read(store: TenantStore, tmp_pat
     """Each tenant has its label; one whose storage is broken is told as such, and the others are there."""
     with tenant_store(tmp_path, name="beta") as new, tenant_store(tmp_path, name="gone") as gone:
         with gone.control.write() as connection:
-            connection.exec_driver_sql("DROP TABLE days")
+            connection.exec_driver_sql("DROP TABLE dataset_days")
         with scraped(shown(store, new, gone)) as address:
             lines = httpx.get(address).text.splitlines()
     assert [line for line in lines if line.startswith("chargeback_tenant_up")] == [

@@ -11,8 +11,8 @@ import pytest
 from chargeback.allocation.policies import PolicyCatalogue, parse_policies, policies_hash
 from chargeback.api.schemas.reconciliation import ReconciliationAnswer
 from chargeback.recompute.rules import AllocationRules
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, FIRST, Revision, record_revision
-from chargeback.store.control.days import save_day
+from chargeback.store.control.day_revisions import FIRST, Revision, record_revision
+from chargeback.store.control.days import DayDataset, mark_due, save_dataset
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of
 from tests.support.facts import Share, write_shares
@@ -54,7 +54,7 @@ def test_a_day_decides_for_its_bucket(
     ReconciliationAnswer.model_validate(body)
     assert {each["value"] for each in body["buckets"]} >= set(values[-1:])
     with own_store.control.write() as connection:
-        save_day(connection, DAYS[1], chargeback_calculated=False)
+        mark_due(connection, DayDataset.CHARGEBACKS, [DAYS[1]])
     waiting = own_client.get(f"{ACME}/reconciliation", params=params).json()
     assert {each["state"] for each in waiting["buckets"]} == {"pending"}
     assert (waiting["total"]["state"], waiting["total"]["pending"]) == ("pending", "10.00")
@@ -71,9 +71,9 @@ def test_superseded_policies(own_store: TenantStore) -> None:
     used = policies_hash(catalogue.policies_of(["KAFKA_NUM_CKUS"]))
     with own_store.control.write() as connection:
         for day, hash_ in zip(DAYS[:3], (used, "another", None), strict=True):
-            revision = Revision(CHARGEBACK_REVISIONS, day, 1, CALCULATED_AT, FIRST, policies_hash=hash_)
+            revision = Revision(DayDataset.CHARGEBACKS, day, 1, CALCULATED_AT, FIRST, policies_hash=hash_)
             record_revision(connection, revision)
-            save_day(connection, day, revision=1)
+            save_dataset(connection, DayDataset.CHARGEBACKS, [day], revision=1)
     services = services_for(own_store)
     tenants = {
         name: replace(view, rules=AllocationRules(catalogue, catalogue)) for name, view in services.tenants.items()

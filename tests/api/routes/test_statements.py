@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from chargeback.model.days import month_of
-from chargeback.store.control.days import save_day
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, fill
+from tests.support.days import set_chargebacks
 from tests.support.facts import tenant_store
 from tests.support.serving import client_of, services_for
 
@@ -56,7 +56,7 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
         assert (done["digest"], done["is_current"]) == (before["digest"], True)
         assert client.get(f"{ACME}/statement", params=ASKED).json()["verdict"] == "acknowledged"
         with own_store.control.write() as connection:
-            save_day(connection, LAST + timedelta(days=1), chargeback_calculated=True)
+            set_chargebacks(connection, LAST + timedelta(days=1))
         after = client.get(f"{ACME}/statement", params=ASKED).json()
         assert (after["number"], after["verdict"]) == (before["number"], None)
         assert [(each["digest"], each["is_current"]) for each in after["replies"]] == [(before["digest"], False)]

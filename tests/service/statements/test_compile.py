@@ -22,13 +22,13 @@ from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import DIRECT, SHARED_IN, SHARED_OUT, Ranking, Stated, Statement, Statements
 from chargeback.service.statements.journal import journal_of
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 from chargeback.store.tenant import TenantStore
 from tests.store.queries.conftest import Ask, ask, engine
+from tests.support.days import set_chargebacks
 from tests.support.facts import new_facts, tenant_store
 from tests.support.laws import examples
 from tests.support.scopes import SCOPES, ScopedWorld, worlds
@@ -45,7 +45,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
     with tenant_store(tmp_path_factory.mktemp("statements")) as store:
         with store.control.write() as connection:
             for day in (*month_of(MARCH), *month_of(APRIL)):
-                save_day(connection, day, chargeback_calculated=True, revision=1)
+                set_chargebacks(connection, day, revision=1)
         yield store
 
 

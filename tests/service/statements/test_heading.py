@@ -74,7 +74,7 @@ def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:
         laboratory.sources.lines[DAY] = [line("100")]
         laboratory.run()
         with laboratory.store.control.write() as connection:
-            connection.exec_driver_sql("UPDATE days SET chargeback_calculated = false")
+            connection.exec_driver_sql("UPDATE dataset_days SET state = 'due' WHERE dataset = 'chargebacks'")
         tie = statements_of(laboratory).tie_out
         assert tie is not None
         assert (tie.state, tie.difference, tie.pending.exact, tie.outdated.exact) == (

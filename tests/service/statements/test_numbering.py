@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from chargeback.model.days import month_of
 from chargeback.service.statements.content import DIRECT, Heading, Line, Stated
 from chargeback.service.statements.numbering import content_digest, revision_of, statement_number
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, Revision
+from chargeback.store.control.day_revisions import Revision
+from chargeback.store.control.days import DayDataset
 
 BY = st.one_of(
     st.just("identity_id"),
@@ -56,7 +57,7 @@ def at(minute: int) -> datetime:
 def calculated(minute: int, *numbers: int, run: int = 1) -> list[Revision]:
     """The revisions that a transaction gives to as many days."""
     return [
-        Revision(CHARGEBACK_REVISIONS, date(2026, 10, day), number, at(minute), "", run)
+        Revision(DayDataset.CHARGEBACKS, date(2026, 10, day), number, at(minute), "", run)
         for day, number in enumerate(numbers, start=1)
     ]
 

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 from chargeback.model.inventory import Identity, Resource, alive_during
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import save_day
 from chargeback.store.control.emissions import (
     Emission,
     EmissionState,
     count_alive,
     existing_on,
-    newest_calculated,
     read_emissions,
     save_emission,
 )
@@ -41,16 +39,6 @@ def test_an_emission_is_kept_per_emitter_and_date(database: ControlDatabase) -> 
         assert utc_now() - found.changed_at < timedelta(hours=1)
         assert read_emissions(connection, "grafana")[DAY].error == "older than lookback_days"
         assert read_emissions(connection, "nobody") == {}
-
-
-def test_the_newest_calculated_day(database: ControlDatabase) -> None:
-    """A day that is just being calculated again still counts; one that never was does not."""
-    with database.write() as connection:
-        assert newest_calculated(connection) is None
-        save_day(connection, DAY, chargeback_calculated=True, calculated_fingerprint="x")
-        save_day(connection, DAY + ONE_DAY, chargeback_calculated=False, calculated_fingerprint="x")
-        save_day(connection, DAY + 2 * ONE_DAY, billing_gathered=True)
-        assert newest_calculated(connection) == DAY + ONE_DAY
 
 
 def test_the_inventory_of_days(database: ControlDatabase) -> None:

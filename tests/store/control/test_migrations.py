@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from chargeback.model.dated import DatedValue, Period
 from chargeback.store.control import tags, views
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import read_days
+from chargeback.store.control.days import DatasetDay, DatasetState, read_days
 from tests.support.databases import raw_connection
 
 ROWS = 3
@@ -23,8 +24,14 @@ MARCH = date(2026, 3, 1)
 VIEW = views.ViewWrite("Payments", "costs", "")
 _SCRIPTS = Config()
 _SCRIPTS.set_main_option("script_location", "chargeback.store.control:migrations")
+#: The columns of ``days`` that are rows of ``dataset_days`` since 0016.
+OF_CHARGEBACKS = ("chargeback_calculated", "calculated_fingerprint", "chargeback_rows", "revision")
+OF_TOPICS = (
+    *("topic_overlay_gathered", "topic_attribution_calculated", "topic_due"),
+    *("topic_fingerprint", "topic_rows", "topic_revision"),
+)
 #: Columns that later revisions keep in another form.
-TRANSLATED = {("days", "metrics_unavailable")}
+TRANSLATED = {("days", name) for name in ("metrics_unavailable", *OF_CHARGEBACKS, *OF_TOPICS)}
 REVISIONS = sorted(script.revision for script in ScriptDirectory.from_config(_SCRIPTS).walk_revisions())
 
 
@@ -124,9 +131,14 @@ def test_tags_of_earlier_versions_hold_for_ever(connection_string: str) -> None:
             assert len(list(tags.every_tag(connection))) == 2
 
 
+def table_of(connection: Connection, name: str) -> Table:
+    """A table, as the database itself describes it."""
+    return next(table for table in tables_of(connection) if table.name == name)
+
+
 def tags_of(connection: Connection) -> Table:
     """The table of tags, as the database itself describes it."""
-    return next(table for table in tables_of(connection) if table.name == "tags")
+    return table_of(connection, "tags")
 
 
 def tag(entity: str, value: str) -> dict[str, object]:
@@ -140,7 +152,7 @@ def test_days_without_metrics_are_incomplete_days(connection_string: str) -> Non
     with ControlDatabase(connection_string) as database:
         database.upgrade("0003")
         with raw_connection(connection_string) as connection:
-            table = next(table for table in tables_of(connection) if table.name == "days")
+            table = table_of(connection, "days")
             days = [date(2026, 1, 1), date(2026, 1, 2)]
             rows = [{"tracking_date": day, "metrics_unavailable": day == days[0]} for day in days]
             connection.execute(insert(table), rows)
@@ -167,3 +179,70 @@ def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
             assert [row["name"] for row in views.list_views(connection)] == ["Payments", f"Payments ({second})"]
         with pytest.raises(IntegrityError), raw_connection(connection_string) as connection:
             views.create_view(connection, VIEW, "eve")
+
+
+def test_the_datasets_of_days_are_rows(connection_string: str) -> None:
+    """What an earlier version knew of each dataset is the row of its day, whatever it was; on the way back it is the
+    same again."""
+    flags = list(product([False, True], repeat=5))
+    days = [date(2026, 1, 1) + timedelta(days=number) for number in range(len(flags))]
+    rows: list[dict[str, Any]] = [
+        {
+            "tracking_date": day,
+            "billing_gathered": calculated or due,
+            "chargeback_calculated": calculated,
+            "calculated_fingerprint": f"c{number}" if calculated or is_measured else None,
+            "chargeback_rows": 100 + number,
+            "revision": number,
+            "topic_overlay_gathered": is_measured,
+            "topic_attribution_calculated": attributed,
+            "topic_due": topic_due,
+            "topic_fingerprint": f"t{number}" if attributed else None,
+            "topic_rows": 200 + number,
+            "topic_revision": 300 + number,
+        }
+        for number, (day, (calculated, due, is_measured, attributed, topic_due)) in enumerate(
+            zip(days, flags, strict=True)
+        )
+    ]
+    names = ["tracking_date", *OF_CHARGEBACKS, *OF_TOPICS]
+    with ControlDatabase(connection_string) as database:
+        database.upgrade("0015")
+        with raw_connection(connection_string) as connection:
+            connection.execute(insert(table_of(connection, "days")), rows)
+            before = content(connection, {"days": names})
+        database.upgrade()
+        with database.read() as connection:
+            found = read_days(connection)
+        for row, state in zip(rows, found, strict=True):
+            is_new = not row["billing_gathered"] and row["calculated_fingerprint"] is None
+            due = DatasetState.NONE if is_new else DatasetState.DUE
+            assert state.chargebacks == DatasetDay(
+                DatasetState.CURRENT if row["chargeback_calculated"] else due,
+                row["calculated_fingerprint"] is not None,
+                row["calculated_fingerprint"],
+                row["chargeback_rows"],
+                row["revision"],
+            )
+            assert state.topics == DatasetDay(
+                QUEUE[row["topic_attribution_calculated"], row["topic_due"]],
+                row["topic_overlay_gathered"],
+                row["topic_fingerprint"],
+                row["topic_rows"],
+                row["topic_revision"],
+            )
+        with raw_connection(connection_string) as connection:
+            downgrade(connection, "0015")
+            assert content(connection, {"days": names}) == before
+        database.upgrade()
+        with database.read() as connection:
+            assert read_days(connection) == found
+
+
+#: Whether topics were attributed and due, as one state.
+QUEUE = {
+    (False, False): DatasetState.NONE,
+    (False, True): DatasetState.DUE,
+    (True, False): DatasetState.CURRENT,
+    (True, True): DatasetState.REVIEW,
+}

@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 from chargeback.model.inventory import Identity, Inventory, ListedInventory
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import save_day
+from chargeback.store.control.days import DatasetState, save_day
 from chargeback.store.control.inventory import ensure_known, merge_listing
 from chargeback.store.control.revisions import ControlRevisions, read_entity_revisions, read_revisions
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.topics import Lifetime, save_topic_lifetimes, touch_topics
 from tests.support.clock import NOW
+from tests.support.days import set_chargebacks
 
 DAY = date(2026, 1, 1)
 
@@ -55,13 +56,13 @@ def test_every_write_shows(database: ControlDatabase) -> None:
         seen.add(_read(database).inventory)
     assert len(seen) == 5
     with database.write() as connection:
-        save_day(connection, DAY, chargeback_calculated=True)
+        set_chargebacks(connection, DAY)
         save_day(connection, DAY + timedelta(days=1), billing_gathered=True)
     calculated = _read(database)
     assert calculated.days != tagged.days
     assert calculated.last_calculated == DAY
     with database.write() as connection:
-        save_day(connection, DAY, chargeback_calculated=False, calculated_fingerprint="x")
+        set_chargebacks(connection, DAY, state=DatasetState.DUE, fingerprint="x")
     assert _read(database).last_calculated == DAY  # it is calculated again: its rows are there until then
     assert _read(database).days != calculated.days
 

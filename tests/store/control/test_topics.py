@@ -16,6 +16,7 @@ from chargeback.store.control.topics import Lifetime
 FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TYPE = "kafka_topic"
+TOPICS = days.DayDataset.TOPICS
 LONGEST = "t" * 249
 
 
@@ -28,7 +29,7 @@ def test_failures_are_counted_per_cluster_and_day(database: ControlDatabase) -> 
         assert topics.count_topic_failures(connection, SECOND, ["lkc-1"]) == {"lkc-1": 1}
         topics.queue_topics(connection, [FIRST])
         assert topics.count_topic_failures(connection, FIRST, ["lkc-1"]) == {"lkc-1": 1}
-        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, revision=1, gathered=True)
+        topics.forget_failures(connection, [FIRST])
         assert topics.count_topic_failures(connection, FIRST, ["lkc-1"]) == {"lkc-1": 1}
         assert topics.count_topic_failures(connection, SECOND, ["lkc-1"]) == {"lkc-1": 2}
 
@@ -38,17 +39,17 @@ def test_a_day_goes_through_the_queue(database: ControlDatabase) -> None:
     with database.write() as connection:
         days.save_day(connection, FIRST, billing_gathered=True)
         topics.queue_topics(connection, [FIRST])
-        assert days.read_day_state(connection, FIRST).topic_due
-        topics.finish_topics(connection, FIRST, fingerprint="f", rows=3, revision=1, gathered=True)
-        done = days.read_day_state(connection, FIRST)
-        assert (done.topic_due, done.topic_overlay_gathered, done.topic_attribution_calculated) == (False, True, True)
-        assert (done.topic_fingerprint, done.topic_rows, done.topic_revision) == ("f", 3, 1)
+        assert days.read_day_state(connection, FIRST).topics.is_queued
+        days.mark_current(connection, TOPICS, FIRST, fingerprint="f", rows=3, revision=1, is_measured=True)
+        done = days.read_day_state(connection, FIRST).topics
+        assert (done.is_queued, done.is_measured, done.is_current) == (False, True, True)
+        assert (done.fingerprint, done.rows, done.revision) == ("f", 3, 1)
         topics.reconsider_topics(connection, [FIRST])
-        again = days.read_day_state(connection, FIRST)
-        assert (again.topic_due, again.topic_attribution_calculated) == (True, True)
+        again = days.read_day_state(connection, FIRST).topics
+        assert (again.is_queued, again.is_current) == (True, True)
         topics.forget_topics(connection, [FIRST])
-        gone = days.read_day_state(connection, FIRST)
-        assert (gone.topic_due, gone.topic_overlay_gathered, gone.topic_attribution_calculated) == (False, False, False)
+        gone = days.read_day_state(connection, FIRST).topics
+        assert (gone.is_queued, gone.is_measured, gone.is_current) == (False, False, False)
 
 
 def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from chargeback.errors import QueryTimeout
-from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
+from tests.support.days import set_chargebacks
 from tests.support.facts import Share, tenant_store, write_shares
 
 DAY = date(2026, 1, 2)
@@ -27,7 +27,7 @@ def test_versions(tmp_path: Path) -> None:
         write_shares(store.facts, [Share(DAY, "sa-1", "1")])
         written = read_version(store, CancellationToken(), tags)
         with store.control.write() as connection:
-            save_day(connection, DAY, chargeback_calculated=True)
+            set_chargebacks(connection, DAY)
         calculated = read_version(store, CancellationToken(), tags)
         assert len({first.digest, written.digest, calculated.digest}) == 3
         assert calculated.control.last_calculated == DAY

@@ -99,9 +99,9 @@ def _day(sums: ReconciledSums, states: Mapping[date, DayState]) -> dict[str, Any
     state = states.get(day, DayState(day))
     return {
         "date": day,
-        "topics": state.topic_attribution_calculated,
+        "topics": state.topics.is_current,
         "error": state.error,
-        "fingerprint": state.calculated_fingerprint,
+        "fingerprint": state.chargebacks.fingerprint,
         "gathered_at": None if state.gathered_at is None else render_instant(state.gathered_at),
     }
 

@@ -118,7 +118,7 @@ def _state(state: DayState, *, topics: bool) -> dict[str, Any]:
         "tracking_date": state.tracking_date,
         "billing_gathered": state.billing_gathered,
         "resources_gathered": state.resources_gathered,
-        "chargeback_calculated": state.chargeback_calculated,
-        "topic_overlay_gathered": topics and state.topic_overlay_gathered,
-        "topic_attribution_calculated": topics and state.topic_attribution_calculated,
+        "chargeback_calculated": state.chargebacks.is_current,
+        "topic_overlay_gathered": topics and state.topics.is_measured,
+        "topic_attribution_calculated": topics and state.topics.is_current,
     }

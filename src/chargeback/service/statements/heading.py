@@ -15,8 +15,8 @@ from chargeback.service.statements.content import Heading, Stated, TieOut
 from chargeback.service.statements.numbering import revision_of
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.cost_categories import read_changes
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, RETENTION, Revision, read_day_revisions
-from chargeback.store.control.days import DayState
+from chargeback.store.control.day_revisions import RETENTION, Revision, read_day_revisions
+from chargeback.store.control.days import DayDataset, DayState
 from chargeback.store.queries.reader import TenantReader
 
 
@@ -57,13 +57,13 @@ def _revisions(
 ) -> list[Revision]:
     """Return the revisions of days that took effect up to the instant that the reader sees. A day past its retention
     has no state any more: all of its revisions took effect."""
-    recorded = read_day_revisions(connection, CHARGEBACK_REVISIONS, days)
+    recorded = read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
     last = {
         each.tracking_date: each.revision
         for each in recorded
         if each.cause == RETENTION and (reader.past_states is None or each.tracking_date in states)
     }
-    last |= {day: state.revision for day, state in states.items() if state.revision}
+    last |= {day: state.chargebacks.revision for day, state in states.items() if state.chargebacks.revision}
     return [each for each in recorded if each.revision <= last.get(each.tracking_date, 0)]
 
 

@@ -1,7 +1,7 @@
 """The revisions of days: what each day contained from when on, why it was replaced, and in which files it is kept.
 
-A revision is recorded before its files are committed, and confirmed after (``days.revision``). A process that dies in
-between leaves an unconfirmed revision; whether it took effect is known by the files that the table has.
+A revision is recorded before its files are committed, and confirmed after (``dataset_days.revision``). A process that
+dies in between leaves an unconfirmed revision; whether it took effect is known by the files that the table has.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from chargeback.model.days import DayRange
-from chargeback.store.control.schema import days, revisions
-
-#: The datasets that have revisions, and the column of ``days`` with the number of the confirmed one.
-CHARGEBACK_REVISIONS: Final = "chargebacks"
-TOPIC_REVISIONS: Final = "topics"
-CONFIRMED: Final = {CHARGEBACK_REVISIONS: days.c.revision, TOPIC_REVISIONS: days.c.topic_revision}
+from chargeback.store.control.days import DayDataset, save_dataset
+from chargeback.store.control.schema import dataset_days, days, revisions
 
 FIRST: Final = "first"
 BILL_CHANGED: Final = "bill_changed"
@@ -131,17 +127,17 @@ def without_files(connection: Connection) -> list[Revision]:
     return [_revision(row) for row in connection.execute(select(revisions).where(revisions.c.files.is_(None)))]
 
 
-def confirmed_revisions(connection: Connection, dataset: str) -> dict[date, int]:
+def confirmed_revisions(connection: Connection, dataset: DayDataset) -> dict[date, int]:
     """Return the number of the confirmed revision of each day that has a state."""
-    query = select(days.c.tracking_date, CONFIRMED[dataset].label("number"))
-    return {row.tracking_date: row.number for row in connection.execute(query)}
+    here = (dataset_days.c.dataset == dataset) & (dataset_days.c.tracking_date == days.c.tracking_date)
+    query = select(days.c.tracking_date, dataset_days.c.revision).select_from(days.outerjoin(dataset_days, here))
+    return {day: number or 0 for day, number in connection.execute(query)}
 
 
-def record_removal(connection: Connection, dataset: str, removed: Collection[date], now: datetime) -> None:
+def record_removal(connection: Connection, dataset: DayDataset, removed: Collection[date], now: datetime) -> None:
     """Record and confirm that days have no rows from ``now`` on, because they are past their retention."""
-    confirmed = CONFIRMED[dataset]
     numbers = confirmed_revisions(connection, dataset)
     for day in sorted(removed):
         if number := numbers.get(day, 0):
             record_revision(connection, Revision(dataset, day, number + 1, now, RETENTION, total=Decimal(0)))
-            connection.execute(update(days).where(days.c.tracking_date == day).values({confirmed: number + 1}))
+            save_dataset(connection, dataset, [day], revision=number + 1)

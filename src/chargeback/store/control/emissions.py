@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 from chargeback.store.control.inventory_lists import EntityKind
-from chargeback.store.control.schema import days, emissions
+from chargeback.store.control.schema import emissions
 
 
 class EmissionState(StrEnum):
@@ -62,14 +62,6 @@ def save_emission(connection: Connection, emission: Emission) -> None:
     if connection.execute(update(emissions).where(here).values(**values)).rowcount == 0:
         key = {"emitter": emission.emitter, "tracking_date": emission.tracking_date}
         connection.execute(insert(emissions).values(**key, **values))
-
-
-def newest_calculated(connection: Connection) -> date | None:
-    """Return the newest calculated day. A day that is being calculated again counts, because its rows remain until the
-    new ones replace them."""
-    query = select(func.max(days.c.tracking_date)).where(days.c.calculated_fingerprint.is_not(None))
-    newest: date | None = connection.execute(query).scalar()
-    return newest
 
 
 def existing_on(

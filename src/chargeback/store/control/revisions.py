@@ -10,29 +10,28 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, func, literal_column, select, update
+from sqlalchemy import Connection, func, or_, select, text, update
 
-from chargeback.store.control.schema import days, tenant
+from chargeback.store.control.days import DatasetState, DayDataset
+from chargeback.store.control.schema import dataset_days, tenant
 
-_STATE: Final = (
-    days.c.tracking_date,
-    days.c.billing_gathered,
-    days.c.resources_gathered,
-    days.c.chargeback_calculated,
-    days.c.topic_overlay_gathered,
-    days.c.topic_attribution_calculated,
-    days.c.calculated_fingerprint,
-    days.c.gathered_at,
-    days.c.error,
-)
 # Without their types: the values are only compared, and reading hundreds of dates would take most of the time.
-_UNTYPED: Final[list[Any]] = [literal_column(column.name) for column in _STATE]
-_DAYS = select(*_UNTYPED).select_from(days).order_by(days.c.tracking_date)
+_DAYS: Final = text("""
+    SELECT days.tracking_date, billing_gathered, resources_gathered,
+           coalesce(charged.state IN ('current', 'review'), false), coalesce(topics.is_measured, false),
+           coalesce(topics.state IN ('current', 'review'), false), charged.fingerprint, gathered_at, error
+    FROM days
+    LEFT JOIN dataset_days AS charged
+         ON charged.dataset = 'chargebacks' AND charged.tracking_date = days.tracking_date
+    LEFT JOIN dataset_days AS topics ON topics.dataset = 'topics' AND topics.tracking_date = days.tracking_date
+    ORDER BY days.tracking_date
+""")
 _REVISIONS = select(tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision)
-_LAST_CALCULATED = select(func.max(days.c.tracking_date)).where(
-    days.c.chargeback_calculated | days.c.calculated_fingerprint.is_not(None)
+_LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
+    dataset_days.c.dataset == DayDataset.CHARGEBACKS,
+    or_(dataset_days.c.state == DatasetState.CURRENT, dataset_days.c.fingerprint.is_not(None)),
 )
 
 

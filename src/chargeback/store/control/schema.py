@@ -66,36 +66,40 @@ def _count(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default="0")
 
 
-#: One row per UTC day that the pipeline has ever handled: how far it is, and from which inputs it was made.
+#: One row per UTC day that the pipeline has ever handled: its bill, and what is known of its evidence.
 days = Table(
     "days",
     metadata,
     Column("tracking_date", Date, primary_key=True),
     _flag("billing_gathered"),
     _flag("resources_gathered"),
-    _flag("chargeback_calculated"),
-    _flag("topic_overlay_gathered"),
-    _flag("topic_attribution_calculated"),
-    _flag("topic_due"),
-    Column("topic_fingerprint", String(64)),
-    _count("topic_rows"),
     Column("gathered_fingerprint", String(64)),
-    Column("calculated_fingerprint", String(64)),
     Column("gathered_at", Instant),
     _count("empty_answers"),
     _count("failed_attempts"),
     Column("incomplete", JSON, nullable=False, server_default="{}"),
     _count("evidence_version"),
     _count("billing_lines"),
-    _count("chargeback_rows"),
-    _count("revision"),
-    _count("topic_revision"),
     Column("error", Text),
 )
 
-#: Per dataset and UTC day: each content that the day has had. ``days`` has the number of the newest one that is known
-#: to be committed. ``total`` and ``moved`` are decimal texts, because SQLite has no exact numbers. ``files`` maps
-#: tables to the names of the day's files; it is null in revisions from before files were recorded.
+#: One row per dataset and day of ``days``: how far it is, and from which bill its rows were derived.
+dataset_days = Table(
+    "dataset_days",
+    metadata,
+    Column("tracking_date", Date, primary_key=True),
+    Column("dataset", String(32), primary_key=True),
+    Column("state", String(16), nullable=False),
+    _flag("is_measured"),
+    Column("fingerprint", String(64)),
+    _count("rows"),
+    _count("revision"),
+    sqlite_with_rowid=False,  # requests read all of it: without the indirection in three quarters of the time
+)
+
+#: Per dataset and UTC day: each content that the day has had. ``dataset_days`` has the number of the newest one that
+#: is known to be committed. ``total`` and ``moved`` are decimal texts, because SQLite has no exact numbers. ``files``
+#: maps tables to the names of the day's files; it is null in revisions from before files were recorded.
 revisions = Table(
     "revisions",
     metadata,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
-from chargeback.store.control.days import count_days
+from chargeback.store.control.days import DayDataset, count_days, count_queued
 from chargeback.store.control.pipeline_state import pipeline_state
-from chargeback.store.control.schema import days, tenant
+from chargeback.store.control.schema import tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,13 @@ def read_health(connection: Connection) -> TenantHealth:
     """
     counts = count_days(connection)
     state = pipeline_state(connection)
-    topics_due: int = connection.execute(select(func.count()).where(days.c.topic_due)).scalar_one()
     epoch, failures = connection.execute(select(tenant.c.lease_epoch, tenant.c.gather_failures)).one()
     ended = state.last_ended
     return TenantHealth(
         pending=counts.pending,
         calculated=counts.calculated,
         last_calculated=counts.last_calculated,
-        topics_due=topics_due,
+        topics_due=count_queued(connection, DayDataset.TOPICS),
         is_running=state.is_running,
         lease_epoch=epoch,
         gather_failures=failures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -11,65 +11,32 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from chargeback.model.days import ONE_DAY, start_of_day
 from chargeback.model.topics import topic_resource_id
+from chargeback.store.control.days import DayDataset, mark_due, mark_for_review, mark_removed
 from chargeback.store.control.revisions import raise_inventory_revision
-from chargeback.store.control.schema import days, resources, topic_failures, topic_sightings
-
-_BATCH_SIZE = 500
+from chargeback.store.control.schema import resources, topic_failures, topic_sightings
 
 
 def queue_topics(connection: Connection, queued: Collection[date]) -> None:
     """Queue days for the attribution of topics, again if need be, and reset their failures."""
-    for some in _batches(queued):
-        connection.execute(
-            update(days)
-            .where(days.c.tracking_date.in_(some))
-            .values(topic_due=True, topic_attribution_calculated=False)
-        )
-        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
+    mark_due(connection, DayDataset.TOPICS, queued)
+    forget_failures(connection, queued)
 
 
 def reconsider_topics(connection: Connection, affected: Collection[date]) -> None:
-    """Queue days again; they count as calculated until the new rows replace the present ones."""
-    for some in _batches(affected):
-        connection.execute(update(days).where(days.c.tracking_date.in_(some)).values(topic_due=True))
-        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
-
-
-def finish_topics(
-    connection: Connection, day: date, *, fingerprint: str | None, rows: int, revision: int, gathered: bool
-) -> None:
-    """Record that a day is attributed: the bill, the number of rows, its revision, and whether its measurements are
-    stored."""
-    connection.execute(
-        update(days)
-        .where(days.c.tracking_date == day)
-        .values(
-            topic_due=False,
-            topic_overlay_gathered=gathered,
-            topic_attribution_calculated=True,
-            topic_fingerprint=fingerprint,
-            topic_rows=rows,
-            topic_revision=revision,
-        )
-    )
-    connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date == day))
+    """Queue attributed days again, and reset their failures."""
+    mark_for_review(connection, DayDataset.TOPICS, affected)
+    forget_failures(connection, affected)
 
 
 def forget_topics(connection: Connection, forgotten: Collection[date]) -> None:
     """Record that the topic rows of days are removed."""
-    for some in _batches(forgotten):
-        connection.execute(
-            update(days)
-            .where(days.c.tracking_date.in_(some))
-            .values(topic_due=False, topic_overlay_gathered=False, topic_attribution_calculated=False, topic_rows=0)
-        )
-        connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(some)))
+    mark_removed(connection, DayDataset.TOPICS, forgotten)
+    forget_failures(connection, forgotten)
 
 
-def _batches(dates: Collection[date]) -> Iterator[list[date]]:
-    ordered = sorted(dates)
-    for start in range(0, len(ordered), _BATCH_SIZE):
-        yield ordered[start : start + _BATCH_SIZE]
+def forget_failures(connection: Connection, affected: Collection[date]) -> None:
+    """Reset the failures of days."""
+    connection.execute(delete(topic_failures).where(topic_failures.c.tracking_date.in_(affected)))
 
 
 def count_topic_failures(connection: Connection, day: date, clusters: Iterable[str]) -> dict[str, int]:

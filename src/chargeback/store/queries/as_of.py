@@ -17,12 +17,11 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import render
 from chargeback.store.control.day_revisions import (
     RETENTION,
-    TOPIC_REVISIONS,
     Revision,
     confirmed_revisions,
     read_day_revisions,
 )
-from chargeback.store.control.days import DayState
+from chargeback.store.control.days import DatasetDay, DatasetState, DayDataset, DayState
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import PastFiles, file_names_of_day, past_files, same_content
 from chargeback.store.facts.seen import ReadableTables
@@ -45,7 +44,7 @@ class KnownRevisions:
         for name, of_days in recorded.items():
             for revision in read_day_revisions(connection, name, within):
                 of_days.setdefault(revision.tracking_date, []).append(revision)
-        return cls(recorded, {name: confirmed_revisions(connection, name) for name in REVISED})
+        return cls(recorded, {name: confirmed_revisions(connection, name) for name in DayDataset})
 
     def in_force(self, dataset: str, as_of: datetime, present: Snapshot) -> dict[date, Revision]:
         """Return the revision of each day that was in force at an instant; ``present`` is the table with the rows."""
@@ -118,17 +117,17 @@ def _state(state: DayState, revision: Revision) -> DayState:
     """Return the state of a day with one of its datasets as it was."""
     if revision.cause == RETENTION:
         return state
-    if revision.dataset == TOPIC_REVISIONS:
-        return replace(state, topic_attribution_calculated=True, topic_rows=revision.rows)
+    if revision.dataset == DayDataset.TOPICS:
+        return replace(state, topics=DatasetDay(DatasetState.CURRENT, rows=revision.rows))
+    fingerprint = revision.billing_fingerprint
     return replace(
         state,
         billing_gathered=True,
         resources_gathered=True,
-        chargeback_calculated=True,
-        gathered_fingerprint=revision.billing_fingerprint,
-        calculated_fingerprint=revision.billing_fingerprint,
-        chargeback_rows=revision.rows,
-        revision=revision.revision,
+        gathered_fingerprint=fingerprint,
+        chargebacks=DatasetDay(
+            DatasetState.CURRENT, fingerprint is not None, fingerprint, revision.rows, revision.revision
+        ),
     )
 
 

@@ -182,7 +182,7 @@ def _pieces(source: FocusSource, states: Sequence[DayState]) -> Iterator[list[Da
     has_lines = {file.day for file in source.reader.snapshot(BILLING_LINES.table).files if file.rows}
     piece: list[DayState] = []
     for state in states:
-        if not state.chargeback_calculated or state.tracking_date not in has_lines:
+        if not state.chargebacks.is_current or state.tracking_date not in has_lines:
             continue
         if piece and not (_are_alike(source, piece[-1], state) and sum(map(_size, piece)) < _PIECE):
             yield piece
@@ -196,12 +196,12 @@ def _are_alike(source: FocusSource, before: DayState, after: DayState) -> bool:
     return (
         after.tracking_date == before.tracking_date + ONE_DAY
         and source.reader.tags.era(after.tracking_date) == source.reader.tags.era(before.tracking_date)
-        and after.topic_attribution_calculated == before.topic_attribution_calculated
+        and after.topics.is_current == before.topics.is_current
     )
 
 
 def _size(state: DayState) -> int:
-    return max(state.chargeback_rows, state.topic_rows)
+    return max(state.chargebacks.rows, state.topics.rows)
 
 
 def _occurring(source: FocusSource, days: DayRange) -> Occurring:
@@ -244,7 +244,7 @@ def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState]) -
     kinds = {**_SHARE_TYPES, **dict.fromkeys(category_columns(source.categories), "VARCHAR")}
     cursor.run(f"CREATE OR REPLACE TEMP TABLE focus_shares ({', '.join(f'{k} {v}' for k, v in kinds.items())})")
     dataset = _SPLIT.get(layout.split)
-    if dataset is not None and (dataset is CHARGEBACKS or piece[0].topic_attribution_calculated):
+    if dataset is not None and (dataset is CHARGEBACKS or piece[0].topics.is_current):
         _insert(source, dataset, days, "TRUE")
     _insert(source, BILLING_LINES, days, "line_id NOT IN (SELECT line_id FROM focus_shares)")
     bill = source.reader.parts(BILLING_LINES, Selection.of_days(days))

@@ -11,7 +11,8 @@ import pyarrow as pa
 from chargeback import __version__
 from chargeback.model.days import ONE_DAY, DayRange, render_instant, start_of_day
 from chargeback.model.focus import TOPICS
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, TOPIC_REVISIONS, read_day_revisions
+from chargeback.store.control.day_revisions import read_day_revisions
+from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.focus import FocusSource
 from chargeback.store.queries.focus_columns import FocusColumn, FocusLayout
 
@@ -81,7 +82,7 @@ def _definition(column: FocusColumn) -> dict[str, Any]:
 
 def _time_sectors(source: FocusSource, layout: FocusLayout, days: DayRange) -> list[dict[str, Any]]:
     states = source.states(days)
-    datasets = (CHARGEBACK_REVISIONS, TOPIC_REVISIONS) if layout.split == TOPICS else (CHARGEBACK_REVISIONS,)
+    datasets = tuple(DayDataset) if layout.split == TOPICS else (DayDataset.CHARGEBACKS,)
     with source.control.read() as connection:
         revisions = [each for name in datasets for each in read_day_revisions(connection, name, days)]
     sectors = []
@@ -89,7 +90,7 @@ def _time_sectors(source: FocusSource, layout: FocusLayout, days: DayRange) -> l
         known = [each.calculated_at for each in revisions if each.tracking_date == state.tracking_date]
         updated = max(known, default=state.gathered_at)
         if updated is not None:
-            is_complete = state.chargeback_calculated and not (layout.split == TOPICS and state.topic_due)
+            is_complete = state.chargebacks.is_current and not (layout.split == TOPICS and state.topics.is_queued)
             sectors.append(_time_sector(state.tracking_date, updated, is_complete=is_complete))
     return sectors
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, TOPIC_REVISIONS
+from chargeback.store.control.days import DayDataset
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -26,15 +27,13 @@ class RevisedDataset:
         usage: the table with its measurements.
         evidence: all tables that its rows were calculated from.
         payer: the columns of whoever has an amount.
-        is_calculated: the column of ``days`` which says that the rows are those of the present bill.
     """
 
-    name: str
+    name: DayDataset
     table: str
     usage: str
     evidence: tuple[str, ...]
     payer: tuple[str, ...]
-    is_calculated: str
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -43,22 +42,22 @@ class RevisedDataset:
 
 
 REVISED_CHARGEBACKS: Final = RevisedDataset(
-    CHARGEBACK_REVISIONS,
+    DayDataset.CHARGEBACKS,
     CHARGEBACKS_TABLE,
     USAGE_TABLE,
     (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE),
     ("identity_id",),
-    "chargeback_calculated",
 )
 REVISED_TOPICS: Final = RevisedDataset(
-    TOPIC_REVISIONS,
+    DayDataset.TOPICS,
     TOPICS_TABLE,
     TOPIC_USAGE_TABLE,
     (BILLING_TABLE, TOPIC_USAGE_TABLE),
     ("cluster_resource_id", "topic_name"),
-    "topic_attribution_calculated",
 )
 #: All of them by their names.
-REVISED: Final = {dataset.name: dataset for dataset in (REVISED_CHARGEBACKS, REVISED_TOPICS)}
+REVISED: Final[Mapping[str, RevisedDataset]] = {
+    dataset.name: dataset for dataset in (REVISED_CHARGEBACKS, REVISED_TOPICS)
+}
 #: By which revisions the files of each table are chosen: the bill by those of the charges that were made from it.
 REVISED_BY: Final = {name: dataset for dataset in (REVISED_TOPICS, REVISED_CHARGEBACKS) for name in dataset.tables}

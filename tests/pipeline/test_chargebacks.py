@@ -217,7 +217,7 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
         result = laboratory.run()
         assert f"{DAY}: 2 billing lines were stored, but 1 found" in result.errors
         assert laboratory.state().error == "2 billing lines were stored, but 1 found"
-        assert [laboratory.state(day).chargeback_calculated for day in (before, DAY)] == [True, False]
+        assert [laboratory.state(day).chargebacks.is_current for day in (before, DAY)] == [True, False]
 
 
 def test_an_unknown_product_type_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from chargeback.errors import LeaseLost, SourceUnavailable, StorageBusy, StorageError
 from chargeback.model.days import DayRange
-from chargeback.pipeline import batches
-from chargeback.pipeline.batches import MAX_DAYS, MAX_ROWS, Batch
+from chargeback.pipeline import stage
 from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.pipeline.stage import MAX_DAYS, MAX_ROWS, Batch
 from chargeback.store.facts.history import content_key
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables, PreparedDay
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
@@ -23,7 +23,7 @@ DAYS = [DAY - timedelta(days=number) for number in range(4)]
 @pytest.fixture
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laboratory]:
     """A tenant with four days, whose batches only end when they are full, however slow the machine is."""
-    monkeypatch.setattr(batches, "MAX_SECONDS", 1000.0)
+    monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     with _billed(tmp_path) as opened:
         yield opened
 
@@ -49,7 +49,7 @@ def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.Monke
         for number in range(MAX_DAYS + 2):
             batch.add(number, 1)
         batch.add(99, MAX_ROWS)
-        monkeypatch.setattr(batches, "MAX_SECONDS", 0.0)
+        monkeypatch.setattr(stage, "MAX_SECONDS", 0.0)
         batch.add(100, 1)
         monkeypatch.undo()
         batch.add(101, 1)
@@ -155,10 +155,10 @@ def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, und
     undo = _dying(laboratory.store.facts, step)
     assert laboratory.run().outcome is RunOutcome.FAILED
     undo()
-    assert not all(laboratory.state(day).topic_attribution_calculated for day in DAYS)
+    assert not all(laboratory.state(day).topics.is_current for day in DAYS)
     assert laboratory.run().errors == ()
     assert _stored(laboratory) == undisturbed
-    assert {laboratory.state(day).revision for day in DAYS} == {1}
+    assert {laboratory.state(day).chargebacks.revision for day in DAYS} == {1}
 
 
 def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:

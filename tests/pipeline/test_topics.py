@@ -37,7 +37,7 @@ def test_a_first_run_attributes_every_cluster_line_to_the_last_digit(
         assert attributed.sums(day) == attributed.lines(day)
         measured = {"bytes_ratio", "retained_bytes_ratio"} if day != organisation.spec.day_without_metrics else set()
         assert attributed.methods(day) == measured | {"even_split"}
-        assert attributed.state(day).topic_rows == attributed.topics(day).num_rows
+        assert attributed.state(day).topics.rows == attributed.topics(day).num_rows
     assert all(attributed.topics()["amount"].to_pylist())
     assert UNATTRIBUTED not in attributed.topics()["topic_name"].to_pylist()
 
@@ -296,7 +296,7 @@ def test_disabled_means_nothing_is_done(deployment: Attributed) -> None:
     deployment.reload(enabled=False)
     deployment.run(RECALCULATE)
     assert deployment.store.facts.snapshot(TOPICS_TABLE).days == []
-    assert all(not state.topic_due for state in deployment.states())
+    assert all(not state.topics.is_queued for state in deployment.states())
 
 
 def test_a_run_that_is_stopped_in_the_stage_is_finished_by_the_next(deployment: Attributed) -> None:
