@@ -97,6 +97,12 @@ def test_parts_of_one_group_belong_together() -> None:
     assert scope_of(roles, "a/test", "b/prod") == {"tag:app": ["a-test", "b-prod"]}
 
 
+def test_a_part_without_text() -> None:
+    """A value of two names, one of which matched an empty text, allows nothing: neither ``a-`` nor ``-test``."""
+    roles = [role(groups=["(?P<unit>.*)/(?P<stage>.*)"], scope={"tag:app": ["${unit}-${stage}"]})]
+    assert scope_of(roles, "a/", "/test") == {"tag:app": []}
+
+
 def test_dollars_that_are_meant() -> None:
     """Only ``${name}`` stands for something, ``$${`` is a literal ``${``, and what a group is called is not replaced
     again."""
