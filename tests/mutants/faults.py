@@ -89,8 +89,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/queries/selection.py",
-        'undecided.append(f"NOT {among',
-        'undecided.append(f"{among',
+        'Condition((f"NOT {holds.sql}",)',
+        'Condition((f"{holds.sql}",)',
         "store/queries/test_selection.py store/queries/test_tag_days.py store/queries",
     ),
     Fault(
@@ -155,8 +155,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/queries/partials.py",
-        "if needed <= {*ALWAYS, *each}",
-        "if needed & {*ALWAYS, *each}",
+        "if {*TIME_COLUMNS, *each}.issuperset(reads)",
+        "if not {*TIME_COLUMNS, *each}.isdisjoint(reads)",
         "store/queries/test_partials.py store/queries",
     ),
     Fault(

@@ -23,7 +23,6 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 WHOLE = {
     "service/statements/compile.py": 1,
     "store/queries/changes.py": 2,
-    "store/queries/cost_sums.py": 1,
     "store/queries/costs.py": 2,
     "store/queries/day_totals.py": 1,
 }

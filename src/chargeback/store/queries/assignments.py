@@ -25,7 +25,7 @@ from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import Addends, add_up
+from chargeback.store.queries.partials import SumSource, add_up
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.visible_sums import VisibleSums
 
@@ -114,13 +114,12 @@ class Assignments:
             return set()
         whole = InstantRange(start_of_day(days[0]), start_of_day(days[-1] + ONE_DAY))
         within = Scan(whole, tuple(file for file in scan.files if _is_between(file.day, days)))
-        columns = ", ".join(self.columns)
 
-        def _read(source: Addends) -> set[_Combination]:
-            sql = f"SELECT DISTINCT {columns} FROM {source.relation} WHERE {source.condition.sql}"
+        def _read(source: SumSource) -> set[_Combination]:
+            sql = f"SELECT DISTINCT {', '.join(self.columns)} FROM {source.relation} WHERE {source.condition.sql}"
             return set(cursor.rows(sql, source.condition.parameters))
 
-        return add_up(cursor, partials, self.dataset, within, columns, _read)
+        return add_up(cursor, partials, self.dataset, within, self.columns, _read)
 
     def _resolved(self, combinations: Sequence[_Combination], cursor: Cursor) -> Assigned:
         """Resolve the rules for some combinations; what the dataset does not have is unknown."""

@@ -6,6 +6,7 @@ and dividing by the length of a day is some ten times faster than asking the dat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -27,11 +28,11 @@ _DAY: Final = 24 * _HOUR
 class Bucket:
     """How rows are put into time buckets.
 
-    ``keys`` are the expressions to group by, named ``bucket`` and, for hours, ``utc_offset`` (seconds): when the clock
+    ``columns`` are the expressions to group by: ``bucket`` and, for hours, ``utc_offset`` (seconds): when the clock
     is put back, an hour comes twice, with different offsets. ``order`` sorts buckets by time, ``label`` writes them.
     """
 
-    keys: str
+    columns: Mapping[str, str]
     order: str
     label: str
 
@@ -40,19 +41,19 @@ def bucket(unit: str, zone: ZoneInfo, days: DayRange) -> Bucket:
     """Buckets of ``unit`` (one of :data:`BUCKETS`) in ``zone``, for rows of the UTC ``days``; ``all`` is a single one,
     with the first day as its label."""
     if unit == "all":
-        return Bucket(keys=f"DATE '{days.start}' AS bucket", order="bucket", label="bucket::VARCHAR")
+        return Bucket(columns={"bucket": f"DATE '{days.start}'"}, order="bucket", label="bucket::VARCHAR")
     segments = _segments(zone, days)
     local = f"(epoch_us(timestamp) + {_offset_sql(segments, _SECOND)})"
     if unit == "hour":
         return Bucket(
-            keys=f"({local} // {_HOUR}) AS bucket, {_offset_sql(segments, 1)} AS utc_offset",
+            columns={"bucket": f"({local} // {_HOUR})", "utc_offset": _offset_sql(segments, 1)},
             order=f"(bucket * {_HOUR} - utc_offset * {_SECOND})",
             label=f"strftime(make_timestamp(bucket * {_HOUR}), '%Y-%m-%dT%H:00:00') || {_offset_label(segments)}",
         )
     in_utc = segments == ((0, 0),)
     day = "date" if in_utc else f"(DATE '1970-01-01' + ({local} // {_DAY})::INTEGER)"
     key = day if unit == "day" else f"date_trunc('{unit}', {day})::DATE"
-    return Bucket(keys=f"{key} AS bucket", order="bucket", label="bucket::VARCHAR")
+    return Bucket(columns={"bucket": key}, order="bucket", label="bucket::VARCHAR")
 
 
 @lru_cache(maxsize=256)

@@ -1,8 +1,8 @@
-"""Sums by cost category: each row belongs to a value, is split over several, or is handed on from one to others.
+"""Sums by cost category: each row belongs to a value, is split over several, or is reallocated from one to others.
 
 What belongs to one value is summed like everything else, from partial aggregates where these answer. What a rule splits
 is divided in whole units of 10⁻¹² by largest remainder, each distinct amount of a group once: so the parts have the sum
-of the rows, and are those that rows show. What a value hands on is its sums of a day times the weights of that day,
+of the rows, and are those that rows show. What a value reallocates is its sums of a day times the weights of that day,
 which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in every group and filter.
 
 The result takes the place of partial aggregates: it has the columns that the query names, ``category_<place>`` and
@@ -13,7 +13,7 @@ of 10⁻²⁴. Sums are therefore as large as any other: up to 26 digits before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -25,17 +25,17 @@ from chargeback.errors import StorageError
 from chargeback.model.days import DayRange, InstantRange, start_of_day
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.queries.category_join import UsedCategory, join_assigned
+from chargeback.store.queries.category_join import Joined, UsedCategory, join_assigned
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.division_sql import handed_on, parts_of_whole, shared_parts, split_alike, split_pieces
+from chargeback.store.queries.division_sql import parts_of_whole, reallocated, shared_parts, split_alike, split_pieces
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.partials import (
-    ALWAYS,
     COUNTS,
-    FLOWS,
-    ONCE,
+    DISTINCT_ROWS,
+    REALLOCATED,
     ROW_COUNT,
-    Addends,
+    TIME_COLUMNS,
+    SumSource,
     add_up,
     covering,
     sums_of,
@@ -68,13 +68,8 @@ class CategoryQuery:
     wanted: Condition = _EVERYTHING
 
     @property
-    def table(self) -> str:
-        """The table of the sums."""
-        return f"categorised_{'_'.join(str(each.place) for each in self.used)}"
-
-    @property
     def sharing(self) -> list[UsedCategory]:
-        """The categories of which values hand on their cost."""
+        """The categories of which values reallocate their cost."""
         return [each for each in self.used if each.shares]
 
     @property
@@ -88,61 +83,78 @@ def units_of(amount: str) -> str:
     return f"replace({amount}::VARCHAR, '.', '')::HUGEINT"
 
 
-def categorised(query: CategoryQuery, columns: Sequence[str]) -> Addends:
+@dataclass(frozen=True)
+class _Sums:
+    """How a query is summed: into which ``table``, by which columns of rows (``keys``, without those of categories),
+    and how rows are joined with each category."""
+
+    table: str
+    keys: Sequence[str]
+    joined: Sequence[Joined]
+
+    @property
+    def joins(self) -> str:
+        """The joins that add the columns of the categories."""
+        return " ".join(each.join for each in self.joined)
+
+
+def categorised(query: CategoryQuery, columns: Sequence[str]) -> SumSource:
     """Return the sums of a query by some columns of its dataset and by its categories.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    rows_keys = [*ALWAYS, *(name for name in columns if name not in ALWAYS), *(each.rule for each in query.used)]
-    keys = [*rows_keys, *(each.value for each in query.used)]
+    keys = [*TIME_COLUMNS, *(name for name in columns if name not in TIME_COLUMNS), *(each.rule for each in query.used)]
     joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
-    joins = " ".join(each.join for each in joined)
-    splitting = [each for each, found in zip(query.used, joined, strict=True) if found.splits]
-    _sum_whole_rows(query, keys, joins, splitting)
+    into = _Sums(query.cursor.new_name("categorised"), keys, joined)
+    splitting = [(each, its) for each, its in zip(query.used, joined, strict=True) if its.splits]
+    _sum_whole_rows(query, into, columns, [each for each, _ in splitting])
     if splitting and query.scan.files:
-        _sum_split_rows(query, rows_keys, joins, splitting)
+        _sum_split_rows(query, into, splitting)
     missing = " OR ".join(f"{each.value} IS NULL" for each in query.used)
-    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {query.table}")
+    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {into.table}")
     if lost:
         raise StorageError("some rows have no value of a cost category: their files changed; ask again")
-    sums = [*query.dataset.sums, ROW_COUNT, ONCE]
-    relation = f"(SELECT *, total AS direct, {_NOTHING} AS shared_in, {_NOTHING} AS shared_out FROM {query.table})"
+    sums = [*query.dataset.sums, ROW_COUNT, DISTINCT_ROWS]
+    relation = f"(SELECT *, total AS direct, {_NOTHING} AS shared_in, {_NOTHING} AS shared_out FROM {into.table})"
     if query.sharing:
-        shared = _share(query, rows_keys)
+        shared = _share(query, into)
         fine = [f"{name}{FINE}" for name in (*query.amounts, "shared_in", "shared_out")]
         nothing = dict.fromkeys(fine, "0::HUGEINT")
         relation = f"""(
             SELECT * EXCLUDE (is_shared), {named(nothing)} FROM {relation} WHERE NOT is_shared
             UNION ALL BY NAME SELECT * FROM {shared})"""
         sums += fine
-    return Addends(relation, Condition(), sums_of([*sums, *FLOWS.values()]), are_partial=True, rows=rows)
+    return SumSource(relation, Condition(), sums_of([*sums, *REALLOCATED]), are_partial=True, rows=rows)
 
 
-def _sum_whole_rows(query: CategoryQuery, keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]) -> None:
+def _sum_whole_rows(
+    query: CategoryQuery, into: _Sums, columns: Collection[str], splitting: Sequence[UsedCategory]
+) -> None:
     """Make the table, of what belongs to one value of each category."""
     not_split = Condition(tuple(f"{each.is_split} IS NOT TRUE" for each in splitting))
-    # What is handed on may get to a value that is wanted.
+    # What is reallocated may get to a value that is wanted.
     wanted = " OR ".join(filter(None, [query.wanted.sql, _is_shared(query)]))
-    columns = [*keys, *_outcomes(query)]
+    keys = [*into.keys, *(each.value for each in query.used), *_outcomes(query)]
 
-    def _make(source: Addends) -> None:
+    def _make(source: SumSource) -> None:
         condition = (
             source.condition & Condition((f"({wanted})",), query.wanted.parameters | _sources(query)) & not_split
         )
-        sums = {**source.sums, ONCE: source.sums[ROW_COUNT]}
+        sums = {**source.sums, DISTINCT_ROWS: source.sums[ROW_COUNT]}
         query.cursor.run(
-            f"""CREATE OR REPLACE TEMP TABLE {query.table} AS SELECT {", ".join(columns)}, {named(sums)}
-                FROM {source.relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
+            f"""CREATE OR REPLACE TEMP TABLE {into.table} AS SELECT {", ".join(keys)}, {named(sums)}
+                FROM {source.relation} AS facts {into.joins} WHERE {condition.sql} GROUP BY ALL""",
             condition.parameters,
         )
 
-    add_up(query.cursor, query.partials, query.dataset, query.scan, f"{' '.join(keys)} {joins}", _make)
+    reads = {*columns}.union(*(each.assignments.columns for each in query.used))
+    add_up(query.cursor, query.partials, query.dataset, query.scan, reads, _make)
 
 
 def _is_shared(query: CategoryQuery) -> str:
-    """Return whether a row belongs to a value that hands on its cost, as SQL; empty where none does."""
+    """Return whether a row belongs to a value that reallocates its cost, as SQL; empty where none does."""
     return " OR ".join(f"{each.value} IN (SELECT unnest(${_sources_of(each)}::VARCHAR[]))" for each in query.sharing)
 
 
@@ -158,25 +170,22 @@ def _sources_of(used: UsedCategory) -> str:
 
 
 def _outcomes(query: CategoryQuery) -> list[str]:
-    """Return the further columns that are needed where cost is handed on: rows with the same outcomes have the same
+    """Return the further columns that are needed where cost is reallocated: rows with the same outcomes have the same
     values before and after."""
     if not query.sharing:
         return []
     return [*(each.outcome for each in query.used), f"({_is_shared(query)}) AS is_shared"]
 
 
-def _sum_split_rows(
-    query: CategoryQuery, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
-) -> None:
-    """Insert the parts of what is split. Where cost is handed on, that comes next, and decides what is wanted."""
+def _sum_split_rows(query: CategoryQuery, into: _Sums, splitting: Sequence[tuple[UsedCategory, Joined]]) -> None:
+    """Insert the parts of what is split. Where cost is reallocated, that comes next, and decides what is wanted."""
     outcomes, sharing = [each.outcome for each in query.used], query.sharing
     wanted = _EVERYTHING if sharing else query.wanted
-    once = _once(rows_keys, outcomes) if wanted.clauses else ONCE
-    kept = _kept_parts(query, rows_keys, joins)
-    sql, condition = kept or _parts_of_rows(query, query.scan, rows_keys, joins, splitting)
+    once = _once(into.keys, outcomes) if wanted.clauses else DISTINCT_ROWS
+    sql, condition = _kept_parts(query, into) or _parts_of_rows(query, query.scan, into.keys, into.joins, splitting)
     query.cursor.run(
-        f"""INSERT INTO {query.table} BY NAME
-            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {ONCE})
+        f"""INSERT INTO {into.table} BY NAME
+            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {DISTINCT_ROWS})
                    {", TRUE AS is_shared" if sharing else ""}
             FROM ({sql}) WHERE {wanted.sql}""",
         condition.parameters | wanted.parameters,
@@ -184,31 +193,35 @@ def _sum_split_rows(
 
 
 def _parts_of_rows(
-    query: CategoryQuery, scan: Scan, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
+    query: CategoryQuery,
+    scan: Scan,
+    keys: Sequence[str],
+    joins: str,
+    splitting: Sequence[tuple[UsedCategory, Joined]],
 ) -> tuple[str, Condition]:
     """Return the sums of the parts of what is split, as SQL with the parameters of a condition.
 
     Amounts repeat, and so does what is left of them by the sum of the weights, which alone needs a largest remainder:
     each is divided once.
     """
-    conditions, last = query.dataset.conditions, splitting[-1]
+    conditions, (last, its) = query.dataset.conditions, splitting[-1]
     flags = {f"is_{name}": f"({condition})" for name, condition in conditions.items()}
-    condition, found = scan.condition(), [*rows_keys, *_divided_columns(query)]
+    condition, found = scan.condition(), [*keys, *_divided_columns(query)]
     stages = {
         "rows": f"""
             SELECT {", ".join(found)}, {named({**flags, "part": query.dataset.amount, "alike": "count(*)"})},
                    TRUE AS is_first
             FROM {SOURCE} AS facts {joins}
-            WHERE {condition.sql} AND ({" OR ".join(each.is_split for each in splitting)}) GROUP BY ALL""",
+            WHERE {condition.sql} AND ({" OR ".join(each.is_split for each, _ in splitting)}) GROUP BY ALL""",
         "amounts": f"SELECT * EXCLUDE (part), {units_of('part')} AS units FROM rows",
     }
-    for each in splitting[:-1]:
-        stages[f"split_{each.place}"] = split_pieces(next(reversed(stages)), each.value, each.outcome, each.outcomes)
+    for each, joined in splitting[:-1]:
+        stages[f"split_{each.place}"] = split_pieces(next(reversed(stages)), each.value, each.outcome, joined.outcomes)
     kept = [*found, *flags, "is_first"]
-    stages |= split_alike(next(reversed(stages)), last.value, last.outcome, last.outcomes, kept)
+    stages |= split_alike(next(reversed(stages)), last.value, last.outcome, its.outcomes, kept)
     made = ", ".join(f"{name} AS {'MATERIALIZED' if name == 'wholes' else ''} ({sql})" for name, sql in stages.items())
     sums = {name: _sum_of_parts(name, conditions) for name in (*query.dataset.sums, ROW_COUNT)}
-    sums[ONCE] = "sum(CASE WHEN is_first THEN alike ELSE 0 END)::BIGINT"
+    sums[DISTINCT_ROWS] = "sum(CASE WHEN is_first THEN alike ELSE 0 END)::BIGINT"
     sql = f"WITH {made} SELECT {', '.join(found)}, {named(sums)} FROM {next(reversed(stages))} GROUP BY ALL"
     return sql, Condition(parameters=condition.parameters)
 
@@ -217,29 +230,30 @@ def _divided_columns(query: CategoryQuery) -> list[str]:
     return [*(each.value for each in query.used), *(each.outcome for each in query.used)]
 
 
-def _kept_parts(query: CategoryQuery, rows_keys: Sequence[str], joins: str) -> tuple[str, Condition] | None:
+def _kept_parts(query: CategoryQuery, into: _Sums) -> tuple[str, Condition] | None:
     """Return the same of the sums that are kept of each file, by the columns of its partial aggregates; None if these
     have not all columns, with several categories, or if the sums are too large to be kept."""
     if len(query.used) > 1 or query.partials is None:
         return None
     (used,) = query.used
-    columns = covering(query.dataset, f"{' '.join(rows_keys)} {query.scan.condition().sql}")
+    reads = set(into.keys) - {used.rule}
+    columns = covering(query.dataset, query.scan.filter.reads | reads)
     if columns is None:
         return None
-    keys = [*ALWAYS, *columns, used.rule]
+    keys = [*TIME_COLUMNS, *columns, used.rule]
 
     def _make(files: Sequence[DayFile]) -> pa.Table:
         days = DayRange.spanning([file.day for file in files if file.day is not None])
         scan = Scan(InstantRange(start_of_day(days.start), start_of_day(days.end)), tuple(files))
-        sql, condition = _parts_of_rows(query, scan, keys, joins, [used])
+        sql, condition = _parts_of_rows(query, scan, keys, into.joins, [(used, into.joined[0])])
         return query.cursor.table(f"SELECT * FROM ({sql}) ORDER BY date", condition.parameters)
 
     table = used.assignments.parts.of(query.dataset, columns, query.scan.files, _make)
     if table is None:
         return None
-    relation, condition = f"parts_kept_{used.place}", query.scan.row_condition()
-    query.cursor.register(relation, table)
-    found, sums = ", ".join([*rows_keys, *_divided_columns(query)]), sums_of([*query.dataset.sums, ROW_COUNT, ONCE])
+    relation = query.cursor.register(query.cursor.new_name("parts_kept"), table)
+    condition, found = query.scan.row_condition(), ", ".join([*into.keys, *_divided_columns(query)])
+    sums = sums_of([*query.dataset.sums, ROW_COUNT, DISTINCT_ROWS])
     return f"SELECT {found}, {named(sums)} FROM {relation} WHERE {condition.sql} GROUP BY ALL", condition
 
 
@@ -258,8 +272,8 @@ def _once(rows_keys: Iterable[str], outcomes: Iterable[str]) -> str:
     return f"CASE WHEN row_number() OVER (PARTITION BY {rows}) = 1 THEN {ROW_COUNT} ELSE 0 END"
 
 
-def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
-    """Make the table of what values hand on, and what they keep of the same rows; return its name.
+def _share(query: CategoryQuery, into: _Sums) -> str:
+    """Make the table of what values reallocate, and what they keep of the same rows; return its name.
 
     A piece is the sum of some rows and a number of parts of :data:`WHOLE` for each flow. The second category divides
     the parts that the first one made, by largest remainder: so those of the first are what they are without it.
@@ -273,13 +287,13 @@ def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
         "pieces": f"""
             SELECT *, {named(halves)}, {WHOLE}::HUGEINT AS units, 0::HUGEINT AS came, 0::HUGEINT AS went,
                    TRUE AS is_direct
-            FROM {query.table} WHERE is_shared"""
+            FROM {into.table} WHERE is_shared"""
     }
     for number, each in enumerate(query.sharing):
-        before, shares, parts = next(reversed(stages)), f"shared_by_{each.place}", f"parts_{each.place}"
-        query.cursor.register(shares, _shares_table(each.shares))
+        before, parts = next(reversed(stages)), f"parts_{each.place}"
+        shares = query.cursor.register(query.cursor.new_name("shares"), _shares_table(each.shares))
         stages[parts] = parts_of_whole(shares) if number == 0 else shared_parts(before, each.value, shares)
-        stages[f"handed_{each.place}"] = handed_on(before, each.value, parts)
+        stages[f"reallocated_{each.place}"] = reallocated(before, each.value, parts)
     made = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in stages.items())
     # A value may have several parts of the same rows, which count once.
     sums = {name: f"max({name})" for name in (*query.dataset.sums, ROW_COUNT) if name in COUNTS}
@@ -287,17 +301,18 @@ def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
     for name in query.amounts:
         sums |= _products(name, name, "units")
     sums |= dict(_products("shared_in", "total", "came")) | dict(_products("shared_out", "total", "went"))
-    sums[ONCE] = f"sum(CASE WHEN is_direct THEN {ONCE} ELSE 0 END)::BIGINT"
-    once = _once(rows_keys, outcomes) if query.wanted.clauses else ONCE
-    keys = ", ".join([*rows_keys, *(each.value for each in query.used), *outcomes])
+    sums[DISTINCT_ROWS] = f"sum(CASE WHEN is_direct THEN {DISTINCT_ROWS} ELSE 0 END)::BIGINT"
+    once = _once(into.keys, outcomes) if query.wanted.clauses else DISTINCT_ROWS
+    keys = ", ".join([*into.keys, *(each.value for each in query.used), *outcomes])
+    table = query.cursor.new_name("reallocated")
     query.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE {query.table}_shared AS WITH {made}
-            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {ONCE})
+        f"""CREATE TEMP TABLE {table} AS WITH {made}
+            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {DISTINCT_ROWS})
             FROM (SELECT {keys}, {named(sums)} FROM {next(reversed(stages))}
                   WHERE {query.wanted.sql} GROUP BY ALL)""",
         query.wanted.parameters,
     )
-    return f"{query.table}_shared"
+    return table
 
 
 def _products(name: str, amount: str, parts: str) -> Iterator[tuple[str, str]]:

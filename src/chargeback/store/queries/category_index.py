@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,7 +12,6 @@ from chargeback.errors import UnknownCategory
 CATEGORY_PREFIX: Final = "category:"
 
 _LEVEL: Final = "@"
-_PLACED: Final = re.compile(r"\bcategory_(\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,6 @@ class CategoryIndex:
         """
         self.place(key)
         return self.by_key[key].category
-
-    def used_in(self, sql: str) -> list[tuple[int, str]]:
-        """Return (place, key) of the categories whose columns a text of SQL names, in order."""
-        keys = sorted(self.by_key)
-        return [(place, keys[place]) for place in sorted({int(found) for found in _PLACED.findall(sql)})]
 
     def including(self, key: str, candidate: CostCategory) -> CategoryIndex:
         """Return the same categories and one more, which is not stored."""

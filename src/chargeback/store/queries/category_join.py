@@ -68,25 +68,24 @@ class UsedCategory:
         """The column of the outcome, which decides everything above."""
         return f"outcome_{self.place}"
 
-    @property
-    def outcomes(self) -> str:
-        """The table of the outcomes, see :func:`outcome_table`."""
-        return f"outcomes_{self.place}"
-
 
 @dataclass(frozen=True)
 class Joined:
-    """The table of a category's assignments, the condition (SQL) by which they fit a row of ``facts``, and whether some
-    rows are split."""
+    """How rows of ``facts`` are joined with a category.
+
+    Attributes:
+        table: the table of its assignments.
+        outcomes: the table of its outcomes, see :func:`outcome_table`.
+        join: the join (SQL) that adds the columns of the category to rows.
+        splits: whether some rows are split.
+        are_dated: whether the value of some rows depends on the day.
+    """
 
     table: str
-    condition: str
+    outcomes: str
+    join: str
     splits: bool
-
-    @property
-    def join(self) -> str:
-        """The join that adds the columns of the category to rows."""
-        return f"LEFT JOIN {self.table} ON {self.condition}"
+    are_dated: bool
 
 
 def join_assigned(cursor: Cursor, partials: PartialFiles | None, scan: Scan, used: UsedCategory) -> Joined:
@@ -96,34 +95,41 @@ def join_assigned(cursor: Cursor, partials: PartialFiles | None, scan: Scan, use
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    assignments, table = used.assignments, f"assigned_{used.place}"
-    assigned = assignments.of(cursor, partials, scan)
-    if cursor.made_of.get(table) is not assigned:
-        _make(cursor, used, table, assigned)
-        cursor.made_of[table] = assigned
-    clauses = [
-        f"of_{used.place}_{name} IS NOT DISTINCT FROM facts.{column}"
-        for name, column in zip(assignments.subjects, assignments.columns, strict=True)
-    ]
-    if assigned.are_dated:
-        clauses += [f"facts.date >= first_{used.place}", f"facts.date < end_{used.place}"]
-    splits = any(len(outcome.parts) > 1 for outcome in assigned.outcomes)
-    return Joined(table, " AND ".join(clauses) or "TRUE", splits)
+    assigned = used.assignments.of(cursor, partials, scan)
+    known = cursor.joined.get((used.place, id(assigned)))
+    if known is None:
+        # What was assigned is kept with the tables that were made of it, so that its id stays its own.
+        known = cursor.joined[used.place, id(assigned)] = (assigned, _joined(cursor, used, assigned))
+    return known[1]
 
 
-def _make(cursor: Cursor, used: UsedCategory, table: str, assigned: Assigned) -> None:
-    place = used.place
-    cursor.register(f"periods_{place}", assigned.periods)
-    cursor.register(used.outcomes, outcome_table(assigned))
-    own = "".join(f"{name} AS of_{place}_{name}, " for name in used.assignments.subjects)
+def _joined(cursor: Cursor, used: UsedCategory, assigned: Assigned) -> Joined:
+    place, assignments = used.place, used.assignments
+    periods = cursor.register(cursor.new_name("periods"), assigned.periods)
+    outcomes = cursor.register(cursor.new_name("outcomes"), outcome_table(assigned))
+    table = cursor.new_name("assigned")
+    own = "".join(f"{name} AS of_{place}_{name}, " for name in assignments.subjects)
     receivers, weights = used.parts
     cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE {table} AS
+        f"""CREATE TEMP TABLE {table} AS
             SELECT {own}first_day AS first_{place}, end_day AS end_{place}, value AS {used.value},
                    rule AS {used.rule}, outcome AS {used.outcome}, is_split AS {used.is_split},
                    receivers AS {receivers}, weights::HUGEINT[] AS {weights}, shares AS {used.share_texts}
-            FROM periods_{place} JOIN {used.outcomes} USING (outcome)"""
+            FROM {periods} JOIN {outcomes} USING (outcome)"""
     )
+    condition = " AND ".join(clauses_of(used, assigned.are_dated, "facts.")) or "TRUE"
+    splits = any(len(outcome.parts) > 1 for outcome in assigned.outcomes)
+    return Joined(table, outcomes, f"LEFT JOIN {table} ON {condition}", splits, assigned.are_dated)
+
+
+def clauses_of(used: UsedCategory, are_dated: bool, row: str) -> list[str]:
+    """Return the clauses (SQL) by which assignments fit a row, whose columns begin with ``row``."""
+    assignments, place = used.assignments, used.place
+    clauses = [
+        f"of_{place}_{name} IS NOT DISTINCT FROM {row}{column}"
+        for name, column in zip(assignments.subjects, assignments.columns, strict=True)
+    ]
+    return clauses + ([f"{row}date >= first_{place}", f"{row}date < end_{place}"] if are_dated else [])
 
 
 def outcome_table(assigned: Assigned) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -13,11 +12,12 @@ from chargeback.model.money import PRECISION, SHARED_PLACES
 from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import decimal_of_parts
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import ByColumn, ByDay, Key
+from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import exact
+from chargeback.store.queries.sql_format import FINE, exact
 
 _BATCH: Final = 10_000
 _EXACT: Final = pa.decimal256(PRECISION + SHARED_PLACES, SHARED_PLACES)
@@ -54,37 +54,26 @@ def daily_totals(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    selection = Selection.of_days(days)
-    if reader.days_of(dataset, selection) is not None:
-        query = partial(_totals, reader, dataset, by, most)
-        # Of named days the rows themselves are read: kept sums may be deleted while this is under way.
-        yield from reader.add_up(dataset, selection, " ".join(by), query, days=set(days))
-
-
-def _totals(
-    reader: TenantReader, dataset: Dataset, by: Sequence[str], most: tuple[int, str] | None, source: Addends
-) -> Iterator[pa.RecordBatch]:
-    condition = source.condition
-    whole, fine = source.in_parts()
-    texts = ["date", *(f"coalesce({name}, '') AS {name}" for name in by)]
-    grouped = (
-        f"SELECT {', '.join(texts)}, {whole} AS amount, {fine} AS fine "
-        f"FROM {source.relation} WHERE {condition.sql} GROUP BY ALL"
-    )
-    parameters = dict(condition.parameters)
+    # Of named days the rows themselves are read: kept sums may be deleted while this is under way.
+    keys: tuple[Key, ...] = (ByDay(), *map(ByColumn, by))
+    sums = reader.sums(Sums(dataset, Selection.of_days(days), keys, days=set(days)))
+    fine = f"{TOTAL}{FINE}" if sums.is_fine else "0::HUGEINT"
+    texts = ["date", *(f"coalesce(d{number}, '') AS {name}" for number, name in enumerate(by))]
+    parameters: dict[str, object] = {}
+    grouped = f"SELECT {', '.join(texts)}, sum({TOTAL}) AS amount, sum({fine}) AS fine FROM sums GROUP BY ALL"
     ids = dataset.ids
     if most is not None and set(by) & set(ids):
-        parameters |= {"most": most[0], "other": most[1]}
+        parameters = {"most": most[0], "other": most[1]}
         rank = f"row_number() OVER (PARTITION BY date ORDER BY abs(amount) DESC, {', '.join(by)})"
         merged = ["date", *(f"CASE WHEN rank > $most THEN $other ELSE {n} END AS {n}" if n in ids else n for n in by)]
         grouped = (
             f"SELECT {', '.join(merged)}, sum(amount) AS amount, sum(fine) AS fine "
             f"FROM (SELECT *, {rank} AS rank FROM ({grouped})) GROUP BY ALL"
         )
-    amount = exact("amount", "fine") if source.fine else "amount"
+    amount = exact("amount", "fine") if sums.is_fine else "amount"
     sql = f"SELECT {', '.join(['date', *by])}, {amount} AS amount FROM ({grouped}) ORDER BY {', '.join([*by, 'date'])}"
-    for batch in reader.cursor.batches(sql, parameters, size=_BATCH):
-        yield _with_decimals(batch) if source.fine else batch
+    for batch in sums.batches(sql, parameters, _BATCH):
+        yield _with_decimals(batch) if sums.is_fine else batch
 
 
 def _with_decimals(batch: pa.RecordBatch) -> pa.RecordBatch:

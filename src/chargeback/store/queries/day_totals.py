@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Final
 
 from chargeback.model.days import DayRange
-from chargeback.store.queries.costs import daily_amounts
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import daily_amounts
 
 #: The sums of so many days are remembered: some megabytes.
 ROOM: Final = 20_000

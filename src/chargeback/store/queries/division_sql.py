@@ -1,4 +1,4 @@
-"""Dividing rows into pieces, as SQL: among the values of a split, or handed on from a value to others.
+"""Dividing rows into pieces, as SQL: among the values of a split, or reallocated from a value to others.
 
 Each query reads a relation of pieces, and keeps all of their columns; ``units`` (HUGEINT) is what is divided.
 """
@@ -110,9 +110,10 @@ def shared_parts(before: str, value: str, shares: str) -> str:
         FROM ({divided(found, "receivers", "weights")})"""
 
 
-def handed_on(before: str, value: str, parts: str) -> str:
-    """Return the query that hands on the pieces of ``before`` by the result of :func:`shared_parts`: what a source has
-    ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the row."""
+def reallocated(before: str, value: str, parts: str) -> str:
+    """Return the query that reallocates the pieces of ``before`` by the result of :func:`shared_parts`: what a source
+    has ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the
+    row."""
     return f"""
         SELECT pieces.* REPLACE (
                    CASE WHEN found.source IS NULL THEN pieces.units ELSE 0 END AS units,

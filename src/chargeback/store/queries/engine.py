@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -44,8 +45,9 @@ class Cursor:
         self._token = token
         self._lent = ExitStack()
         self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
-        #: What tables of this cursor were made of, by their names: those that would be the same are not made again.
-        self.made_of: dict[str, object] = {}
+        self._numbers = count()
+        #: What rows are joined with, see :func:`~chargeback.store.queries.category_join.join_assigned`.
+        self.joined: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def check(self) -> None:
         """Return if the query was not cancelled; for work between two statements."""
@@ -115,9 +117,18 @@ class Cursor:
         self._in_use.append((copies, value))
         return paths
 
-    def register(self, name: str, table: pa.Table) -> None:
-        """Make a small table known under ``name``, to this cursor alone."""
+    def new_name(self, name: str) -> str:
+        """Return a name for a temporary relation that no other one of this cursor has; it begins with ``name``."""
+        return f"{name}_{next(self._numbers)}"
+
+    def register(self, name: str, table: pa.Table) -> str:
+        """Make a small table known under ``name``, to this cursor alone; return the name."""
         self._cursor.register(name, table)
+        return name
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table."""
+        self._cursor.unregister(name)
 
 
 def decimal_of_parts(parts: Mapping[str, Any]) -> Decimal | None:

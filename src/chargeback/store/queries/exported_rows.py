@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.store.facts.tables import ORDER
-from chargeback.store.queries.aggregate import TAG_PREFIX, GroupKey, group_keys, joins_of
 from chargeback.store.queries.category_index import CATEGORY_PREFIX
+from chargeback.store.queries.category_lookup import NO_CATEGORIES
 from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import TAGS, Column, Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.keys import ByTag, KeyLookups, KeySql, numbered
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
+from chargeback.store.queries.sql_format import named
 from chargeback.store.queries.tag_index import TagIndex
 
 _BATCH: Final = 50_000
@@ -89,17 +91,18 @@ class ExportedRows:
         keys += categories
         order = [name for name in ORDER[dataset.table] if name == "timestamp" or name in keys]
         tags = [f"d{number}" for number in range(len(by_tag))]
-        grouped = [*keys, *(key.column for key in by_tag)]
+        grouped = [*keys, *(named(key.columns) for key in by_tag)]
         return (
             f"SELECT date_trunc('{unit}', timestamp) AS timestamp, {', '.join(grouped)}, "
             f"sum({dataset.amount}) AS {dataset.amount}, min(date) AS date "
-            f"FROM {source} AS facts {joins_of(by_tag)} "
+            f"FROM {source} AS facts {' '.join(key.joins for key in by_tag)} "
             f"WHERE {condition} GROUP BY ALL ORDER BY {', '.join([*order, *keys, *tags])}"
         )
 
-    def _dated_tags(self) -> Sequence[GroupKey]:
+    def _dated_tags(self) -> Sequence[KeySql]:
         keys = self.tags.dated_keys if self.has_tags else ()
-        return group_keys(self.cursor, [f"{TAG_PREFIX}{key}" for key in keys], self.dataset, self.tags)
+        lookups = KeyLookups(self.cursor, self.dataset, self.tags, dict, NO_CATEGORIES, None)
+        return numbered(ByTag(key).on(lookups) for key in keys)
 
 
 class TagsOfRows:

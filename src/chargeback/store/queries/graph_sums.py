@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chargeback.model.days import InstantRange
 from chargeback.model.money import to_shared_units
-from chargeback.store.queries.cost_sums import sum_selected, sum_where
-from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.costs import periods_of
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
@@ -36,19 +38,7 @@ def charged_costs(reader: TenantReader, selection: Selection, previous: InstantR
         StorageError: the facts cannot be read.
         ValueError: costs cannot be filtered so.
     """
-    windows = [selection.window, *([] if previous is None else [previous])]
-    sum_selected(reader, selection, windows, ("environment_id", "resource_id", "identity_id"))
-    rows = reader.cursor.rows(
-        f"""SELECT d0, d1, d2, {sum_where("period = 0")}, {sum_where("period = 1")},
-                   bool_or(period = 0), bool_or(period = 1)
-            FROM selected GROUP BY ALL"""
-    )
-    return [
-        PlacedCost(
-            environment, resource, identity, (to_shared_units(now), to_shared_units(before)), (is_now, was_before)
-        )
-        for environment, resource, identity, now, before, is_now, was_before in rows
-    ]
+    return _placed(reader, CHARGEBACKS, ("environment_id", "resource_id", "identity_id"), selection, previous)
 
 
 def topic_costs_by_cluster(
@@ -61,24 +51,19 @@ def topic_costs_by_cluster(
         StorageError: the facts cannot be read.
         ValueError: topics cannot be filtered so.
     """
-    found: dict[tuple[str | None, str, str], list[int | None]] = {}
-    columns = "env_id, cluster_resource_id, topic_name"
-    for period, window in enumerate([selection.window, *([] if previous is None else [previous])]):
-        of_period = replace(selection, window=window)
-        if reader.days_of(TOPIC_ATTRIBUTIONS, of_period) is None:
-            continue
+    return _placed(reader, TOPIC_ATTRIBUTIONS, ("env_id", "cluster_resource_id", "topic_name"), selection, previous)
 
-        def _sum(source: Addends) -> list[tuple[str | None, str, str, int]]:
-            rows = reader.cursor.rows(
-                f"""SELECT {columns}, {source.amount()} FROM {source.relation}
-                    WHERE {source.condition.sql} GROUP BY ALL""",
-                source.condition.parameters,
-            )
-            return [(row[0], row[1], row[2], to_shared_units(row[3])) for row in rows]
 
-        for environment, cluster, topic, units in reader.add_up(TOPIC_ATTRIBUTIONS, of_period, columns, _sum):
-            found.setdefault((environment, cluster, topic), [None, None])[period] = units
+def _placed(
+    reader: TenantReader, dataset: Dataset, by: Sequence[str], selection: Selection, previous: InstantRange | None
+) -> list[PlacedCost]:
+    sums = reader.sums(Sums(dataset, selection, keys_of(dataset, by), periods=periods_of(selection, previous)))
+    rows = sums.rows(
+        f"""SELECT d0, d1, d2, {sums.total_or_zero(where="period = 0")}, {sums.total_or_zero(where="period = 1")},
+                   bool_or(period = 0), bool_or(period = 1)
+            FROM sums GROUP BY ALL"""
+    )
     return [
-        PlacedCost(environment, cluster, topic, (first or 0, second or 0), (first is not None, second is not None))
-        for (environment, cluster, topic), (first, second) in found.items()
+        PlacedCost(environment, resource, leaf, (to_shared_units(now), to_shared_units(before)), (is_now, was_before))
+        for environment, resource, leaf, now, before, is_now, was_before in rows
     ]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from chargeback.store.queries.aggregate import columns_of, joins_of
-from chargeback.store.queries.category_index import CATEGORY_PREFIX
+from chargeback.store.queries.category_index import CATEGORY_PREFIX, CategoryName
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.partials import FLOWS, Addends
+from chargeback.store.queries.keys import ByRule, Key, keys_of
+from chargeback.store.queries.partials import REALLOCATED
+from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
+_NOTHING: Final = "0::DECIMAL(38, 12)"
 _COLUMNS: Final = ("identity_id", "resource_id", "product_category", "product_type")
 
 
@@ -48,22 +50,14 @@ def statement_sums(reader: TenantReader, selection: Selection, by: str) -> list[
         UnknownCategory: the tenant has no such cost category.
         ValueError: chargebacks cannot be grouped so.
     """
-    keys = reader.group_keys(CHARGEBACKS, (by, *_COLUMNS))
-    if reader.days_of(CHARGEBACKS, selection) is None:
-        return []
-    rule = "NULL"
-    amounts: tuple[str, ...] = ("total", "0::DECIMAL(38, 12)", "0::DECIMAL(38, 12)")
-    if by.startswith(CATEGORY_PREFIX):
-        rule = f"rule_{reader.categories.index.place(by.removeprefix(CATEGORY_PREFIX))}"
-        amounts = tuple(FLOWS.values())
-    columns, joins = f"{columns_of(keys)}, {rule} AS rule", joins_of(keys)
+    amounts = REALLOCATED if by.startswith(CATEGORY_PREFIX) else (TOTAL,)
+    keys = (*keys_of(CHARGEBACKS, (by, *_COLUMNS)), *_rule_of(by))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, amounts))
+    shown = [sums.amount(name) for name in amounts] + [_NOTHING] * (len(REALLOCATED) - len(amounts))
+    rule = "d5" if _rule_of(by) else "NULL"
+    rows = sums.rows(f"SELECT d0, d1, d2, d3, d4, {rule}, {', '.join(shown)} FROM sums")
+    return [StatementSum(*row) for row in rows]
 
-    def _sum(source: Addends) -> list[Any]:
-        sums = ", ".join(source.amount(name) if name in source.sums else name for name in amounts)
-        return reader.cursor.rows(
-            f"""SELECT {columns}, {sums} FROM {source.relation} AS facts {joins}
-                WHERE {source.condition.sql} GROUP BY ALL""",
-            source.condition.parameters,
-        )
 
-    return [StatementSum(*row) for row in reader.add_up(CHARGEBACKS, selection, f"{columns} {joins}", _sum)]
+def _rule_of(by: str) -> tuple[Key, ...]:
+    return (ByRule(CategoryName.of(by).key),) if by.startswith(CATEGORY_PREFIX) else ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
-from chargeback.store.queries.aggregate import columns_of, joins_of
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import ByDay, keys_of
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
@@ -25,9 +24,9 @@ def sums_by(reader: TenantReader, dataset: Dataset, selection: Selection, by: Se
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    if reader.days_of(dataset, selection) is None:
-        return {}
-    return {tuple(row[:-1]): row[-1] for row in _rows(reader, dataset, selection, by)}
+    sums = reader.sums(Sums(dataset, selection, keys_of(dataset, by)))
+    columns = ", ".join([*(f"d{number}" for number in range(len(by))), sums.amount()])
+    return {tuple(row[:-1]): row[-1] for row in sums.rows(f"SELECT {columns} FROM sums")}
 
 
 def daily_sums_by(
@@ -43,27 +42,18 @@ def daily_sums_by(
     within = reader.days_of(dataset, selection)
     if within is None or not any(file.day in days for file in reader.snapshot(dataset.table).within(within)):
         return {}
-    rows = _rows(reader, dataset, selection, by, "date, ", days)
-    return {(row[0], tuple(row[1:-1])): row[-1] for row in rows}
+    sums = reader.sums(Sums(dataset, selection, (ByDay(), *keys_of(dataset, by)), days=days))
+    columns = ", ".join(["date", *(f"d{number}" for number in range(len(by))), sums.amount()])
+    return {(row[0], tuple(row[1:-1])): row[-1] for row in sums.rows(f"SELECT {columns} FROM sums")}
 
 
-def _rows(
-    reader: TenantReader,
-    dataset: Dataset,
-    selection: Selection,
-    by: Sequence[str],
-    first: str = "",
-    days: Collection[date] | None = None,
-) -> list[tuple[Any, ...]]:
-    """Return the values of ``first`` and of ``by``, each with its sum."""
-    grouped = reader.group_keys(dataset, by)
-    keys, joins = f"{first}{columns_of(grouped)}", joins_of(grouped)
+def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) -> dict[date, Decimal]:
+    """Return the amount of the selected rows of each UTC day that has any.
 
-    def _query(source: Addends) -> list[tuple[Any, ...]]:
-        return reader.cursor.rows(
-            f"""SELECT {keys}, {source.amount()} FROM {source.relation} AS facts {joins}
-                WHERE {source.condition.sql} GROUP BY ALL""",
-            source.condition.parameters,
-        )
-
-    return reader.add_up(dataset, selection, f"{keys} {joins}", _query, days=days)
+    Raises:
+        HistoryGone: the reader sees an earlier instant of which a day is no longer kept.
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    sums = reader.sums(Sums(dataset, selection, (ByDay(),)))
+    return dict(sums.rows(f"SELECT date, {sums.amount()} FROM sums"))

@@ -10,8 +10,9 @@ from typing import Final
 from chargeback.model.days import InstantRange
 from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import to_units
-from chargeback.store.queries.aggregate import TAG_PREFIX
-from chargeback.store.queries.cost_sums import sum_selected, sum_where
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.keys import ByTag
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
@@ -32,9 +33,10 @@ def tag_coverage(reader: TenantReader, window: InstantRange, keys: Sequence[str]
     shares: dict[str, Decimal | None] = {}
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
-        sum_selected(reader, Selection(window), [window], [f"{TAG_PREFIX}{key}" for key in some])
-        tagged = ", ".join(sum_where(f"d{number} <> '{UNTAGGED}'") for number in range(len(some)))
-        ((whole, *parts),) = reader.cursor.rows(f"SELECT {sum_where('TRUE')}, {tagged} FROM selected")
+        by = tuple(ByTag(key) for key in some)
+        sums = reader.sums(Sums(CHARGEBACKS, Selection(window), by, periods=(window,)))
+        tagged = ", ".join(sums.total_or_zero(where=f"d{number} <> '{UNTAGGED}'") for number in range(len(some)))
+        ((whole, *parts),) = sums.rows(f"SELECT {sums.total_or_zero()}, {tagged} FROM sums")
         shares |= {key: _share(part, whole) for key, part in zip(some, parts, strict=True)}
     return shares
 
