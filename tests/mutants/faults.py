@@ -100,19 +100,19 @@ FAULTS: Final = (
         "store/queries/test_selection.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         'offset * unit}" for start, offset in reversed(segments[1:])',
         'offset * unit}" for start, offset in segments[1:]',
         "store/queries/test_calendar.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         'if unit == "day" else f"date_trunc',
         'if unit != "month" else f"date_trunc',
         "store/queries/test_calendar.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         "{'-' if seconds < 0 else '+'}",
         "{'+' if seconds < 0 else '-'}",
         "store/queries/test_calendar.py store/queries",
@@ -136,13 +136,13 @@ FAULTS: Final = (
         "store/queries/test_paging.py store/queries",
     ),
     Fault(
-        "store/queries/narrowing.py",
+        "store/queries/plan.py",
         "if key not in categories.by_key:",
         "if False:",
         "store/queries/test_scope_laws.py store/queries/test_narrowing.py store/queries api",
     ),
     Fault(
-        "store/queries/narrowing.py",
+        "store/queries/plan.py",
         "columns += (ColumnFilter(column, values),)",
         "pass",
         "store/queries/test_scope_laws.py store/queries",

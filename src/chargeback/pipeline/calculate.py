@@ -43,8 +43,8 @@ from chargeback.store.facts.tables import (
     MEMBERS_TABLE,
     USAGE_TABLE,
 )
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from chargeback.errors import WorkersUnavailable
 from chargeback.pipeline.new_rows import NewRows, prepare_rows
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 
 #: What decides how a day is calculated, and the bytes of its file.
 _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow")

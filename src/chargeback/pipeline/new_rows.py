@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from chargeback.model.money import exact_sum
 from chargeback.store.facts.tables import FactTables, PreparedDay
-from chargeback.store.queries.revised import RevisedDataset
+from chargeback.store.queries.as_of import RevisedDataset
 
 # Arrow's sums keep the type of the summed values and overflow silently.
 _WIDE: Final = pa.decimal256(76, 12)

@@ -37,8 +37,8 @@ from chargeback.store.control import topics as topic_store
 from chargeback.store.control.day_revisions import TOPIC_REVISIONS, record_removal
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DayState
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
+from chargeback.store.queries.as_of import REVISED_TOPICS
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.revised import REVISED_TOPICS
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from chargeback.categories.resolve import Assignment, RuleName, outcome_of, rule
 from chargeback.categories.weights import weights_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import ByCategory, ByColumn, ByRule, Key
 from chargeback.store.queries.question import TOTAL, Sums

@@ -16,8 +16,8 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
 from chargeback.store.control.day_revisions import CHARGEBACK_REVISIONS, Revision, read_day_revisions
 from chargeback.store.control.days import DayState, read_days
+from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
-from chargeback.store.queries.day_totals import DayTotals
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.reconciled_sums import (
     PRODUCT_TYPE,

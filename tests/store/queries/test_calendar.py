@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chargeback.model.days import DayRange
-from chargeback.store.queries.calendar import BUCKETS, bucket, offset_text
+from chargeback.store.queries.keys import BUCKETS, bucket, offset_text
 from chargeback.store.queries.scan import microseconds
 from chargeback.store.queries.sql_format import named
 from tests.store.queries.conftest import Ask

@@ -32,22 +32,20 @@ from chargeback.service.changes import changes
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.flow import charged_costs
 from chargeback.store.queries.flow import flow as flow_through
-from chargeback.store.queries.graph_sums import charged_costs
 from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, Selection
-from chargeback.store.queries.statement_sums import statement_sums
-from chargeback.store.queries.sums import daily_amounts, sums_by
+from chargeback.store.queries.sums import daily_amounts, statement_sums, sums_by
 from chargeback.store.queries.tag_index import TagIndex
 from tests.categories.naive import Naive, largest_remainder, weights_of_day
 from tests.store.queries.conftest import Ask

@@ -31,8 +31,7 @@ from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter
-from chargeback.store.queries.sums import daily_sums_by
-from chargeback.store.queries.tag_coverage import tag_coverage
+from chargeback.store.queries.sums import daily_sums_by, tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion
 from tests.store.queries.conftest import Read

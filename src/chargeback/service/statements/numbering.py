@@ -14,7 +14,7 @@ from chargeback.model.inventory import UNALLOCATED, UNTAGGED
 from chargeback.model.money import render
 from chargeback.service.statements.content import Heading, Line
 from chargeback.store.control.day_revisions import Revision
-from chargeback.store.queries.category_index import CATEGORY_PREFIX
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.keys import TAG_PREFIX
 
 _MOST_CHARACTERS: Final = 48

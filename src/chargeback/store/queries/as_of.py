@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -16,6 +17,7 @@ from chargeback.errors import ForgottenDay
 from chargeback.model.days import DayRange
 from chargeback.model.money import render
 from chargeback.store.control.day_revisions import (
+    CHARGEBACK_REVISIONS,
     RETENTION,
     TOPIC_REVISIONS,
     Revision,
@@ -26,8 +28,63 @@ from chargeback.store.control.days import DayState
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import PastFiles, file_names_of_day, past_files, same_content
 from chargeback.store.facts.seen import ReadableTables
-from chargeback.store.facts.tables import Snapshot
-from chargeback.store.queries.revised import REVISED, REVISED_BY, RevisedDataset
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    MEMBERS_TABLE,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    Snapshot,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisedDataset:
+    """A dataset whose days have revisions.
+
+    Attributes:
+        name: its name in the table of revisions.
+        table: the table with its rows.
+        usage: the table with its measurements.
+        evidence: all tables that its rows were calculated from.
+        payer: the columns of whoever has an amount.
+        is_calculated: the column of ``days`` which says that the rows are those of the present bill.
+    """
+
+    name: str
+    table: str
+    usage: str
+    evidence: tuple[str, ...]
+    payer: tuple[str, ...]
+    is_calculated: str
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables whose files a revision names: the evidence, then the rows."""
+        return (*self.evidence, self.table)
+
+
+REVISED_CHARGEBACKS: Final = RevisedDataset(
+    CHARGEBACK_REVISIONS,
+    CHARGEBACKS_TABLE,
+    USAGE_TABLE,
+    (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE),
+    ("identity_id",),
+    "chargeback_calculated",
+)
+REVISED_TOPICS: Final = RevisedDataset(
+    TOPIC_REVISIONS,
+    TOPICS_TABLE,
+    TOPIC_USAGE_TABLE,
+    (BILLING_TABLE, TOPIC_USAGE_TABLE),
+    ("cluster_resource_id", "topic_name"),
+    "topic_attribution_calculated",
+)
+#: All of them by their names.
+REVISED: Final = {dataset.name: dataset for dataset in (REVISED_CHARGEBACKS, REVISED_TOPICS)}
+#: By which revisions the files of each table are chosen: the bill by those of the charges that were made from it.
+REVISED_BY: Final = {name: dataset for dataset in (REVISED_TOPICS, REVISED_CHARGEBACKS) for name in dataset.tables}
 
 
 @dataclass(frozen=True)

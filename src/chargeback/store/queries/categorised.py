@@ -13,22 +13,26 @@ of 10⁻²⁴. Sums are therefore as large as any other: up to 26 digits before 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
 import pyarrow as pa
 
-from chargeback.categories.handover import WHOLE, Receiver
+from chargeback.categories.handover import WHOLE, Receiver, composed, day_steps
+from chargeback.categories.resolve import resolve, used_columns
+from chargeback.categories.weights import Outcome, parts
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.model.money import to_units
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.queries.category_join import Joined, UsedCategory, join_assigned
+from chargeback.store.queries.assignments import Assignments, Joined, UsedCategory, join_assigned
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.division_sql import parts_of_whole, reallocated, shared_parts, split_alike, split_pieces
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.partials import (
     COUNTS,
     DISTINCT_ROWS,
@@ -42,6 +46,123 @@ from chargeback.store.queries.partials import (
 )
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import FINE, named, one_of
+
+# More than there are receivers: of equal remainders the first receiver is favoured.
+_MORE_THAN_RECEIVERS: Final = 1_000_000
+
+
+def divided(source: str, receivers: str, weights: str) -> str:
+    """Return the query that divides the ``units`` of each row of ``source`` by largest remainder, exactly as
+    :func:`~chargeback.allocation.split.split_exactly` does; with a row for each receiver, and the further columns
+    ``receiver`` and ``share``.
+
+    ``receivers`` is the column with the list of receivers, ascending, and ``weights`` (HUGEINT[]) has their positive
+    weights.
+    """
+    return f"""
+        SELECT * EXCLUDE (total_weight, whole, rest, rounded_down, ranks, left_over, lowest),
+               unnest({receivers}) AS receiver,
+               unnest(list_transform({weights}, lambda weight, place:
+                   CASE WHEN units < 0 THEN -1 ELSE 1 END * (whole * weight + rounded_down[place]
+                   + CASE WHEN left_over > 0 AND ranks[place] >= lowest THEN 1 ELSE 0 END))) AS share
+        FROM (SELECT *, list_reverse_sort(ranks)[left_over] AS lowest
+        FROM (SELECT *,
+                     list_transform({weights}, lambda weight, place: {_MORE_THAN_RECEIVERS}
+                         * (rest * weight - rounded_down[place] * total_weight) - place) AS ranks,
+                     (rest - list_sum(rounded_down))::BIGINT AS left_over
+        FROM (SELECT *, list_transform({weights}, lambda weight: (rest * weight) // total_weight) AS rounded_down
+        FROM (SELECT *, abs(units) // total_weight AS whole, abs(units) % total_weight AS rest
+        FROM (SELECT *, list_sum({weights})::HUGEINT AS total_weight FROM {source})))))"""
+
+
+def split_pieces(before: str, value: str, outcome: str, outcomes: str) -> str:
+    """Return the query that divides the pieces of ``before`` among the values of their outcomes.
+
+    ``value`` and ``outcome`` are columns, ``outcomes`` is a table, see
+    :func:`~chargeback.store.queries.assignments.outcome_table`.
+    """
+    pieces = f"(SELECT * FROM {before} JOIN {_weights(outcomes)} AS of_outcome ON of_outcome.outcome = {outcome})"
+    return f"""
+        SELECT * EXCLUDE (receivers, weights, outcome, receiver, share)
+               REPLACE (receiver AS {value}, share AS units, is_first AND receiver = receivers[1] AS is_first)
+        FROM ({divided(pieces, "receivers", "weights")})"""
+
+
+def split_alike(before: str, value: str, outcome: str, outcomes: str, kept: Sequence[str]) -> dict[str, str]:
+    """Return the same in steps, by their names: the last one has the sums (``units``) of the parts of pieces that are
+    the same in the ``kept`` columns and in their remainder by the sum of the weights, and how many they are
+    (``alike``)."""
+    weights = _weights(outcomes)
+    return {
+        "wholes": f"""
+            SELECT {", ".join(kept)}, units % total AS remainder, sum(units // total * alike) AS wholes,
+                   sum(alike)::BIGINT AS alike
+            FROM {before} JOIN (SELECT outcome, list_sum(weights)::HUGEINT AS total FROM {weights}) AS of_outcome
+                 ON of_outcome.outcome = {outcome}
+            GROUP BY ALL""",
+        "remainders": divided(
+            f"""(SELECT outcome, remainder, remainder AS units, receivers, weights
+                 FROM (SELECT DISTINCT {outcome} AS outcome, remainder FROM wholes) JOIN {weights} USING (outcome))""",
+            "receivers",
+            "weights",
+        ),
+        "parts": f"""
+            SELECT wholes.* REPLACE (receiver AS {value}, is_first AND receiver = receivers[1] AS is_first),
+                   alike * share + wholes.wholes * weights[list_position(receivers, receiver)] AS units
+            FROM wholes JOIN remainders
+                 ON remainders.outcome = {outcome} AND remainders.remainder = wholes.remainder""",
+    }
+
+
+def _weights(outcomes: str) -> str:
+    """Return the receivers and weights of all outcomes, also of those with one value."""
+    return f"""(SELECT outcome, coalesce(receivers, [value]) AS receivers,
+                       coalesce(weights, [1])::HUGEINT[] AS weights FROM {outcomes})"""
+
+
+def parts_of_whole(shares: str) -> str:
+    """Return who gets the whole cost of rows, by day and source: the ``receiver``, what remains with it (``share``) and
+    what it ``passed`` on.
+
+    ``shares`` is a table of (day, source, receiver, weight, passed), see
+    :class:`~chargeback.categories.handover.Receiver`; units are parts of the whole cost of a row.
+    """
+    return f"""
+        SELECT day AS date, source, {WHOLE}::HUGEINT AS units, receiver, weight::HUGEINT AS share,
+               passed::HUGEINT AS passed
+        FROM {shares}"""
+
+
+def shared_parts(before: str, value: str, shares: str) -> str:
+    """Return the same of the pieces of ``before``, for all ``units`` that earlier categories left of the whole: the
+    parts of the receivers sum to them."""
+    found = f"""(SELECT * FROM (SELECT DISTINCT date, {value} AS source, units FROM {before}) JOIN (
+                     SELECT day AS date, source, list(receiver ORDER BY receiver) AS receivers,
+                            list(weight::HUGEINT ORDER BY receiver) AS weights,
+                            list(passed::HUGEINT ORDER BY receiver) AS passed
+                     FROM {shares} GROUP BY ALL) USING (date, source))"""
+    return f"""
+        SELECT date, source, units, receiver, share,
+               units * passed[list_position(receivers, receiver)] // {WHOLE} AS passed
+        FROM ({divided(found, "receivers", "weights")})"""
+
+
+def reallocated(before: str, value: str, parts: str) -> str:
+    """Return the query that reallocates the pieces of ``before`` by the result of :func:`shared_parts`: what a source
+    has ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the
+    row."""
+    return f"""
+        SELECT pieces.* REPLACE (
+                   CASE WHEN found.source IS NULL THEN pieces.units ELSE 0 END AS units,
+                   CASE WHEN found.source IS NULL THEN went ELSE went + pieces.units END AS went)
+        FROM {before} AS pieces LEFT JOIN (SELECT DISTINCT date, source FROM {parts}) AS found
+            ON found.date = pieces.date AND found.source = {value}
+        UNION ALL BY NAME
+        SELECT pieces.* REPLACE (receiver AS {value}, share AS units, share + passed AS came, passed AS went,
+                                 FALSE AS is_direct)
+        FROM {before} AS pieces JOIN {parts} AS found
+            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units"""
+
 
 _EVERYTHING: Final = Condition()
 _NOTHING: Final = one_of("0")
@@ -331,3 +452,98 @@ def _shares_table(shares: Mapping[date, Mapping[str, Sequence[Receiver]]]) -> pa
     ]
     columns = zip(_SHARES, zip(*found, strict=True), strict=True)
     return pa.table([pa.array(values, field.type) for field, values in columns], schema=_SHARES)
+
+
+_UsageByDay = Mapping[date, Mapping[str, Mapping[str, int]]]
+
+
+def shares_of(
+    query: CategoryQuery, used: UsedCategory, whole: Scan, measured: Measured
+) -> dict[date, Mapping[str, Sequence[Receiver]]]:
+    """Return who gets the cost of the values of one category of a query that hand it on, on the days of ``whole``: all
+    rows of whole days.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    assignments = used.assignments
+    if not assignments.category.share:
+        return {}
+    files = {file.day: file.path for file in whole.files if file.day is not None}
+    new = {day for day, path in files.items() if path not in assignments.shares}
+    if new:
+        # Partial aggregates are those of weeks: they fit where no day between is left out.
+        partials = query.partials if len(new) == len(files) else None
+        of_days = replace(query, partials=partials, scan=whole.only(new), wanted=Condition())
+        held = _held(of_days, used)
+        usage = _usage(of_days, assignments, measured, new)
+        for day in new:
+            steps = day_steps(assignments.category, held[day], usage.get(day, {}), day)
+            assignments.shares[files[day]] = composed(steps)
+    return {day: found for day, path in files.items() if (found := assignments.shares[path])}
+
+
+def _held(query: CategoryQuery, used: UsedCategory) -> dict[date, dict[str, int]]:
+    """Return what each value was assigned on each day, in units."""
+    alone = replace(used, shares={})
+    sums = categorised(replace(query, used=(alone,)), ())
+    rows = query.cursor.rows(f"SELECT date, {used.value}, {sums.sums['total']} FROM {sums.relation} GROUP BY ALL")
+    held: dict[date, dict[str, int]] = defaultdict(dict)
+    for day, value, total in rows:
+        held[day][value] = to_units(total)
+    return held
+
+
+def _usage(query: CategoryQuery, assignments: Assignments, measured: Measured, days: Collection[date]) -> _UsageByDay:
+    """Return the usage of each value, by day and metric. Measurements have an identity and a resource, and no
+    product."""
+    category = assignments.category
+    metrics = sorted({each.metric for each in category.share if each.metric is not None})
+    rows = list(measured.rows(query.cursor, days, metrics)) if metrics else []
+    if not rows:
+        return {}
+    usage: dict[date, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    values = _values(query, assignments, sorted({(row["subject"], row["resource_id"]) for row in rows}))
+    for row in rows:
+        day, periods = row["date"], values[row["subject"], row["resource_id"]]
+        outcome = next(outcome for first, end, outcome in periods if first <= day < end)
+        for receiver, units in parts(to_units(row["value"]), outcome):
+            usage[day][row["measure"]][receiver] += units
+    return usage
+
+
+def _values(
+    query: CategoryQuery, assignments: Assignments, measured: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], list[tuple[date, date, Outcome]]]:
+    """Return the value of each measured (identity, resource), by period."""
+    environments = _environments(query)
+    columns = used_columns(assignments.category)
+    subjects = {
+        (identity, resource): tuple(
+            {"identity_id": identity, "resource_id": resource, "environment_id": environments.get(resource)}.get(name)
+            for name in columns
+        )
+        for identity, resource in measured
+    }
+    distinct = list(dict.fromkeys(subjects.values()))
+    by_column = zip(columns, zip(*distinct, strict=True), strict=False)
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in by_column})
+    resolved = resolve(assignments.category, table, assignments.tags, assignments.names, query.cursor.check)
+    found: dict[tuple[str | None, ...], list[tuple[date, date, Outcome]]] = defaultdict(list)
+    for row in resolved.periods.to_pylist():
+        subject = tuple(row[name] for name in columns)
+        found[subject].append((row["first_day"], row["end_day"], resolved.outcomes[row["outcome"]]))
+    return {each: found[subject] for each, subject in subjects.items()}
+
+
+def _environments(query: CategoryQuery) -> dict[str, str]:
+    """Return the environment of each resource, as it was billed."""
+    columns = query.dataset.subjects
+    condition = query.scan.condition()
+    rows = query.cursor.rows(
+        f"""SELECT {columns["resource_id"]}, min({columns["environment_id"]}) FROM {SOURCE}
+            WHERE {condition.sql} GROUP BY ALL""",
+        condition.parameters,
+    )
+    return {resource: environment for resource, environment in rows if environment is not None}

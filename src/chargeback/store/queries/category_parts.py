@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from chargeback.allocation.split import split_in_order
 from chargeback.model.money import from_units, parse_decimal, render, to_units
-from chargeback.store.queries.categorised import CategoryQuery, units_of
-from chargeback.store.queries.category_join import UsedCategory, clauses_of, join_assigned, share_text
+from chargeback.store.queries.assignments import UsedCategory, clauses_of, join_assigned, share_text
+from chargeback.store.queries.categorised import CategoryQuery, divided, units_of
 from chargeback.store.queries.datasets import METADATA
-from chargeback.store.queries.division_sql import divided
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.sql_format import one_of
 

@@ -18,7 +18,7 @@ from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sums import Key
+from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
 #: What is billed, and by which method its cost was allocated.
@@ -52,8 +52,8 @@ class ComparedCharges:
     """
 
     days: tuple[int, int]
-    parts: Mapping[Key, Sequence[ComparedPart]]
-    amounts: Mapping[Key, tuple[Decimal, Decimal]]
+    parts: Mapping[KeyValues, Sequence[ComparedPart]]
+    amounts: Mapping[KeyValues, tuple[Decimal, Decimal]]
 
 
 def compared_charges(
@@ -68,9 +68,9 @@ def compared_charges(
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = (before, selection.window)
-    charged: dict[Key, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
-    payers: dict[tuple[Key, _Billed], Counter[str]] = {}
-    summed: dict[Key, tuple[list[Decimal], list[Decimal]]] = {}
+    charged: dict[KeyValues, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
+    payers: dict[tuple[KeyValues, _Billed], Counter[str]] = {}
+    summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
     for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
         key, units = tuple(grouped), to_units(amount)
         sides = charged.setdefault(key, {}).setdefault(billed, (Counter(), Counter()))
@@ -98,7 +98,7 @@ def compared_charges(
 
 def _sums(
     reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
-) -> list[tuple[int, Key, _Billed, str, Decimal]]:
+) -> list[tuple[int, KeyValues, _Billed, str, Decimal]]:
     """Return the sums of the selected rows of each window: (window, key, what is billed, method, amount)."""
     keys = keys_of(CHARGEBACKS, (*by, *_BILLED))
     sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=tuple(windows)))

@@ -1,21 +1,24 @@
-"""What is specific to chargebacks: one dimension, and what could not be allocated as intended."""
+"""What is specific to chargebacks: dimensions, rows of a line, and what was not allocated as intended."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 from chargeback.model.chargeback import ALLOCATION_ISSUES, DIMENSION_COLUMNS
 from chargeback.model.days import DayRange
+from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import DIMENSIONS_TABLE
-from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import ByColumn
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import DISTINCT_ROWS
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
-from chargeback.store.queries.selection import ColumnFilter, Selection
+from chargeback.store.queries.selection import ColumnFilter, Selection, equal
 from chargeback.store.queries.sql_format import decimal_text, exact_text, named
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
@@ -88,3 +91,46 @@ def allocation_issues(
     )
     items = [dict(zip(ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
     return items, rows[0][0]
+
+
+def charged_entities(reader: TenantReader, selection: Selection) -> list[tuple[str, str]]:
+    """Return (entity type, id) of every resource and identity in the selected chargeback rows.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    scan = reader.scan(CHARGEBACKS, selection)
+    if not scan.files:
+        return []
+    condition = scan.condition()
+    sql = f"""
+        WITH pairs AS MATERIALIZED (SELECT DISTINCT resource_id, identity_id FROM {SOURCE} WHERE {condition.sql})
+        SELECT DISTINCT '{RESOURCE}', resource_id FROM pairs
+        UNION ALL SELECT DISTINCT '{IDENTITY}', identity_id FROM pairs
+        ORDER BY ALL
+    """
+    return [(entity_type, entity_id) for entity_type, entity_id in reader.cursor.rows(sql, condition.parameters)]
+
+
+def selection_of_line(day: date, line_id: str) -> Selection:
+    """Return the selection of the rows of a line on a UTC day."""
+    return Selection(Selection.of_days(DayRange.of_day(day)).window, equal(line_id=line_id))
+
+
+def rows_of_line(
+    reader: TenantReader, dataset: Dataset, day: date, line_id: str, columns: Sequence[str]
+) -> set[tuple[Any, ...]]:
+    """Return some columns of the visible rows of a line on a UTC day.
+
+    Raises:
+        HistoryGone: the rows of an earlier instant are no longer kept.
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    scan = reader.scan(dataset, selection_of_line(day, line_id))
+    if not scan.files:
+        return set()
+    condition = scan.condition()
+    sql = f"SELECT DISTINCT {', '.join(columns)} FROM {SOURCE} WHERE {condition.sql}"
+    return set(reader.cursor.rows(sql, condition.parameters))

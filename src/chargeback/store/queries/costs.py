@@ -12,9 +12,8 @@ from zoneinfo import ZoneInfo
 from chargeback.model.chargeback import ALLOCATION_ISSUES
 from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
-from chargeback.store.queries.calendar import bucket
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.keys import ByTime, Key, keys_of
+from chargeback.store.queries.keys import ByTime, Key, bucket, keys_of
 from chargeback.store.queries.partials import DISTINCT_ROWS, ROW_COUNT
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader

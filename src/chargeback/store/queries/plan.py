@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from chargeback.access.scope import RowScope
+from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.errors import StorageError
 from chargeback.model.chargeback import DIMENSION_COLUMNS, USAGE_COST
 from chargeback.model.currency import RATE_PLACES, Rates
@@ -30,18 +30,15 @@ from chargeback.model.inventory import UNALLOCATED
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, USAGE_TABLE, Snapshot
-from chargeback.store.queries.categorised import CategoryQuery, categorised
-from chargeback.store.queries.category_index import CATEGORY_PREFIX, with_descendants
-from chargeback.store.queries.category_join import UsedCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.assignments import UsedCategory
+from chargeback.store.queries.categorised import CategoryQuery, categorised, shares_of
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryIndex, CategoryLookup, with_descendants
 from chargeback.store.queries.category_parts import parts_of_rows, rows_with_parts, sums_of_parts
 from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.handovers import shares_of
 from chargeback.store.queries.keys import ByTime, KeyLookups, KeySql, numbered
 from chargeback.store.queries.measurements import Measured
-from chargeback.store.queries.narrowing import category_keys, narrowed
 from chargeback.store.queries.partials import (
     COUNTS,
     DISTINCT_ROWS,
@@ -54,7 +51,7 @@ from chargeback.store.queries.partials import (
 )
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 from chargeback.store.queries.sql_format import FINE, fine_rest, fine_wholes, named, one_of
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums
@@ -511,3 +508,35 @@ def _rates_relation(rates: Rates) -> str:
         for month, rate in sorted(rates.items())
     )
     return f"(VALUES {values}) AS rates(rate_month, rate, rate_units)"
+
+
+def narrowed(selection: Selection, dataset: Dataset, scope: RowScope, categories: CategoryIndex) -> Selection:
+    """Return the selection with the filters of a scope as well.
+
+    Nothing is selected where the dataset cannot be filtered so, or the tenant has no such cost category.
+    """
+    columns, tags, by_category = selection.columns, selection.tags, selection.categories
+    for name, values in scope.conditions:
+        if name.startswith(TAG):
+            tags += (TagFilter(name.removeprefix(TAG), values),)
+        elif name.startswith(CATEGORY):
+            key = name.removeprefix(CATEGORY)
+            if key not in categories.by_key:
+                return _nothing_selected(selection)
+            by_category += (CategoryFilter(key, values),)
+        else:
+            column = dataset.filter_column(name)
+            if column is None:
+                return _nothing_selected(selection)
+            columns += (ColumnFilter(column, values),)
+    return replace(selection, columns=columns, tags=tags, categories=by_category)
+
+
+def _nothing_selected(selection: Selection) -> Selection:
+    start = selection.window.start
+    return replace(selection, window=InstantRange(start, start))
+
+
+def category_keys(scope: RowScope) -> tuple[str, ...]:
+    """Return the cost categories by which a scope chooses rows, ascending."""
+    return tuple(name.removeprefix(CATEGORY) for name, _ in scope.conditions if name.startswith(CATEGORY))

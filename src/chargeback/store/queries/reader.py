@@ -19,14 +19,12 @@ from chargeback.store.facts.seen import ReadableTables
 from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.category_index import CATEGORY_PREFIX
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
 from chargeback.store.queries.category_parts import add_values
 from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.datasets import DATASETS, TAGS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.engine import Cursor, QueryEngine
-from chargeback.store.queries.export import ExportFormat, export_pieces
-from chargeback.store.queries.exported_rows import ExportedRows
+from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
 from chargeback.store.queries.keys import ByColumn, ByTagHolder, Key
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.measurements import Measured
@@ -37,8 +35,7 @@ from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion, read_version
-from chargeback.store.queries.visible_entities import VisibleEntities
-from chargeback.store.queries.visible_sums import VisibleSums
+from chargeback.store.queries.visible_sums import VisibleEntities, VisibleSums
 from chargeback.store.tenant import TenantStore
 
 _IDENTITY: Final = "identity_id"
@@ -222,7 +219,7 @@ class TenantReader:
         form: ExportFormat = "csv",
         per: str | None = None,
     ) -> Iterator[memoryview]:
-        """Yield the selected rows as a file, see :class:`~chargeback.store.queries.exported_rows.ExportedRows`.
+        """Yield the selected rows as a file, see :class:`~chargeback.store.queries.export.ExportedRows`.
 
         Without ``columns`` the file has the dataset's ``default_export``. With cost categories among the columns or the
         filters, what is split is one row for each of its parts. Nothing is read before the first piece is asked for.
