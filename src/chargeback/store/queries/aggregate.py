@@ -69,22 +69,19 @@ def aggregate(
     """
     amounts = shown_amounts(dataset, grouping)
     summed = tuple(dict.fromkeys([*dataset.shown_sums, *(name for names in amounts.values() for name in names)]))
-    keys = keys_of(dataset, grouping.by)
-    of_buckets, of_everything = (*summed, ROW_COUNT, DISTINCT_ROWS), (*summed, DISTINCT_ROWS)
-    by_time = (ByTime(grouping.unit, grouping.zone), *keys)
-    question = Sums(dataset, selection, by_time, of_buckets, grouping.rates)
+    by = (ByTime(grouping.unit, grouping.zone), *keys_of(dataset, grouping.by))
+    question = Sums(dataset, selection, by, (*summed, ROW_COUNT, DISTINCT_ROWS), grouping.rates)
     relation = sums(question)
     if relation.days is None:
         return Aggregate.of_nothing(amounts)
     when = bucket(grouping.unit, grouping.zone, relation.days)
     found = relation.newest(MAX_BUCKETS)
-    whole = found if found.is_whole else sums(replace(question, by=(), of=of_everything))
-    shown = [f"sum({DISTINCT_ROWS})::BIGINT", *(whole.total(*names) for names in amounts.values())]
-    ((total_rows, *totals),) = whole.rows(f"SELECT {', '.join(shown)} FROM sums")
+    whole = found if found.is_whole else sums(replace(question, by=()))
+    shown = ["count(*)", f"sum({DISTINCT_ROWS})::BIGINT", *(whole.total(*names) for names in amounts.values())]
+    ((buckets, total_rows, *totals),) = whole.rows(f"SELECT {', '.join(shown)} FROM sums")
     if not total_rows:
         return Aggregate.of_nothing(amounts)
-    ((buckets,),) = found.rows("SELECT count(*) FROM sums")
-    truncated = buckets > MAX_BUCKETS
+    truncated = buckets > MAX_BUCKETS or not found.is_whole
     return Aggregate(
         _buckets(found, when, grouping.by, amounts, _newest_buckets(found, when) if truncated else None),
         {name: render(total) for name, total in zip(amounts, totals, strict=True)} | {"total_rows": total_rows},

@@ -133,7 +133,7 @@ class Plan:
 
             return self.with_source(question, Reads.of(keys), _use)
 
-        def _keep(most: int | None) -> SumRelation:
+        def _keep(most: int) -> SumRelation:
             table, is_whole = self._kept(question, keys, most, is_fine=is_fine)
             return relation(lambda use: use(f"SELECT * FROM {table}", {}), is_whole=is_whole)
 
@@ -164,7 +164,7 @@ class Plan:
         lookups = KeyLookups(self.cursor, dataset, self.tags, self.clusters, self.categories, days, known)
         return numbered([key.on(lookups) for key in question.by])
 
-    def _kept(self, question: Sums, keys: Sequence[KeySql], most: int | None, *, is_fine: bool) -> tuple[str, bool]:
+    def _kept(self, question: Sums, keys: Sequence[KeySql], most: int, *, is_fine: bool) -> tuple[str, bool]:
         """Make the table of the sums; of the newest units of time alone where these have more than ``most`` groups, and
         that was to be expected."""
         table = self.cursor.new_name("sums")
@@ -174,8 +174,8 @@ class Plan:
             self.cursor.run(f"CREATE OR REPLACE TEMP TABLE {table} AS {sql}", source.condition.parameters)
 
         def _use(source: SumSource) -> bool:
-            newest = None if most is None else self._since(question, source, most)
-            if newest is not None and most is not None:
+            newest = self._since(question, source, most)
+            if newest is not None:
                 since = Condition(("date >= $newest",), {"newest": newest})
                 _make(replace(source, condition=source.condition & since))
                 later = f"SELECT count(*) FROM {table} WHERE bucket > $newest"

@@ -64,8 +64,7 @@ class SumRelation:
     """The sums of a question, as the relation ``sums`` of further SQL.
 
     It has the columns of the keys, those of the sums and, where the question ``is_fine``, the further digits of the
-    amounts; what shows an amount takes both (:meth:`amount`, :meth:`total`). It is read when it is used: what is used
-    more than once is :meth:`kept`.
+    amounts; what shows an amount takes both (:meth:`amount`, :meth:`total`). It is read whenever it is used.
 
     Attributes:
         days: the UTC days that have rows of the window, whatever its filters; None if none has.
@@ -79,7 +78,7 @@ class SumRelation:
     is_fine: bool
     days: DayRange | None
     run: Run = field(repr=False)
-    keep: Callable[[int | None], SumRelation] | None = field(default=None, repr=False)
+    keep: Callable[[int], SumRelation] | None = field(default=None, repr=False)
     is_whole: bool = True
 
     def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
@@ -103,17 +102,14 @@ class SumRelation:
         )
         return table
 
-    def kept(self) -> SumRelation:
-        """Return the same sums, read once."""
-        return self if self.keep is None else self.keep(None)
-
     def newest(self, most: int) -> SumRelation:
         """Return the same sums, read once; if there are more than ``most`` groups, at least so many of the newest
         units of time, each of them whole."""
         return self if self.keep is None else self.keep(most)
 
     def amount(self, *names: str) -> str:
-        """Return the first of some amounts of a group less the others, with all digits, as SQL; else the total."""
+        """Return the first of some amounts of a group less the others, with all digits, as SQL; of the total if none is
+        named."""
         names = names or (TOTAL,)
         whole, fine = _less(names), _less([f"{name}{FINE}" for name in names])
         return exact(whole, fine, self.question.places) if self.is_fine else whole
