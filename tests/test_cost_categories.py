@@ -34,8 +34,7 @@ from chargeback.store.control.tags import IDENTITY, TagWrite
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader

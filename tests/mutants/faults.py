@@ -91,8 +91,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/queries/selection.py",
-        'undecided.append(f"NOT {among',
-        'undecided.append(f"{among',
+        'Condition((f"NOT {holds.sql}",)',
+        'Condition((f"{holds.sql}",)',
         "store/queries/test_selection.py store/queries/test_tag_days.py store/queries",
     ),
     Fault(
@@ -102,19 +102,19 @@ FAULTS: Final = (
         "store/queries/test_selection.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         'offset * unit}" for start, offset in reversed(segments[1:])',
         'offset * unit}" for start, offset in segments[1:]',
         "store/queries/test_calendar.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         'if unit == "day" else f"date_trunc',
         'if unit != "month" else f"date_trunc',
         "store/queries/test_calendar.py store/queries",
     ),
     Fault(
-        "store/queries/calendar.py",
+        "store/queries/keys.py",
         "{'-' if seconds < 0 else '+'}",
         "{'+' if seconds < 0 else '-'}",
         "store/queries/test_calendar.py store/queries",
@@ -138,13 +138,13 @@ FAULTS: Final = (
         "store/queries/test_paging.py store/queries",
     ),
     Fault(
-        "store/queries/narrowing.py",
+        "store/queries/plan.py",
         "if key not in categories.by_key:",
         "if False:",
         "store/queries/test_scope_laws.py store/queries/test_narrowing.py store/queries api",
     ),
     Fault(
-        "store/queries/narrowing.py",
+        "store/queries/plan.py",
         "columns += (ColumnFilter(column, values),)",
         "pass",
         "store/queries/test_scope_laws.py store/queries",
@@ -157,8 +157,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/queries/partials.py",
-        "if needed <= {*ALWAYS, *each}",
-        "if needed & {*ALWAYS, *each}",
+        "if {*TIME_COLUMNS, *each}.issuperset(reads)",
+        "if not {*TIME_COLUMNS, *each}.isdisjoint(reads)",
         "store/queries/test_partials.py store/queries",
     ),
     Fault(

@@ -11,7 +11,7 @@ import pytest
 
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.recompute.stored_day import LineNotFound, Siblings, StoredDay, first, where
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line
 

@@ -16,8 +16,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import to_units
 from chargeback.service.category_answers import Preview, preview
 from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
 from chargeback.service.graph import Node, build, filters_of, find, shown
 from chargeback.store.control.lineage import Lineage
-from chargeback.store.queries.graph_sums import PlacedCost
+from chargeback.store.queries.flow import PlacedCost
 from tests.support.laws import examples
 
 KNOWN = {

@@ -14,7 +14,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.entity_costs import EntityCosts
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.visible_entities import VisibleEntities
+from chargeback.store.queries.visible_sums import VisibleEntities
 from tests.support.clock import NOW
 from tests.support.databases import KINDS
 from tests.support.facts import tenant_store

@@ -16,8 +16,7 @@ from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import from_units
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.reader import TenantReader

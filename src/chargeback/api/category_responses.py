@@ -12,7 +12,7 @@ from chargeback.model.money import difference, render
 from chargeback.service.category_answers import Coverage, Moved, Preview
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.names import names_of
-from chargeback.store.queries.category_join import share_text
+from chargeback.store.queries.assignments import share_text
 
 
 def preview_response(connection: Connection, found: Preview, currency: str) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class _Wanted:
 
 def _columns_of(rows: Rows, written: str | None) -> list[str]:
     """Return the columns that an option names, in their order; none without it."""
-    from chargeback.store.queries.category_index import CATEGORY_PREFIX
+    from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
     from chargeback.store.queries.category_parts import SHARE
     from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 
@@ -190,7 +190,7 @@ def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
     """Write the files; yield a line about each of them."""
     from chargeback.emitters.files import write_whole
     from chargeback.model.days import DayRange
-    from chargeback.store.queries.category_index import CATEGORY_PREFIX
+    from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
     from chargeback.store.queries.selection import Selection
 
     dataset = _dataset(tenant, wanted.rows)

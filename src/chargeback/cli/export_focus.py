@@ -43,9 +43,8 @@ def write_focus(
     from chargeback.cli.export import shown
     from chargeback.emitters.focus_files import FocusFolder
     from chargeback.model.days import ONE_DAY, DayRange
-    from chargeback.store.queries.focus import focus_file
+    from chargeback.store.queries.focus import focus_file, focus_metadata
     from chargeback.store.queries.focus_columns import FocusLayout
-    from chargeback.store.queries.focus_metadata import focus_metadata
 
     folder, layout = FocusFolder(to), FocusLayout(version.value, split.value)
     days = billed_days(source, period)

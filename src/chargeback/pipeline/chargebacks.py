@@ -38,8 +38,8 @@ from chargeback.store.facts.tables import (
     FactTables,
     read_day,
 )
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from chargeback.errors import WorkersUnavailable
 from chargeback.model.money import exact_sum
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import FactTables, PreparedDay
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS, RevisedDataset
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS, RevisedDataset
 
 #: What decides how a day is calculated, and the bytes of its file.
 _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow")

@@ -20,10 +20,9 @@ from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.focus import FocusSource, focus_file
+from chargeback.store.queries.focus import FocusSource, focus_file, focus_metadata
 from chargeback.store.queries.focus_columns import FocusLayout
 from chargeback.store.queries.focus_lookups import FocusTenant
-from chargeback.store.queries.focus_metadata import focus_metadata
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

@@ -27,8 +27,7 @@ from chargeback.store.control.days import DayState
 from chargeback.store.facts.history import HistoryWriter, file_names_of_day, has_content
 from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, PreparedDay, read_day
-from chargeback.store.queries.as_of import has_files, those_that_took_effect
-from chargeback.store.queries.revised import REVISED, RevisedDataset
+from chargeback.store.queries.as_of import REVISED, RevisedDataset, has_files, those_that_took_effect
 
 log = logging.getLogger(__name__)
 

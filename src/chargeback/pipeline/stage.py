@@ -33,8 +33,8 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
 from chargeback.store.control.days import DayState
+from chargeback.store.queries.as_of import RevisedDataset
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.revised import RevisedDataset
 
 log = logging.getLogger(__name__)
 

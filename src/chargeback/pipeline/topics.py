@@ -46,8 +46,8 @@ from chargeback.store.control.day_revisions import record_removal
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DatasetState, DayDataset, DayState
 from chargeback.store.control.topics import Lifetime, SeenRanges, TopicLifetimes
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE, FactTables, read_day
+from chargeback.store.queries.as_of import REVISED_TOPICS
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.revised import REVISED_TOPICS
 
 log = logging.getLogger(__name__)
 

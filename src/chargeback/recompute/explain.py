@@ -34,7 +34,7 @@ from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.names import ids_named, names_of
 from chargeback.store.control.policies import used_policies
-from chargeback.store.queries.revised import REVISED_CHARGEBACKS
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore
 
 #: The columns of a row that the calculation decides.

@@ -31,7 +31,7 @@ from chargeback.recompute.stored_day import (
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.control.topics import resource_ids
-from chargeback.store.queries.revised import REVISED_TOPICS
+from chargeback.store.queries.as_of import REVISED_TOPICS
 from chargeback.store.tenant import TenantStore
 
 

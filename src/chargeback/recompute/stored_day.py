@@ -30,8 +30,7 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     read_files,
 )
-from chargeback.store.queries.as_of import KnownRevisions, forgotten
-from chargeback.store.queries.revised import RevisedDataset
+from chargeback.store.queries.as_of import KnownRevisions, RevisedDataset, forgotten
 from chargeback.store.tenant import TenantStore
 
 #: What two lines for the same have in common: everything but quantities, prices, amounts, names and descriptions.

@@ -17,16 +17,17 @@ from chargeback.categories.resolve import Assignment, RuleName, outcome_of, rule
 from chargeback.categories.weights import weights_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import ByCategory, ByColumn, ByRule, Key
+from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
 #: So many unassigned identities, and so many that an edit moves, are named.
 MOST_NAMED: Final = 50
 
+_IDENTITY: Final = ByColumn("identity_id")
 _AFTER, _BEFORE = "after", "before"
 #: The same categories, see :func:`_undivided`.
 _WHOLE: Final = {_AFTER: "after whole", _BEFORE: "before whole"}
@@ -94,11 +95,10 @@ def coverage(reader: TenantReader, key: str, selection: Selection) -> Coverage:
         StorageError: the facts cannot be read.
         UnknownCategory: the tenant has none of that key.
     """
-    category, place = reader.categories.index.category(key), reader.categories.index.place(key)
-    value, rule = f"category_{place}", f"rule_{place}"
+    category = reader.categories.index.category(key)
     rules: dict[tuple[str, int | None], list[Decimal]] = {}
     identities: dict[str, list[Decimal]] = {}
-    for identity, of_value, of_rule, amount in _rows(reader, selection, f"identity_id, {value}, {rule}"):
+    for identity, of_value, of_rule, amount in _rows(reader, selection, _IDENTITY, *_decided(key)):
         rules.setdefault((of_value, of_rule), []).append(amount)
         if of_value == category.default:
             identities.setdefault(identity, []).append(amount)
@@ -188,11 +188,10 @@ def _undivided(category: CostCategory) -> CostCategory:
 def _moved(reader: TenantReader, selection: Selection) -> list[Moved]:
     """Return what would have another value, by identity."""
     index = reader.categories.index
-    places = [index.place(_WHOLE[name]) for name in (_BEFORE, _AFTER)]
-    decided = ", ".join(["identity_id", *(f"category_{place}, rule_{place}" for place in places)])
+    decided = (_IDENTITY, *_decided(_WHOLE[_BEFORE]), *_decided(_WHOLE[_AFTER]))
     moved: Counter[tuple[str, str, str]] = Counter()
     divided: dict[_Decided, int] = {}
-    for identity, before, rule_before, after, rule_after, amount in _rows(reader, selection, decided):
+    for identity, before, rule_before, after, rule_after, amount in _rows(reader, selection, *decided):
         parts = _parts(index.category(_BEFORE), rule_before, before), _parts(index.category(_AFTER), rule_after, after)
         if parts[0] == parts[1]:
             continue
@@ -214,11 +213,12 @@ def _parts(category: CostCategory, rule: int | None, value: str) -> tuple[tuple[
     return weights_of(assign.percentages) if isinstance(assign, Split) else ((value, 1),)
 
 
-def _held(reader: TenantReader, selection: Selection, decided: str, name: str) -> dict[_Decided, dict[str, int]]:
+def _held(
+    reader: TenantReader, selection: Selection, decided: Sequence[Key], name: str
+) -> dict[_Decided, dict[str, int]]:
     """Return what the values of one category have of each group of rows, in units."""
     held: dict[_Decided, dict[str, int]] = {}
-    value = f"category_{reader.categories.index.place(name)}"
-    for *group, receiver, amount in _rows(reader, selection, f"{decided}, {value}"):
+    for *group, receiver, amount in _rows(reader, selection, *decided, ByCategory(name)):
         held.setdefault(tuple(group), {})[receiver] = to_units(amount)
     return held
 
@@ -250,16 +250,16 @@ def _largest(moved: Sequence[Moved]) -> tuple[Moved, ...]:
 
 def _totals(reader: TenantReader, key: str, selection: Selection) -> dict[str, Decimal]:
     """Return the total of each value, with what values hand on."""
-    return dict(_rows(reader, selection, f"category_{reader.categories.index.place(key)}", sum_of="total"))
+    return dict(_rows(reader, selection, ByCategory(key), sum_of=TOTAL))
 
 
-def _rows(reader: TenantReader, selection: Selection, columns: str, sum_of: str = "direct") -> list[tuple[Any, ...]]:
-    """Return the sums by some columns, of which one is that of a category."""
-    if reader.days_of(CHARGEBACKS, selection) is None:
-        return []
+def _decided(key: str) -> tuple[Key, Key]:
+    """Return the value of a category and the rule that decided it."""
+    return ByCategory(key), ByRule(key)
 
-    def _sum(source: Addends) -> list[tuple[Any, ...]]:
-        sums = f"SELECT {columns}, {source.amount(sum_of)} FROM {source.relation}"
-        return reader.cursor.rows(f"{sums} WHERE {source.condition.sql} GROUP BY ALL", source.condition.parameters)
 
-    return reader.add_up(CHARGEBACKS, selection, columns, _sum)
+def _rows(reader: TenantReader, selection: Selection, *by: Key, sum_of: str = "direct") -> list[tuple[Any, ...]]:
+    """Return the sums by some keys, of which one is that of a category."""
+    sums = reader.sums(Sums(CHARGEBACKS, selection, by, (sum_of,)))
+    columns = ", ".join(f"d{number}" for number in range(len(by)))
+    return sums.rows(f"SELECT {columns}, {sums.amount(sum_of)} FROM sums")

@@ -33,7 +33,7 @@ from chargeback.store.control.names import names_of
 from chargeback.store.queries.changes import ComparedPart, compared_charges
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sums import Key
+from chargeback.store.queries.sums import KeyValues
 
 #: What an effect without a direction means; {what} is a product type on a resource.
 _REASONS: Final = {
@@ -113,7 +113,7 @@ class Change:
         is_of_identity: whether all of it is charged to one identity, which the key names.
     """
 
-    key: Key
+    key: KeyValues
     before: Decimal
     after: Decimal
     effects: Mapping[str, Decimal]
@@ -201,7 +201,7 @@ def changes(reader: TenantReader, selection: Selection, before: InstantRange, by
     return Changes(items, found.days)
 
 
-def change_of(key: Key, parts: Iterable[ComparedPart], days: tuple[int, int]) -> Change:
+def change_of(key: KeyValues, parts: Iterable[ComparedPart], days: tuple[int, int]) -> Change:
     """Return the change of some charges; ``days`` is the number of days with costs of both ranges."""
     before = after = 0
     sums: Counter[str] = Counter()

@@ -22,10 +22,11 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.clusters import CLUSTER_ID
-from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, daily_amounts, days_with_rows
+from chargeback.store.queries.costs import Breakdown, CostQuery, Costs, costs, days_with_rows
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection
+from chargeback.store.queries.sums import daily_amounts
 from chargeback.store.queries.topic_costs import TopicCosts, topic_costs
 
 #: What an answer may have beside sums and breakdowns.
@@ -114,7 +115,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
     found = costs(reader, query)
     other = request.compared_window
     # Whether days are charged as they were billed is a matter of the whole bill.
-    shows_days = "days" in request.parts and reader.scope is None
+    shows_days = "days" in request.parts and reader.sees_everything
     topics, ignored = _topics(tenant, reader, request)
     with tenant.store.control.read() as connection:
         states = states_seen(reader, connection)

@@ -26,13 +26,13 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.day_totals import DayTotals
+from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.version import DataVersion, read_version
-from chargeback.store.queries.visible_entities import VisibleEntities
+from chargeback.store.queries.visible_sums import VisibleEntities
 
 log = logging.getLogger(__name__)
 

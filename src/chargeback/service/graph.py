@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
 from chargeback.store.control.lineage import Lineage
-from chargeback.store.queries.graph_sums import PlacedCost
+from chargeback.store.queries.flow import PlacedCost
 
 Kind = Literal["organisation", "environment", "resource", "identity", "topic"]
 Leaves = Literal["identities", "topics", "none"]

@@ -18,7 +18,7 @@ from chargeback.store.control.lineage import Lineage, read_lineages
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.graph_sums import charged_costs, topic_costs_by_cluster
+from chargeback.store.queries.flow import charged_costs, topic_costs_by_cluster
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection
 

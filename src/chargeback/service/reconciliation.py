@@ -16,19 +16,18 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset, DayState, read_days
-from chargeback.store.queries.costs import daily_amounts
+from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
-from chargeback.store.queries.day_totals import DayTotals
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.reconciled_sums import (
     PRODUCT_TYPE,
     RESOURCE_ID,
+    CollectedSums,
     CoveredDay,
     ReconciledSums,
-    collect_sums,
-    reconciled_sums,
 )
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import daily_amounts
 
 #: The states of a day: charged what was billed; not what was billed; not calculated yet; without a bill.
 EQUAL: Final = "equal"
@@ -94,9 +93,10 @@ def grouped_reconciliation(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    types = collect_sums(reader, days)
+    sums = CollectedSums(reader, days)
+    types = sums.product_types()
     covered = _covered_days(connection, states, catalogue, days, types)
-    items = reconciled_sums(reader, covered, None if by in {DAY, MONTH} else by)
+    items = sums.reconciled(covered, None if by in {DAY, MONTH} else by)
     if by == MONTH:
         months: dict[str, list[ReconciledSums]] = {}
         for item in items:

@@ -15,7 +15,7 @@ from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sums import Key, daily_sums_by, sums_by
+from chargeback.store.queries.sums import KeyValues, daily_sums_by, sums_by
 
 _ZERO = Decimal(0)
 
@@ -25,7 +25,7 @@ class Restated:
     """What one combination of values was charged before and after, and why it changed: the causes of the revisions of
     the days on which it did."""
 
-    key: Key
+    key: KeyValues
     before: Decimal
     after: Decimal
     causes: tuple[str, ...]
@@ -68,8 +68,8 @@ def restatement(
     """
     then = daily_sums_by(before, CHARGEBACKS, selection, by, causes)
     later = daily_sums_by(after, CHARGEBACKS, selection, by, causes)
-    deltas: dict[Key, Decimal] = {}
-    reasons: dict[Key, set[str]] = {}
+    deltas: dict[KeyValues, Decimal] = {}
+    reasons: dict[KeyValues, set[str]] = {}
     for day, key in then.keys() | later.keys():
         delta = difference(later.get((day, key), _ZERO), then.get((day, key), _ZERO))
         if delta:

@@ -16,7 +16,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, matching
 from chargeback.store.queries.entity_costs import EntityCosts
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.visible_entities import VisibleEntities
+from chargeback.store.queries.visible_sums import VisibleEntities
 
 Kind = Literal["identity", "resource", "topic", "tag"]
 

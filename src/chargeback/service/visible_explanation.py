@@ -16,8 +16,8 @@ from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import Explained, LineNotFound
+from chargeback.store.queries.chargebacks import rows_of_line, selection_of_line
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.line_rows import rows_of_line, selection_of_line
 from chargeback.store.queries.reader import TenantReader
 
 E = TypeVar("E", bound=Explained)

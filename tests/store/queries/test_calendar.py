@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chargeback.model.days import DayRange
-from chargeback.store.queries.calendar import BUCKETS, bucket, offset_text
+from chargeback.store.queries.keys import BUCKETS, bucket, offset_text
 from chargeback.store.queries.scan import microseconds
+from chargeback.store.queries.sql_format import named
 from tests.store.queries.conftest import Ask
 
 ZONES = [
@@ -52,7 +53,7 @@ def test_every_hour_of_a_year_is_in_the_bucket_of_the_calendar(ask: Ask, name: s
     sql = f"""
         WITH t AS (SELECT unnest($us::BIGINT[]) AS us), r AS (
             SELECT us, make_timestamptz(us) AS timestamp, make_timestamp(us)::DATE AS date FROM t),
-        k AS (SELECT us, {when.keys} FROM r)
+        k AS (SELECT us, {named(when.columns)} FROM r)
         SELECT {when.label} FROM k ORDER BY us"""
     labels = ask(lambda cursor: cursor.rows(sql, {"us": [microseconds(moment) for moment in moments]}))
     assert [label for (label,) in labels] == [_expected(moment, unit, zone) for moment in moments]
@@ -63,7 +64,8 @@ def test_an_hour_that_comes_twice_is_two_buckets_in_order(ask: Ask) -> None:
     when = bucket("hour", ZoneInfo("Europe/Berlin"), DayRange(date(2026, 10, 24), date(2026, 10, 27)))
     moments = [microseconds(datetime(2026, 10, 25, hour, tzinfo=UTC)) for hour in (0, 1)]
     sql = f"""
-        WITH r AS (SELECT make_timestamptz(unnest($us::BIGINT[])) AS timestamp), k AS (SELECT {when.keys} FROM r)
+        WITH r AS (SELECT make_timestamptz(unnest($us::BIGINT[])) AS timestamp),
+             k AS (SELECT {named(when.columns)} FROM r)
         SELECT {when.label} FROM k ORDER BY {when.order}"""
     assert ask(lambda cursor: cursor.rows(sql, {"us": moments})) == [
         ("2026-10-25T02:00:00+02:00",),

@@ -32,21 +32,20 @@ from chargeback.service.changes import changes
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
-from chargeback.store.queries.cost_sums import sum_selected, sum_where
-from chargeback.store.queries.costs import CostQuery, costs, daily_amounts
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
+from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.flow import charged_costs
 from chargeback.store.queries.flow import flow as flow_through
-from chargeback.store.queries.graph_sums import charged_costs
+from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, Selection
-from chargeback.store.queries.statement_sums import statement_sums
-from chargeback.store.queries.sums import sums_by
+from chargeback.store.queries.sums import daily_amounts, statement_sums, sums_by
 from chargeback.store.queries.tag_index import TagIndex
 from tests.categories.naive import Naive, largest_remainder, weights_of_day
 from tests.store.queries.conftest import Ask
@@ -234,10 +233,9 @@ def test_every_question_gets_the_sums_of_the_rows(
 
     def _collected(cursor: Cursor) -> list[tuple[str, Decimal]]:
         reader = world.reader(cursor, facts)
-        sum_selected(reader, selection, [ALL.window], ("category:team", "cost_type"))
-        return [
-            (row[0], row[1]) for row in reader.cursor.rows(f"SELECT d0, {sum_where('TRUE')} FROM selected GROUP BY ALL")
-        ]
+        keys = keys_of(CHARGEBACKS, ("category:team", "cost_type"))
+        sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=(ALL.window,)))
+        return [(row[0], row[1]) for row in sums.rows(f"SELECT d0, {sums.total()} FROM sums GROUP BY ALL")]
 
     costs = {value: to_shared_units(amount) for value, amount in ask(_collected)}
     everything = {value: total(flow) for value, flow in world.flows(lambda _, value: value, _is_wanted).items()}

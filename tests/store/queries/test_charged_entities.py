@@ -6,7 +6,7 @@ from datetime import date
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.charged_entities import charged_entities
+from chargeback.store.queries.chargebacks import charged_entities
 from chargeback.store.queries.selection import Selection, equal
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares

@@ -15,7 +15,6 @@ from chargeback.model.days import instants
 from chargeback.model.money import render, total
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.converted import month_windows
 from chargeback.store.queries.costs import CostQuery, Costs, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.flow import flow
@@ -115,10 +114,11 @@ def test_nothing_selected(read: Read, facts: FactTables) -> None:
     assert (sums.totals["total_rows"], sums.rendered) == (0, [])
 
 
-def test_month_windows() -> None:
-    """A window is cut where a UTC month ends; a month without a rate has no rows, so that it is left out."""
+def test_months_without_a_rate(read: Read, facts: FactTables) -> None:
+    """They are left out of every sum."""
+    write_shares(facts, [Share(date(2026, 1, 30), "sa-1", "1"), Share(date(2026, 2, 2), "sa-1", "3")])
     known = {date(2026, 2, 1): Decimal("0.5")}
-    assert [part.window for part in month_windows([NOW], None)] == [NOW]
-    (part,) = month_windows([NOW], known)
-    assert (part.period, part.rate) == (0, Decimal("0.5"))
-    assert part.window == instants(date(2026, 2, 1), date(2026, 2, 4))
+    query = CostQuery(Selection(NOW), None, ("identity_id", "cost_type"), "identity_id", 5, "day", UTC, rates=known)
+    found: Costs = read(lambda reader: costs(reader, query))
+    assert (found.totals.amount, found.totals.rows) == (Decimal("1.5"), 1)
+    assert found.series == {"2026-02-02": [Decimal("1.5"), Decimal(0)]}

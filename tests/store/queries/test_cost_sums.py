@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,12 +17,13 @@ from chargeback.model.days import instants
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.clusters import CLUSTER_ID
-from chargeback.store.queries.cost_sums import COST_COLUMNS, CostSums
-from chargeback.store.queries.costs import CostQuery, costs
+from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.flow import flow
-from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.partials import ROW_COUNT, make_partials
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
@@ -129,7 +131,11 @@ def test_what_is_summed_together(ask: Ask, facts: FactTables) -> None:
     ):
 
         def _together(cursor: Cursor, columns: tuple[ColumnFilter, ...] = columns) -> list[list[int]]:
-            return CostSums(_reader(cursor, facts), Selection(window, columns), [window], by).together()
+            question = Sums(CHARGEBACKS, Selection(window, columns), keys_of(CHARGEBACKS, by), periods=(window,))
+            places: dict[int, list[int]] = {}
+            for place, (sums, _) in enumerate(_reader(cursor, facts).sums_of_each(question)):
+                places.setdefault(id(sums), []).append(place)
+            return list(places.values())
 
         assert ask(_together) == groups
 
@@ -141,10 +147,11 @@ def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
     window = instants(DAYS[0], DAYS[0])
 
     def _sums(cursor: Cursor) -> list[Any]:
-        sums = CostSums(_reader(cursor, facts), Selection(window), [window], ("identity_id", "product_type"))
-        sums.collect("first", [0])
+        reader = _reader(cursor, facts)
+        question = Sums(CHARGEBACKS, Selection(window), (), ("total", ROW_COUNT), periods=(window,))
+        first = reader.sums(replace(question, by=keys_of(CHARGEBACKS, ("identity_id",))))
         shutil.rmtree(facts.root / CHARGEBACKS_TABLE / f"date={DAYS[0]}")
-        sums.collect("second", [1, 0])
-        return [cursor.rows(f"SELECT sum(total), sum(row_count) FROM {name}") for name in ("first", "second")]
+        second = reader.sums(replace(question, by=keys_of(CHARGEBACKS, ("product_type", "identity_id"))))
+        return [sums.rows("SELECT sum(total), sum(row_count) FROM sums") for sums in (first, second)]
 
     assert ask(_sums) == [[(3, 2)], [(3, 2)]]

@@ -19,11 +19,11 @@ from chargeback.model.inventory import UNTAGGED
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
 from chargeback.store.queries.clusters import CLUSTER_ID
-from chargeback.store.queries.cost_sums import COST_COLUMNS
-from chargeback.store.queries.costs import CostQuery, Costs, Totals, costs, daily_amounts, days_with_rows
+from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, Costs, Totals, costs, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
+from chargeback.store.queries.sums import daily_amounts
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, write_lines, write_shares
@@ -100,7 +100,7 @@ def test_costs_are_the_sums_of_the_rows(
     query = CostQuery(replace(selection, window=now), before, BY, series, 2, "day", zone)
 
     def _costs(reader: TenantReader) -> Costs:
-        reader.clusters = lambda: CLUSTERS
+        reader.plan.clusters = lambda: CLUSTERS
         return costs(reader, query)
 
     found: Costs = read(_costs, TAGS, facts)

@@ -10,8 +10,13 @@ import pytest
 
 from chargeback.errors import QueryTimeout, StorageError
 from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import SMALLEST_MEMORY, QueryEngine, default_memory
-from chargeback.store.queries.machine import available_memory, available_processors
+from chargeback.store.queries.engine import (
+    SMALLEST_MEMORY,
+    QueryEngine,
+    available_memory,
+    available_processors,
+    default_memory,
+)
 from tests.store.queries.conftest import Ask
 
 HEAVY = "SELECT count(*) FROM range(10000000000) a(i) WHERE hash(i) % 7 = 8"

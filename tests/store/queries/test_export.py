@@ -12,7 +12,7 @@ from datetime import date
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.export_texts import tags_field
+from chargeback.store.queries.export import tags_field
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter

@@ -20,9 +20,9 @@ import pytest
 from chargeback.model.days import instants
 from chargeback.model.money import total
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries import exported_rows
+from chargeback.store.queries import export
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.export_parquet import parquet_file
+from chargeback.store.queries.export import parquet_file
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter
@@ -145,7 +145,7 @@ def test_an_unfinished_file_cannot_be_read(read: Read, facts: FactTables) -> Non
 
 def test_memory_does_not_grow_with_the_rows(read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen times the rows are sixteen times the row groups; no more of them are held at the same time."""
-    monkeypatch.setattr(exported_rows, "_BATCH", 2048)
+    monkeypatch.setattr(export, "_BATCH", 2048)
     write_rows(facts, days=16, per_day=2048)
 
     def _peak(days: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.export_texts import tags_field
+from chargeback.store.queries.export import tags_field
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.tag_index import TagIndex

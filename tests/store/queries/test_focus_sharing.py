@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.focus_sharing import decimal_of, divisor, positions, shared
+from chargeback.store.queries.focus import decimal_of, divisor, positions, shared
 from tests.store.queries.conftest import Ask
 from tests.support.laws import examples
 

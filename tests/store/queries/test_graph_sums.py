@@ -6,7 +6,7 @@ from datetime import date
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.graph_sums import PlacedCost, charged_costs, topic_costs_by_cluster
+from chargeback.store.queries.flow import PlacedCost, charged_costs, topic_costs_by_cluster
 from chargeback.store.queries.selection import Selection, equal
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.chargebacks import rows_of_line
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.line_rows import rows_of_line
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
 

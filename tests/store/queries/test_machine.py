@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.store.queries.machine import available_memory, available_processors
+from chargeback.store.queries.engine import available_memory, available_processors
 
 GIB = 2**30
 

@@ -10,9 +10,9 @@ import chargeback
 from chargeback.access.scope import RowScope
 from chargeback.categories.document import CostCategory
 from chargeback.model.days import instants
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
+from chargeback.store.queries.category_lookup import CategoryIndex, StoredCategory
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.narrowing import category_keys, narrowed
+from chargeback.store.queries.plan import category_keys, narrowed
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter, equal
 
 WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
@@ -23,9 +23,8 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 WHOLE = {
     "service/statements/compile.py": 1,
     "store/queries/changes.py": 2,
-    "store/queries/cost_sums.py": 1,
     "store/queries/costs.py": 2,
-    "store/queries/day_totals.py": 1,
+    "store/queries/daily_totals.py": 1,
 }
 
 

@@ -26,7 +26,9 @@ from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor, QueryEngine
-from chargeback.store.queries.partials import Addends, add_up, kind_of, lacks_partials, make_partials, partial_kinds
+from chargeback.store.queries.partials import SumSource, kind_of, lacks_partials, make_partials, partial_kinds
+from chargeback.store.queries.plan import Reads
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, TagFilter, equal
@@ -49,7 +51,8 @@ def _make(ask: Ask, facts: FactTables) -> None:
 
 def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Selection = EVERYTHING) -> bool:
     def _ask(reader: TenantReader) -> bool:
-        return reader.add_up(CHARGEBACKS, selection, ", ".join(names), lambda source: source.are_partial)
+        keys = Reads(frozenset(names))
+        return reader.plan.with_source(Sums(CHARGEBACKS, selection), keys, lambda source: source.are_partial)
 
     answer: bool = read(_ask, TAGS, facts)
     return answer
@@ -253,14 +256,15 @@ def test_partials_that_vanish_under_a_query_do_no_harm(read: Read, facts: FactTa
     _make(ask, facts)
     tried: list[bool] = []
 
-    def _sum(reader: TenantReader, source: Addends) -> int:
+    def _sum(reader: TenantReader, source: SumSource) -> int:
         tried.append(source.are_partial)
         for path in _files(facts):
             path.unlink()
         sql = f"SELECT {source.sums['row_count']} FROM {source.relation} WHERE {source.condition.sql}"
         return int(reader.cursor.rows(sql, source.condition.parameters)[0][0])
 
-    count = read(lambda reader: reader.add_up(CHARGEBACKS, EVERYTHING, "", lambda source: _sum(reader, source)))
+    question = Sums(CHARGEBACKS, EVERYTHING)
+    count = read(lambda reader: reader.plan.with_source(question, Reads(), lambda source: _sum(reader, source)))
     assert (count, tried) == (len(DAYS), [True, False])
 
 
@@ -290,8 +294,9 @@ def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, a
     _make(ask, facts)
 
     def _relation(reader: TenantReader) -> str:
-        scan = reader.scan(CHARGEBACKS, EVERYTHING)
-        return module.add_up(reader.cursor, None, CHARGEBACKS, scan, "identity_id", lambda source: source.relation)
+        reader.plan.partials = None
+        question, reads = Sums(CHARGEBACKS, EVERYTHING), Reads(frozenset(["identity_id"]))
+        return reader.plan.with_source(question, reads, lambda source: source.relation)
 
     assert read(_relation) == SOURCE
 
@@ -303,7 +308,8 @@ def test_every_kind_has_a_name_of_its_own() -> None:
     assert kinds[TOPICS_TABLE]
     assert kind_of(CHARGEBACKS, ("identity_id",)) in kinds[CHARGEBACKS_TABLE]
     assert (
-        kind_of(replace(CHARGEBACKS, sums={"total": "sum(amount)"}), ("identity_id",)) not in kinds[CHARGEBACKS_TABLE]
+        kind_of(replace(CHARGEBACKS, measures=CHARGEBACKS.measures[:1]), ("identity_id",))
+        not in kinds[CHARGEBACKS_TABLE]
     )
 
 
@@ -335,7 +341,5 @@ def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables)
 
 def _of_rows(reader: TenantReader, selection: Selection, grouping: Grouping) -> Aggregate:
     """The same aggregate without partial aggregates."""
-    scan, by = reader.scan(CHARGEBACKS, selection), reader.group_keys(CHARGEBACKS, grouping.by)
-    return aggregate(
-        reader.cursor, CHARGEBACKS, scan, grouping, by, partial(add_up, reader.cursor, None, CHARGEBACKS, scan)
-    )
+    plan = replace(reader.plan, partials=None)
+    return aggregate(plan.sums, CHARGEBACKS, selection, grouping)

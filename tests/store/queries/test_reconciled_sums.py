@@ -23,10 +23,9 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.reconciled_sums import (
     PRODUCT_TYPE,
     RESOURCE_ID,
+    CollectedSums,
     CoveredDay,
     ReconciledSums,
-    collect_sums,
-    reconciled_sums,
 )
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
@@ -162,15 +161,15 @@ def test_every_grouping_is_the_sum_of_its_lines_and_rows(tmp_path: Path, engine:
         days = DayRange(first, last + ONE_DAY)
         with engine.cursor(CancellationToken()) as cursor:
             reader = TenantReader(cursor, world.facts, TagIndex())
-            types = collect_sums(reader, days)
-            assert types == {
+            sums = CollectedSums(reader, days)
+            assert sums.product_types() == {
                 day: {each.product_type for each in world.lines if each.day == day}
                 for day in {each.day for each in world.lines if each.day in days}
             }
             for _ in range(CASES_PER_RANGE):
                 covered = random_days(random_, days)
                 by = random_.choice([None, PRODUCT_TYPE, RESOURCE_ID])
-                found = reconciled_sums(reader, covered, by)
+                found = sums.reconciled(covered, by)
                 assert found == expected(world, covered, by)
                 assert total(each.billed for each in found) == total(
                     each.total_cost for each in world.lines if each.day in days
@@ -181,8 +180,9 @@ def test_days_without_anything(tmp_path: Path, engine: QueryEngine) -> None:
     """They are there, with zeros; nothing has a product type."""
     with engine.cursor(CancellationToken()) as cursor:
         reader = TenantReader(cursor, new_facts(tmp_path), TagIndex())
-        assert collect_sums(reader, DayRange(DAYS[0], DAYS[2])) == {}
-        (first, second) = reconciled_sums(reader, [CoveredDay(DAYS[0]), CoveredDay(DAYS[1], is_gathered=True)])
+        sums = CollectedSums(reader, DayRange(DAYS[0], DAYS[2]))
+        assert sums.product_types() == {}
+        (first, second) = sums.reconciled([CoveredDay(DAYS[0]), CoveredDay(DAYS[1], is_gathered=True)])
         assert (first.value, first.billed, first.waits) == (str(DAYS[0]), Decimal(0), False)
         assert (second.value, second.rows, second.waits) == (str(DAYS[1]), 0, True)
-        assert reconciled_sums(reader, [CoveredDay(DAYS[0])], PRODUCT_TYPE) == []
+        assert sums.reconciled([CoveredDay(DAYS[0])], PRODUCT_TYPE) == []

@@ -27,23 +27,18 @@ from chargeback.service.restatements import restatement
 from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
-from chargeback.store.queries.chargebacks import allocation_issues, dimension
-from chargeback.store.queries.charged_entities import charged_entities
-from chargeback.store.queries.costs import CostQuery, costs, daily_amounts
-from chargeback.store.queries.daily_totals import daily_totals
+from chargeback.store.queries.chargebacks import allocation_issues, charged_entities, dimension, rows_of_line
+from chargeback.store.queries.costs import CostQuery, costs
+from chargeback.store.queries.daily_totals import DayTotals, daily_totals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, DATASETS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.day_totals import DayTotals
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.entity_costs import entity_costs
-from chargeback.store.queries.flow import flow
-from chargeback.store.queries.graph_sums import charged_costs, topic_costs_by_cluster
-from chargeback.store.queries.line_rows import rows_of_line
+from chargeback.store.queries.flow import charged_costs, flow, topic_costs_by_cluster
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
-from chargeback.store.queries.sums import sums_by
-from chargeback.store.queries.tag_coverage import tag_coverage
+from chargeback.store.queries.sums import daily_amounts, sums_by, tag_coverage
 from chargeback.store.queries.topic_costs import topic_costs
 from chargeback.store.queries.version import DataVersion
 from chargeback.store.queries.visible_sums import VisibleSums

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.tag_coverage import tag_coverage
+from chargeback.store.queries.sums import tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
 from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares

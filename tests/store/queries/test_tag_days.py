@@ -24,14 +24,14 @@ from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.chargebacks import allocation_issues
-from chargeback.store.queries.cost_sums import sum_selected
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.entity_costs import EntityCosts, entity_costs
+from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.paging import Order, Page
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter
-from chargeback.store.queries.sums import daily_sums_by
-from chargeback.store.queries.tag_coverage import tag_coverage
+from chargeback.store.queries.sums import daily_sums_by, tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion
 from tests.store.queries.conftest import Read
@@ -253,9 +253,10 @@ def _check_dimensions(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: 
     windows = [instants(DAYS[0], DAYS[6]), instants(DAYS[7], DAYS[-1])]
 
     def _selected(reader: TenantReader, *by: str) -> list[Any]:
-        sum_selected(reader, Selection(windows[0], tags=(tag,)), windows, by)
+        keys = keys_of(CHARGEBACKS, by)
+        sums = reader.sums(Sums(CHARGEBACKS, Selection(windows[0], tags=(tag,)), keys, periods=tuple(windows)))
         names = ", ".join(f"d{number}" for number in range(len(by)))
-        return reader.cursor.rows(f"SELECT period, {names}, sum(total) FROM selected GROUP BY ALL")
+        return sums.rows(f"SELECT period, {names}, sum(total) FROM sums GROUP BY ALL")
 
     for column in ("cost_type", "identity_id"):
         found = ask(lambda reader, column=column: _selected(reader, column, "tag:team"))

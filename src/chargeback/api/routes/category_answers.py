@@ -23,7 +23,7 @@ from chargeback.model.inventory import ENVIRONMENT
 from chargeback.service.category_answers import assignment_of, coverage
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.lineage import read_lineages
-from chargeback.store.queries.category_index import CategoryIndex
+from chargeback.store.queries.category_lookup import CategoryIndex
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 

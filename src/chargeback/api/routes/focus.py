@@ -16,10 +16,9 @@ from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.schemas.focus import FocusMetadata, FocusMetadataQuery, FocusRequest, utc_days
 from chargeback.service.tenant_view import TenantView
-from chargeback.store.queries.focus import FocusSource, focus_file
+from chargeback.store.queries.focus import FocusSource, focus_file, focus_metadata
 from chargeback.store.queries.focus_columns import FocusLayout
 from chargeback.store.queries.focus_lookups import FocusTenant
-from chargeback.store.queries.focus_metadata import focus_metadata
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.version import DataVersion
 

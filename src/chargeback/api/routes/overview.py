@@ -22,7 +22,7 @@ from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.tag_coverage import tag_coverage
+from chargeback.store.queries.sums import tag_coverage
 from chargeback.store.queries.version import DataVersion
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tenants"])

@@ -18,9 +18,8 @@ from chargeback.model.money import difference, render, total
 from chargeback.service.restatements import Restated, causes_between, restatement
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.facts.history import past_files
-from chargeback.store.queries.as_of import KnownRevisions
+from chargeback.store.queries.as_of import REVISED, KnownRevisions
 from chargeback.store.queries.reader import TenantReader, version_reader
-from chargeback.store.queries.revised import REVISED
 from chargeback.store.queries.version import DataVersion, read_version
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Revisions"])

@@ -39,7 +39,7 @@ from chargeback.service.executor import RequestContext
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control import tags as tag_store
 from chargeback.store.control.given import EntityIds
-from chargeback.store.queries.charged_entities import charged_entities
+from chargeback.store.queries.chargebacks import charged_entities
 
 router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
 

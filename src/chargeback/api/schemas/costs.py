@@ -14,7 +14,7 @@ from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check
 from chargeback.model.days import InstantRange, instants
 from chargeback.service.costs import PARTS
 from chargeback.service.periods import COMPARISON, Period, compared_period
-from chargeback.store.queries.cost_sums import COST_COLUMNS
+from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.selection import Selection
 

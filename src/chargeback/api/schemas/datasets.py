@@ -24,8 +24,9 @@ from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
 from chargeback.service.periods import PERIOD, Period, named_period
-from chargeback.store.queries.aggregate import TAG_PREFIX, Grouping
+from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.keys import TAG_PREFIX
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 
 TagFilters: TypeAlias = tuple[TagFilter, ...]

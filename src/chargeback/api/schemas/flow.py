@@ -10,7 +10,7 @@ from chargeback.api.schemas.common import Amount, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, check_columns, column_or_tag
-from chargeback.store.queries.cost_sums import COST_COLUMNS
+from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 MOST_COLUMNS = 4

@@ -9,7 +9,7 @@ from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import ResponseModel
 from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
 from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
-from chargeback.store.queries.cost_sums import COST_COLUMNS
+from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 #: An amount as a JSON number with all its digits; programs that read it as binary floating point round it.

@@ -26,11 +26,11 @@ from chargeback.service.statements.content import (
     Ranking,
     Stated,
 )
-from chargeback.store.queries.aggregate import TAG_PREFIX
-from chargeback.store.queries.category_index import CATEGORY_PREFIX
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
+from chargeback.store.queries.keys import TAG_PREFIX
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.statement_sums import StatementSum, statement_sums
+from chargeback.store.queries.sums import StatementSum, statement_sums
 
 #: So many identities, resources and topics a statement names.
 MOST_NAMED: Final = 10

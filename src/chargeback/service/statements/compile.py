@@ -48,8 +48,7 @@ from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.statement_sums import StatementSum
-from chargeback.store.queries.sums import sums_by
+from chargeback.store.queries.sums import StatementSum, sums_by
 from chargeback.store.queries.unit_costs import UNIT_MEASURES, unit_costs
 
 IDENTITY: Final = "identity_id"
@@ -76,7 +75,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     days = month_of(month)
     grouping = Grouping.of(reader, by)
     sums = sums_by_value(reader, days, grouping)
-    whole = sums if reader.scope is None else sums_by_value(reader.unscoped(), days, grouping)
+    whole = sums if reader.sees_everything else sums_by_value(reader.unscoped(), days, grouping)
     amounts = stated_amounts(sums, whole, tenant.currency)
     changed = _changes(reader, days, grouping)
     topics = _topics(tenant, reader, days, grouping)
@@ -89,7 +88,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
         replies = read_replies(connection, heading.period, heading.by)
         if not heading.calculated_days:
             sums, whole, amounts, changed = {}, {}, {}, {}
-        checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.scope is None else None
+        checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.sees_everything else None
         maker = _StatementMaker(
             heading,
             grouping,

@@ -14,8 +14,8 @@ from chargeback.model.inventory import UNALLOCATED, UNTAGGED
 from chargeback.model.money import render
 from chargeback.service.statements.content import Heading, Line
 from chargeback.store.control.day_revisions import Revision
-from chargeback.store.queries.aggregate import TAG_PREFIX
-from chargeback.store.queries.category_index import CATEGORY_PREFIX
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
+from chargeback.store.queries.keys import TAG_PREFIX
 
 _MOST_CHARACTERS: Final = 48
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")

@@ -14,7 +14,7 @@ from chargeback.model.money import total
 from chargeback.service.statements.content import SHARED_IN, SHARED_OUT, HandedOnBy, ProductPolicy, RuleShare
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.policies import used_policies
-from chargeback.store.queries.statement_sums import StatementSum
+from chargeback.store.queries.sums import StatementSum
 
 
 def applied_policies(

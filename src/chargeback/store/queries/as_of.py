@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -25,8 +26,61 @@ from chargeback.store.control.days import DatasetDay, DatasetState, DayDataset, 
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.history import PastFiles, file_names_of_day, past_files, same_content
 from chargeback.store.facts.seen import ReadableTables
-from chargeback.store.facts.tables import Snapshot
-from chargeback.store.queries.revised import REVISED, REVISED_BY, RevisedDataset
+from chargeback.store.facts.tables import (
+    BILLING_TABLE,
+    CHARGEBACKS_TABLE,
+    MEMBERS_TABLE,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    Snapshot,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisedDataset:
+    """A dataset whose days have revisions.
+
+    Attributes:
+        name: its name in the table of revisions.
+        table: the table with its rows.
+        usage: the table with its measurements.
+        evidence: all tables that its rows were calculated from.
+        payer: the columns of whoever has an amount.
+    """
+
+    name: DayDataset
+    table: str
+    usage: str
+    evidence: tuple[str, ...]
+    payer: tuple[str, ...]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables whose files a revision names: the evidence, then the rows."""
+        return (*self.evidence, self.table)
+
+
+REVISED_CHARGEBACKS: Final = RevisedDataset(
+    DayDataset.CHARGEBACKS,
+    CHARGEBACKS_TABLE,
+    USAGE_TABLE,
+    (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE),
+    ("identity_id",),
+)
+REVISED_TOPICS: Final = RevisedDataset(
+    DayDataset.TOPICS,
+    TOPICS_TABLE,
+    TOPIC_USAGE_TABLE,
+    (BILLING_TABLE, TOPIC_USAGE_TABLE),
+    ("cluster_resource_id", "topic_name"),
+)
+#: All of them by their names.
+REVISED: Final[Mapping[str, RevisedDataset]] = {
+    dataset.name: dataset for dataset in (REVISED_CHARGEBACKS, REVISED_TOPICS)
+}
+#: By which revisions the files of each table are chosen: the bill by those of the charges that were made from it.
+REVISED_BY: Final = {name: dataset for dataset in (REVISED_TOPICS, REVISED_CHARGEBACKS) for name in dataset.tables}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Sums by cost category: each row belongs to a value, is split over several, or is handed on from one to others.
+"""Sums by cost category: each row belongs to a value, is split over several, or is reallocated from one to others.
 
 What belongs to one value is summed like everything else, from partial aggregates where these answer. What a rule splits
 is divided in whole units of 10⁻¹² by largest remainder, each distinct amount of a group once: so the parts have the sum
-of the rows, and are those that rows show. What a value hands on is its sums of a day times the weights of that day,
+of the rows, and are those that rows show. What a value reallocates is its sums of a day times the weights of that day,
 which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in every group and filter.
 
 The result takes the place of partial aggregates: it has the columns that the query names, ``category_<place>`` and
@@ -13,35 +13,156 @@ of 10⁻²⁴. Sums are therefore as large as any other: up to 26 digits before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
 import pyarrow as pa
 
-from chargeback.categories.handover import WHOLE, Receiver
+from chargeback.categories.handover import WHOLE, Receiver, composed, day_steps
+from chargeback.categories.resolve import resolve, used_columns
+from chargeback.categories.weights import Outcome, parts
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.model.money import to_units
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.queries.category_join import UsedCategory, join_assigned
+from chargeback.store.queries.assignments import Assignments, Joined, UsedCategory, join_assigned
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.division_sql import handed_on, parts_of_whole, shared_parts, split_alike, split_pieces
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.partials import (
-    ALWAYS,
     COUNTS,
-    FLOWS,
-    ONCE,
+    DISTINCT_ROWS,
+    REALLOCATED,
     ROW_COUNT,
-    Addends,
+    TIME_COLUMNS,
+    SumSource,
     add_up,
     covering,
     sums_of,
 )
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import FINE, named, one_of
+
+# More than there are receivers: of equal remainders the first receiver is favoured.
+_MORE_THAN_RECEIVERS: Final = 1_000_000
+
+
+def divided(source: str, receivers: str, weights: str) -> str:
+    """Return the query that divides the ``units`` of each row of ``source`` by largest remainder, exactly as
+    :func:`~chargeback.allocation.split.split_exactly` does; with a row for each receiver, and the further columns
+    ``receiver`` and ``share``.
+
+    ``receivers`` is the column with the list of receivers, ascending, and ``weights`` (HUGEINT[]) has their positive
+    weights.
+    """
+    return f"""
+        SELECT * EXCLUDE (total_weight, whole, rest, rounded_down, ranks, left_over, lowest),
+               unnest({receivers}) AS receiver,
+               unnest(list_transform({weights}, lambda weight, place:
+                   CASE WHEN units < 0 THEN -1 ELSE 1 END * (whole * weight + rounded_down[place]
+                   + CASE WHEN left_over > 0 AND ranks[place] >= lowest THEN 1 ELSE 0 END))) AS share
+        FROM (SELECT *, list_reverse_sort(ranks)[left_over] AS lowest
+        FROM (SELECT *,
+                     list_transform({weights}, lambda weight, place: {_MORE_THAN_RECEIVERS}
+                         * (rest * weight - rounded_down[place] * total_weight) - place) AS ranks,
+                     (rest - list_sum(rounded_down))::BIGINT AS left_over
+        FROM (SELECT *, list_transform({weights}, lambda weight: (rest * weight) // total_weight) AS rounded_down
+        FROM (SELECT *, abs(units) // total_weight AS whole, abs(units) % total_weight AS rest
+        FROM (SELECT *, list_sum({weights})::HUGEINT AS total_weight FROM {source})))))"""
+
+
+def split_pieces(before: str, value: str, outcome: str, outcomes: str) -> str:
+    """Return the query that divides the pieces of ``before`` among the values of their outcomes.
+
+    ``value`` and ``outcome`` are columns, ``outcomes`` is a table, see
+    :func:`~chargeback.store.queries.assignments.outcome_table`.
+    """
+    pieces = f"(SELECT * FROM {before} JOIN {_weights(outcomes)} AS of_outcome ON of_outcome.outcome = {outcome})"
+    return f"""
+        SELECT * EXCLUDE (receivers, weights, outcome, receiver, share)
+               REPLACE (receiver AS {value}, share AS units, is_first AND receiver = receivers[1] AS is_first)
+        FROM ({divided(pieces, "receivers", "weights")})"""
+
+
+def split_alike(before: str, value: str, outcome: str, outcomes: str, kept: Sequence[str]) -> dict[str, str]:
+    """Return the same in steps, by their names: the last one has the sums (``units``) of the parts of pieces that are
+    the same in the ``kept`` columns and in their remainder by the sum of the weights, and how many they are
+    (``alike``)."""
+    weights = _weights(outcomes)
+    return {
+        "wholes": f"""
+            SELECT {", ".join(kept)}, units % total AS remainder, sum(units // total * alike) AS wholes,
+                   sum(alike)::BIGINT AS alike
+            FROM {before} JOIN (SELECT outcome, list_sum(weights)::HUGEINT AS total FROM {weights}) AS of_outcome
+                 ON of_outcome.outcome = {outcome}
+            GROUP BY ALL""",
+        "remainders": divided(
+            f"""(SELECT outcome, remainder, remainder AS units, receivers, weights
+                 FROM (SELECT DISTINCT {outcome} AS outcome, remainder FROM wholes) JOIN {weights} USING (outcome))""",
+            "receivers",
+            "weights",
+        ),
+        "parts": f"""
+            SELECT wholes.* REPLACE (receiver AS {value}, is_first AND receiver = receivers[1] AS is_first),
+                   alike * share + wholes.wholes * weights[list_position(receivers, receiver)] AS units
+            FROM wholes JOIN remainders
+                 ON remainders.outcome = {outcome} AND remainders.remainder = wholes.remainder""",
+    }
+
+
+def _weights(outcomes: str) -> str:
+    """Return the receivers and weights of all outcomes, also of those with one value."""
+    return f"""(SELECT outcome, coalesce(receivers, [value]) AS receivers,
+                       coalesce(weights, [1])::HUGEINT[] AS weights FROM {outcomes})"""
+
+
+def parts_of_whole(shares: str) -> str:
+    """Return who gets the whole cost of rows, by day and source: the ``receiver``, what remains with it (``share``) and
+    what it ``passed`` on.
+
+    ``shares`` is a table of (day, source, receiver, weight, passed), see
+    :class:`~chargeback.categories.handover.Receiver`; units are parts of the whole cost of a row.
+    """
+    return f"""
+        SELECT day AS date, source, {WHOLE}::HUGEINT AS units, receiver, weight::HUGEINT AS share,
+               passed::HUGEINT AS passed
+        FROM {shares}"""
+
+
+def shared_parts(before: str, value: str, shares: str) -> str:
+    """Return the same of the pieces of ``before``, for all ``units`` that earlier categories left of the whole: the
+    parts of the receivers sum to them."""
+    found = f"""(SELECT * FROM (SELECT DISTINCT date, {value} AS source, units FROM {before}) JOIN (
+                     SELECT day AS date, source, list(receiver ORDER BY receiver) AS receivers,
+                            list(weight::HUGEINT ORDER BY receiver) AS weights,
+                            list(passed::HUGEINT ORDER BY receiver) AS passed
+                     FROM {shares} GROUP BY ALL) USING (date, source))"""
+    return f"""
+        SELECT date, source, units, receiver, share,
+               units * passed[list_position(receivers, receiver)] // {WHOLE} AS passed
+        FROM ({divided(found, "receivers", "weights")})"""
+
+
+def reallocated(before: str, value: str, parts: str) -> str:
+    """Return the query that reallocates the pieces of ``before`` by the result of :func:`shared_parts`: what a source
+    has ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the
+    row."""
+    return f"""
+        SELECT pieces.* REPLACE (
+                   CASE WHEN found.source IS NULL THEN pieces.units ELSE 0 END AS units,
+                   CASE WHEN found.source IS NULL THEN went ELSE went + pieces.units END AS went)
+        FROM {before} AS pieces LEFT JOIN (SELECT DISTINCT date, source FROM {parts}) AS found
+            ON found.date = pieces.date AND found.source = {value}
+        UNION ALL BY NAME
+        SELECT pieces.* REPLACE (receiver AS {value}, share AS units, share + passed AS came, passed AS went,
+                                 FALSE AS is_direct)
+        FROM {before} AS pieces JOIN {parts} AS found
+            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units"""
+
 
 _EVERYTHING: Final = Condition()
 _NOTHING: Final = one_of("0")
@@ -68,13 +189,8 @@ class CategoryQuery:
     wanted: Condition = _EVERYTHING
 
     @property
-    def table(self) -> str:
-        """The table of the sums."""
-        return f"categorised_{'_'.join(str(each.place) for each in self.used)}"
-
-    @property
     def sharing(self) -> list[UsedCategory]:
-        """The categories of which values hand on their cost."""
+        """The categories of which values reallocate their cost."""
         return [each for each in self.used if each.shares]
 
     @property
@@ -88,61 +204,78 @@ def units_of(amount: str) -> str:
     return f"replace({amount}::VARCHAR, '.', '')::HUGEINT"
 
 
-def categorised(query: CategoryQuery, columns: Sequence[str]) -> Addends:
+@dataclass(frozen=True)
+class _Sums:
+    """How a query is summed: into which ``table``, by which columns of rows (``keys``, without those of categories),
+    and how rows are joined with each category."""
+
+    table: str
+    keys: Sequence[str]
+    joined: Sequence[Joined]
+
+    @property
+    def joins(self) -> str:
+        """The joins that add the columns of the categories."""
+        return " ".join(each.join for each in self.joined)
+
+
+def categorised(query: CategoryQuery, columns: Sequence[str]) -> SumSource:
     """Return the sums of a query by some columns of its dataset and by its categories.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    rows_keys = [*ALWAYS, *(name for name in columns if name not in ALWAYS), *(each.rule for each in query.used)]
-    keys = [*rows_keys, *(each.value for each in query.used)]
+    keys = [*TIME_COLUMNS, *(name for name in columns if name not in TIME_COLUMNS), *(each.rule for each in query.used)]
     joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
-    joins = " ".join(each.join for each in joined)
-    splitting = [each for each, found in zip(query.used, joined, strict=True) if found.splits]
-    _sum_whole_rows(query, keys, joins, splitting)
+    into = _Sums(query.cursor.new_name("categorised"), keys, joined)
+    splitting = [(each, its) for each, its in zip(query.used, joined, strict=True) if its.splits]
+    _sum_whole_rows(query, into, columns, [each for each, _ in splitting])
     if splitting and query.scan.files:
-        _sum_split_rows(query, rows_keys, joins, splitting)
+        _sum_split_rows(query, into, splitting)
     missing = " OR ".join(f"{each.value} IS NULL" for each in query.used)
-    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {query.table}")
+    ((rows, lost),) = query.cursor.rows(f"SELECT count(*), count(*) FILTER ({missing}) FROM {into.table}")
     if lost:
         raise StorageError("some rows have no value of a cost category: their files changed; ask again")
-    sums = [*query.dataset.sums, ROW_COUNT, ONCE]
-    relation = f"(SELECT *, total AS direct, {_NOTHING} AS shared_in, {_NOTHING} AS shared_out FROM {query.table})"
+    sums = [*query.dataset.sums, ROW_COUNT, DISTINCT_ROWS]
+    relation = f"(SELECT *, total AS direct, {_NOTHING} AS shared_in, {_NOTHING} AS shared_out FROM {into.table})"
     if query.sharing:
-        shared = _share(query, rows_keys)
+        shared = _share(query, into)
         fine = [f"{name}{FINE}" for name in (*query.amounts, "shared_in", "shared_out")]
         nothing = dict.fromkeys(fine, "0::HUGEINT")
         relation = f"""(
             SELECT * EXCLUDE (is_shared), {named(nothing)} FROM {relation} WHERE NOT is_shared
             UNION ALL BY NAME SELECT * FROM {shared})"""
         sums += fine
-    return Addends(relation, Condition(), sums_of([*sums, *FLOWS.values()]), are_partial=True, rows=rows)
+    return SumSource(relation, Condition(), sums_of([*sums, *REALLOCATED]), are_partial=True, rows=rows)
 
 
-def _sum_whole_rows(query: CategoryQuery, keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]) -> None:
+def _sum_whole_rows(
+    query: CategoryQuery, into: _Sums, columns: Collection[str], splitting: Sequence[UsedCategory]
+) -> None:
     """Make the table, of what belongs to one value of each category."""
     not_split = Condition(tuple(f"{each.is_split} IS NOT TRUE" for each in splitting))
-    # What is handed on may get to a value that is wanted.
+    # What is reallocated may get to a value that is wanted.
     wanted = " OR ".join(filter(None, [query.wanted.sql, _is_shared(query)]))
-    columns = [*keys, *_outcomes(query)]
+    keys = [*into.keys, *(each.value for each in query.used), *_outcomes(query)]
 
-    def _make(source: Addends) -> None:
+    def _make(source: SumSource) -> None:
         condition = (
             source.condition & Condition((f"({wanted})",), query.wanted.parameters | _sources(query)) & not_split
         )
-        sums = {**source.sums, ONCE: source.sums[ROW_COUNT]}
+        sums = {**source.sums, DISTINCT_ROWS: source.sums[ROW_COUNT]}
         query.cursor.run(
-            f"""CREATE OR REPLACE TEMP TABLE {query.table} AS SELECT {", ".join(columns)}, {named(sums)}
-                FROM {source.relation} AS facts {joins} WHERE {condition.sql} GROUP BY ALL""",
+            f"""CREATE OR REPLACE TEMP TABLE {into.table} AS SELECT {", ".join(keys)}, {named(sums)}
+                FROM {source.relation} AS facts {into.joins} WHERE {condition.sql} GROUP BY ALL""",
             condition.parameters,
         )
 
-    add_up(query.cursor, query.partials, query.dataset, query.scan, f"{' '.join(keys)} {joins}", _make)
+    reads = {*columns}.union(*(each.assignments.columns for each in query.used))
+    add_up(query.cursor, query.partials, query.dataset, query.scan, reads, _make)
 
 
 def _is_shared(query: CategoryQuery) -> str:
-    """Return whether a row belongs to a value that hands on its cost, as SQL; empty where none does."""
+    """Return whether a row belongs to a value that reallocates its cost, as SQL; empty where none does."""
     return " OR ".join(f"{each.value} IN (SELECT unnest(${_sources_of(each)}::VARCHAR[]))" for each in query.sharing)
 
 
@@ -158,25 +291,22 @@ def _sources_of(used: UsedCategory) -> str:
 
 
 def _outcomes(query: CategoryQuery) -> list[str]:
-    """Return the further columns that are needed where cost is handed on: rows with the same outcomes have the same
+    """Return the further columns that are needed where cost is reallocated: rows with the same outcomes have the same
     values before and after."""
     if not query.sharing:
         return []
     return [*(each.outcome for each in query.used), f"({_is_shared(query)}) AS is_shared"]
 
 
-def _sum_split_rows(
-    query: CategoryQuery, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
-) -> None:
-    """Insert the parts of what is split. Where cost is handed on, that comes next, and decides what is wanted."""
+def _sum_split_rows(query: CategoryQuery, into: _Sums, splitting: Sequence[tuple[UsedCategory, Joined]]) -> None:
+    """Insert the parts of what is split. Where cost is reallocated, that comes next, and decides what is wanted."""
     outcomes, sharing = [each.outcome for each in query.used], query.sharing
     wanted = _EVERYTHING if sharing else query.wanted
-    once = _once(rows_keys, outcomes) if wanted.clauses else ONCE
-    kept = _kept_parts(query, rows_keys, joins)
-    sql, condition = kept or _parts_of_rows(query, query.scan, rows_keys, joins, splitting)
+    once = _once(into.keys, outcomes) if wanted.clauses else DISTINCT_ROWS
+    sql, condition = _kept_parts(query, into) or _parts_of_rows(query, query.scan, into.keys, into.joins, splitting)
     query.cursor.run(
-        f"""INSERT INTO {query.table} BY NAME
-            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {ONCE})
+        f"""INSERT INTO {into.table} BY NAME
+            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {DISTINCT_ROWS})
                    {", TRUE AS is_shared" if sharing else ""}
             FROM ({sql}) WHERE {wanted.sql}""",
         condition.parameters | wanted.parameters,
@@ -184,31 +314,35 @@ def _sum_split_rows(
 
 
 def _parts_of_rows(
-    query: CategoryQuery, scan: Scan, rows_keys: Sequence[str], joins: str, splitting: Sequence[UsedCategory]
+    query: CategoryQuery,
+    scan: Scan,
+    keys: Sequence[str],
+    joins: str,
+    splitting: Sequence[tuple[UsedCategory, Joined]],
 ) -> tuple[str, Condition]:
     """Return the sums of the parts of what is split, as SQL with the parameters of a condition.
 
     Amounts repeat, and so does what is left of them by the sum of the weights, which alone needs a largest remainder:
     each is divided once.
     """
-    conditions, last = query.dataset.conditions, splitting[-1]
+    conditions, (last, its) = query.dataset.conditions, splitting[-1]
     flags = {f"is_{name}": f"({condition})" for name, condition in conditions.items()}
-    condition, found = scan.condition(), [*rows_keys, *_divided_columns(query)]
+    condition, found = scan.condition(), [*keys, *_divided_columns(query)]
     stages = {
         "rows": f"""
             SELECT {", ".join(found)}, {named({**flags, "part": query.dataset.amount, "alike": "count(*)"})},
                    TRUE AS is_first
             FROM {SOURCE} AS facts {joins}
-            WHERE {condition.sql} AND ({" OR ".join(each.is_split for each in splitting)}) GROUP BY ALL""",
+            WHERE {condition.sql} AND ({" OR ".join(each.is_split for each, _ in splitting)}) GROUP BY ALL""",
         "amounts": f"SELECT * EXCLUDE (part), {units_of('part')} AS units FROM rows",
     }
-    for each in splitting[:-1]:
-        stages[f"split_{each.place}"] = split_pieces(next(reversed(stages)), each.value, each.outcome, each.outcomes)
+    for each, joined in splitting[:-1]:
+        stages[f"split_{each.place}"] = split_pieces(next(reversed(stages)), each.value, each.outcome, joined.outcomes)
     kept = [*found, *flags, "is_first"]
-    stages |= split_alike(next(reversed(stages)), last.value, last.outcome, last.outcomes, kept)
+    stages |= split_alike(next(reversed(stages)), last.value, last.outcome, its.outcomes, kept)
     made = ", ".join(f"{name} AS {'MATERIALIZED' if name == 'wholes' else ''} ({sql})" for name, sql in stages.items())
     sums = {name: _sum_of_parts(name, conditions) for name in (*query.dataset.sums, ROW_COUNT)}
-    sums[ONCE] = "sum(CASE WHEN is_first THEN alike ELSE 0 END)::BIGINT"
+    sums[DISTINCT_ROWS] = "sum(CASE WHEN is_first THEN alike ELSE 0 END)::BIGINT"
     sql = f"WITH {made} SELECT {', '.join(found)}, {named(sums)} FROM {next(reversed(stages))} GROUP BY ALL"
     return sql, Condition(parameters=condition.parameters)
 
@@ -217,29 +351,30 @@ def _divided_columns(query: CategoryQuery) -> list[str]:
     return [*(each.value for each in query.used), *(each.outcome for each in query.used)]
 
 
-def _kept_parts(query: CategoryQuery, rows_keys: Sequence[str], joins: str) -> tuple[str, Condition] | None:
+def _kept_parts(query: CategoryQuery, into: _Sums) -> tuple[str, Condition] | None:
     """Return the same of the sums that are kept of each file, by the columns of its partial aggregates; None if these
     have not all columns, with several categories, or if the sums are too large to be kept."""
     if len(query.used) > 1 or query.partials is None:
         return None
     (used,) = query.used
-    columns = covering(query.dataset, f"{' '.join(rows_keys)} {query.scan.condition().sql}")
+    reads = set(into.keys) - {used.rule}
+    columns = covering(query.dataset, query.scan.filter.reads | reads)
     if columns is None:
         return None
-    keys = [*ALWAYS, *columns, used.rule]
+    keys = [*TIME_COLUMNS, *columns, used.rule]
 
     def _make(files: Sequence[DayFile]) -> pa.Table:
         days = DayRange.spanning([file.day for file in files if file.day is not None])
         scan = Scan(InstantRange(start_of_day(days.start), start_of_day(days.end)), tuple(files))
-        sql, condition = _parts_of_rows(query, scan, keys, joins, [used])
+        sql, condition = _parts_of_rows(query, scan, keys, into.joins, [(used, into.joined[0])])
         return query.cursor.table(f"SELECT * FROM ({sql}) ORDER BY date", condition.parameters)
 
     table = used.assignments.parts.of(query.dataset, columns, query.scan.files, _make)
     if table is None:
         return None
-    relation, condition = f"parts_kept_{used.place}", query.scan.row_condition()
-    query.cursor.register(relation, table)
-    found, sums = ", ".join([*rows_keys, *_divided_columns(query)]), sums_of([*query.dataset.sums, ROW_COUNT, ONCE])
+    relation = query.cursor.register(query.cursor.new_name("parts_kept"), table)
+    condition, found = query.scan.row_condition(), ", ".join([*into.keys, *_divided_columns(query)])
+    sums = sums_of([*query.dataset.sums, ROW_COUNT, DISTINCT_ROWS])
     return f"SELECT {found}, {named(sums)} FROM {relation} WHERE {condition.sql} GROUP BY ALL", condition
 
 
@@ -258,8 +393,8 @@ def _once(rows_keys: Iterable[str], outcomes: Iterable[str]) -> str:
     return f"CASE WHEN row_number() OVER (PARTITION BY {rows}) = 1 THEN {ROW_COUNT} ELSE 0 END"
 
 
-def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
-    """Make the table of what values hand on, and what they keep of the same rows; return its name.
+def _share(query: CategoryQuery, into: _Sums) -> str:
+    """Make the table of what values reallocate, and what they keep of the same rows; return its name.
 
     A piece is the sum of some rows and a number of parts of :data:`WHOLE` for each flow. The second category divides
     the parts that the first one made, by largest remainder: so those of the first are what they are without it.
@@ -273,13 +408,13 @@ def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
         "pieces": f"""
             SELECT *, {named(halves)}, {WHOLE}::HUGEINT AS units, 0::HUGEINT AS came, 0::HUGEINT AS went,
                    TRUE AS is_direct
-            FROM {query.table} WHERE is_shared"""
+            FROM {into.table} WHERE is_shared"""
     }
     for number, each in enumerate(query.sharing):
-        before, shares, parts = next(reversed(stages)), f"shared_by_{each.place}", f"parts_{each.place}"
-        query.cursor.register(shares, _shares_table(each.shares))
+        before, parts = next(reversed(stages)), f"parts_{each.place}"
+        shares = query.cursor.register(query.cursor.new_name("shares"), _shares_table(each.shares))
         stages[parts] = parts_of_whole(shares) if number == 0 else shared_parts(before, each.value, shares)
-        stages[f"handed_{each.place}"] = handed_on(before, each.value, parts)
+        stages[f"reallocated_{each.place}"] = reallocated(before, each.value, parts)
     made = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in stages.items())
     # A value may have several parts of the same rows, which count once.
     sums = {name: f"max({name})" for name in (*query.dataset.sums, ROW_COUNT) if name in COUNTS}
@@ -287,17 +422,18 @@ def _share(query: CategoryQuery, rows_keys: Sequence[str]) -> str:
     for name in query.amounts:
         sums |= _products(name, name, "units")
     sums |= dict(_products("shared_in", "total", "came")) | dict(_products("shared_out", "total", "went"))
-    sums[ONCE] = f"sum(CASE WHEN is_direct THEN {ONCE} ELSE 0 END)::BIGINT"
-    once = _once(rows_keys, outcomes) if query.wanted.clauses else ONCE
-    keys = ", ".join([*rows_keys, *(each.value for each in query.used), *outcomes])
+    sums[DISTINCT_ROWS] = f"sum(CASE WHEN is_direct THEN {DISTINCT_ROWS} ELSE 0 END)::BIGINT"
+    once = _once(into.keys, outcomes) if query.wanted.clauses else DISTINCT_ROWS
+    keys = ", ".join([*into.keys, *(each.value for each in query.used), *outcomes])
+    table = query.cursor.new_name("reallocated")
     query.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE {query.table}_shared AS WITH {made}
-            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {ONCE})
+        f"""CREATE TEMP TABLE {table} AS WITH {made}
+            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {DISTINCT_ROWS})
             FROM (SELECT {keys}, {named(sums)} FROM {next(reversed(stages))}
                   WHERE {query.wanted.sql} GROUP BY ALL)""",
         query.wanted.parameters,
     )
-    return f"{query.table}_shared"
+    return table
 
 
 def _products(name: str, amount: str, parts: str) -> Iterator[tuple[str, str]]:
@@ -316,3 +452,98 @@ def _shares_table(shares: Mapping[date, Mapping[str, Sequence[Receiver]]]) -> pa
     ]
     columns = zip(_SHARES, zip(*found, strict=True), strict=True)
     return pa.table([pa.array(values, field.type) for field, values in columns], schema=_SHARES)
+
+
+_UsageByDay = Mapping[date, Mapping[str, Mapping[str, int]]]
+
+
+def shares_of(
+    query: CategoryQuery, used: UsedCategory, whole: Scan, measured: Measured
+) -> dict[date, Mapping[str, Sequence[Receiver]]]:
+    """Return who gets the cost of the values of one category of a query that hand it on, on the days of ``whole``: all
+    rows of whole days.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    assignments = used.assignments
+    if not assignments.category.share:
+        return {}
+    files = {file.day: file.path for file in whole.files if file.day is not None}
+    new = {day for day, path in files.items() if path not in assignments.shares}
+    if new:
+        # Partial aggregates are those of weeks: they fit where no day between is left out.
+        partials = query.partials if len(new) == len(files) else None
+        of_days = replace(query, partials=partials, scan=whole.only(new), wanted=Condition())
+        held = _held(of_days, used)
+        usage = _usage(of_days, assignments, measured, new)
+        for day in new:
+            steps = day_steps(assignments.category, held[day], usage.get(day, {}), day)
+            assignments.shares[files[day]] = composed(steps)
+    return {day: found for day, path in files.items() if (found := assignments.shares[path])}
+
+
+def _held(query: CategoryQuery, used: UsedCategory) -> dict[date, dict[str, int]]:
+    """Return what each value was assigned on each day, in units."""
+    alone = replace(used, shares={})
+    sums = categorised(replace(query, used=(alone,)), ())
+    rows = query.cursor.rows(f"SELECT date, {used.value}, {sums.sums['total']} FROM {sums.relation} GROUP BY ALL")
+    held: dict[date, dict[str, int]] = defaultdict(dict)
+    for day, value, total in rows:
+        held[day][value] = to_units(total)
+    return held
+
+
+def _usage(query: CategoryQuery, assignments: Assignments, measured: Measured, days: Collection[date]) -> _UsageByDay:
+    """Return the usage of each value, by day and metric. Measurements have an identity and a resource, and no
+    product."""
+    category = assignments.category
+    metrics = sorted({each.metric for each in category.share if each.metric is not None})
+    rows = list(measured.rows(query.cursor, days, metrics)) if metrics else []
+    if not rows:
+        return {}
+    usage: dict[date, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    values = _values(query, assignments, sorted({(row["subject"], row["resource_id"]) for row in rows}))
+    for row in rows:
+        day, periods = row["date"], values[row["subject"], row["resource_id"]]
+        outcome = next(outcome for first, end, outcome in periods if first <= day < end)
+        for receiver, units in parts(to_units(row["value"]), outcome):
+            usage[day][row["measure"]][receiver] += units
+    return usage
+
+
+def _values(
+    query: CategoryQuery, assignments: Assignments, measured: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], list[tuple[date, date, Outcome]]]:
+    """Return the value of each measured (identity, resource), by period."""
+    environments = _environments(query)
+    columns = used_columns(assignments.category)
+    subjects = {
+        (identity, resource): tuple(
+            {"identity_id": identity, "resource_id": resource, "environment_id": environments.get(resource)}.get(name)
+            for name in columns
+        )
+        for identity, resource in measured
+    }
+    distinct = list(dict.fromkeys(subjects.values()))
+    by_column = zip(columns, zip(*distinct, strict=True), strict=False)
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in by_column})
+    resolved = resolve(assignments.category, table, assignments.tags, assignments.names, query.cursor.check)
+    found: dict[tuple[str | None, ...], list[tuple[date, date, Outcome]]] = defaultdict(list)
+    for row in resolved.periods.to_pylist():
+        subject = tuple(row[name] for name in columns)
+        found[subject].append((row["first_day"], row["end_day"], resolved.outcomes[row["outcome"]]))
+    return {each: found[subject] for each, subject in subjects.items()}
+
+
+def _environments(query: CategoryQuery) -> dict[str, str]:
+    """Return the environment of each resource, as it was billed."""
+    columns = query.dataset.subjects
+    condition = query.scan.condition()
+    rows = query.cursor.rows(
+        f"""SELECT {columns["resource_id"]}, min({columns["environment_id"]}) FROM {SOURCE}
+            WHERE {condition.sql} GROUP BY ALL""",
+        condition.parameters,
+    )
+    return {resource: environment for resource, environment in rows if environment is not None}

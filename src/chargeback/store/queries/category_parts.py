@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from chargeback.allocation.split import split_in_order
 from chargeback.model.money import from_units, parse_decimal, render, to_units
-from chargeback.store.queries.categorised import CategoryQuery, units_of
-from chargeback.store.queries.category_join import UsedCategory, join_assigned, share_text
+from chargeback.store.queries.assignments import UsedCategory, clauses_of, join_assigned, share_text
+from chargeback.store.queries.categorised import CategoryQuery, divided, units_of
 from chargeback.store.queries.datasets import METADATA
-from chargeback.store.queries.division_sql import divided
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.sql_format import one_of
 
@@ -39,15 +38,16 @@ def rows_with_parts(query: CategoryQuery) -> Condition:
     (used,) = query.used
     joined = join_assigned(query.cursor, query.partials, query.scan, used)
     receivers, _ = used.parts
+    table = query.cursor.new_name("wanted")
     query.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE wanted_{used.place} AS SELECT * FROM (
+        f"""CREATE TEMP TABLE {table} AS SELECT * FROM (
                 SELECT * EXCLUDE ({used.value}), unnest(coalesce({receivers}, [{used.value}])) AS {used.value}
                 FROM {joined.table})
             WHERE {query.wanted.sql}""",
         query.wanted.parameters,
     )
-    matches = joined.condition.replace("facts.", "")
-    return Condition((f"EXISTS (SELECT 1 FROM wanted_{used.place} WHERE {matches})",))
+    matches = " AND ".join(clauses_of(used, joined.are_dated, "")) or "TRUE"
+    return Condition((f"EXISTS (SELECT 1 FROM {table} WHERE {matches})",), {}, frozenset(used.assignments.columns))
 
 
 def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
@@ -73,7 +73,7 @@ def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
     return relation, query.wanted & Condition(parameters=condition.parameters)
 
 
-def sums_of_parts(query: CategoryQuery, table: str) -> str:
+def sums_of_parts(query: CategoryQuery) -> str:
     """Return the sum of the wanted parts of a row of :data:`SOURCE`, as SQL; these sums are kept in a temporary table.
 
     Raises:
@@ -81,8 +81,9 @@ def sums_of_parts(query: CategoryQuery, table: str) -> str:
         StorageError: the facts cannot be read.
     """
     relation, condition = parts_of_rows(query)
+    table = query.cursor.new_name("visible_parts")
     query.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE {table} AS
+        f"""CREATE TEMP TABLE {table} AS
             SELECT date AS of_day, file_row_number AS of_row, sum({query.dataset.amount}) AS visible
             FROM {relation} WHERE {condition.sql} GROUP BY ALL""",
         condition.parameters,
@@ -168,11 +169,11 @@ def _values_of_rows(
 ) -> list[_Weighed]:
     """Return the values of one category of each row, with their weights."""
     joined = join_assigned(query.cursor, query.partials, query.scan, used)
-    query.cursor.register("shown_rows", _shown(used, items, days))
+    rows = query.cursor.register(query.cursor.new_name("shown_rows"), _shown(used, items, days))
     receivers, weights = used.parts
     found = query.cursor.rows(
         f"""SELECT coalesce({receivers}, [{used.value}]), coalesce({weights}, [1]::HUGEINT[])
-            FROM shown_rows AS facts {joined.join} ORDER BY place"""
+            FROM {rows} AS facts {joined.join} ORDER BY place"""
     )
     return [(values, [int(weight) for weight in of_row]) for values, of_row in found]
 

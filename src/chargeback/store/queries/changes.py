@@ -11,20 +11,18 @@ from typing import Any, Final
 from chargeback.model.days import InstantRange
 from chargeback.model.effects import BilledType, Charged, Quantity
 from chargeback.model.money import to_units, total
-from chargeback.store.queries.cost_sums import sum_selected
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import FINE, exact
-from chargeback.store.queries.sums import Key
+from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
 #: What is billed, and by which method its cost was allocated.
 _BILLED: Final = ("resource_id", "product_type", "allocation_method")
-#: The condition that a line is one of those in the table ``visible_lines``.
-_VISIBLE: Final = " AND (date, line_id) IN (SELECT (date, line_id) FROM visible_lines)"
 #: A product type on a resource.
 _Billed = tuple[str, str]
 _Costs = dict[_Billed, dict[str, int]]
@@ -54,8 +52,8 @@ class ComparedCharges:
     """
 
     days: tuple[int, int]
-    parts: Mapping[Key, Sequence[ComparedPart]]
-    amounts: Mapping[Key, tuple[Decimal, Decimal]]
+    parts: Mapping[KeyValues, Sequence[ComparedPart]]
+    amounts: Mapping[KeyValues, tuple[Decimal, Decimal]]
 
 
 def compared_charges(
@@ -70,9 +68,9 @@ def compared_charges(
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = (before, selection.window)
-    charged: dict[Key, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
-    payers: dict[tuple[Key, _Billed], Counter[str]] = {}
-    summed: dict[Key, tuple[list[Decimal], list[Decimal]]] = {}
+    charged: dict[KeyValues, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
+    payers: dict[tuple[KeyValues, _Billed], Counter[str]] = {}
+    summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
     for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
         key, units = tuple(grouped), to_units(amount)
         sides = charged.setdefault(key, {}).setdefault(billed, (Counter(), Counter()))
@@ -100,23 +98,24 @@ def compared_charges(
 
 def _sums(
     reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
-) -> list[tuple[int, Key, _Billed, str, Decimal]]:
+) -> list[tuple[int, KeyValues, _Billed, str, Decimal]]:
     """Return the sums of the selected rows of each window: (window, key, what is billed, method, amount)."""
-    sum_selected(reader, selection, windows, (*by, *_BILLED))
-    keys = ", ".join(f"d{number}" for number in range(len(by) + len(_BILLED)))
-    rows = reader.cursor.rows(f"SELECT period, {keys}, {exact('total', f'total{FINE}')} FROM selected")
+    keys = keys_of(CHARGEBACKS, (*by, *_BILLED))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=tuple(windows)))
+    columns = ", ".join(f"d{number}" for number in range(len(keys)))
+    rows = sums.rows(f"SELECT period, {columns}, {sums.amount()} FROM sums")
     return [(row[0], row[1:-4], (row[-4], row[-3]), row[-2], row[-1]) for row in rows]
 
 
 def _bills(reader: TenantReader, windows: Sequence[InstantRange]) -> list[dict[_Billed, BilledType]]:
     """Return what was billed in each window, by product type and resource, of the days that are calculated. Costs are
     those that were charged, so that the shares of all payers sum to one."""
-    if reader.scope is None:
+    if reader.sees_everything:
         costs: list[_Costs] = [{} for _ in windows]
         for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
             costs[period].setdefault(billed, {})[method] = to_units(amount)
         return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
-    return [_bill(reader, window, _costs_of_visible_lines(reader, window), _VISIBLE) for window in windows]
+    return [_bill(reader, window, *_costs_of_visible_lines(reader, window)) for window in windows]
 
 
 def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str = "") -> dict[_Billed, BilledType]:
@@ -131,28 +130,28 @@ def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str =
     }
 
 
-def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> _Costs:
-    """Return what was charged to all payers for the lines of which the reader sees a row, by allocation method. The
-    table ``visible_lines`` has these lines."""
+def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple[_Costs, str]:
+    """Return what was charged to all payers for the lines of which the reader sees a row, by allocation method; and the
+    condition on a line that it is one of these, as SQL."""
     visible = reader.scan(CHARGEBACKS, Selection(window))
     if not visible.files:
-        return {}
-    condition = visible.condition()
+        return {}, ""
+    condition, lines = visible.condition(), reader.cursor.new_name("visible_lines")
     reader.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE visible_lines AS
-            SELECT DISTINCT date, line_id FROM {SOURCE} WHERE {condition.sql}""",
+        f"CREATE TEMP TABLE {lines} AS SELECT DISTINCT date, line_id FROM {SOURCE} WHERE {condition.sql}",
         condition.parameters,
     )
+    only = f" AND (date, line_id) IN (SELECT (date, line_id) FROM {lines})"
     condition = reader.unscoped().scan(CHARGEBACKS, Selection(window)).condition()
     rows = reader.cursor.rows(
         f"""SELECT resource_id, product_type, allocation_method, sum(amount)
-            FROM {SOURCE} WHERE {condition.sql}{_VISIBLE} GROUP BY ALL""",
+            FROM {SOURCE} WHERE {condition.sql}{only} GROUP BY ALL""",
         condition.parameters,
     )
     costs: _Costs = {}
     for resource, product, method, amount in rows:
         costs.setdefault((resource, product), {})[method] = to_units(amount)
-    return costs
+    return costs, only
 
 
 def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[_Billed, Quantity], set[_Billed]]:

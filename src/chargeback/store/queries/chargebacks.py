@@ -1,19 +1,24 @@
-"""What is specific to chargebacks: one dimension, and what could not be allocated as intended."""
+"""What is specific to chargebacks: dimensions, rows of a line, and what was not allocated as intended."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 from chargeback.model.chargeback import ALLOCATION_ISSUES, DIMENSION_COLUMNS
 from chargeback.model.days import DayRange
+from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import DIMENSIONS_TABLE
-from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+from chargeback.store.queries.keys import ByColumn
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.partials import ONCE, ROW_COUNT, Addends
+from chargeback.store.queries.partials import DISTINCT_ROWS
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import ColumnFilter, Selection, equal
 from chargeback.store.queries.sql_format import decimal_text, exact_text, named
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
@@ -37,7 +42,7 @@ def dimension(reader: TenantReader, dimension_id: int) -> dict[str, Any] | None:
     files = [file for file in reader.snapshot(DIMENSIONS_TABLE).files if file.rows]
     if not files:
         return None
-    if reader.scope is not None and not _is_visible(reader, dimension_id):
+    if not reader.sees_everything and not _is_visible(reader, dimension_id):
         return None
     fields = ("dimension_id", *DIMENSION_COLUMNS)
     rows = reader.cursor.rows(
@@ -68,31 +73,64 @@ def allocation_issues(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    if reader.days_of(CHARGEBACKS, selection) is None:
-        return [], 0
-    return reader.add_up(CHARGEBACKS, selection, " ".join(_ISSUE_KEY), partial(_issues, reader, page))
-
-
-def _issues(reader: TenantReader, page: Page, source: Addends) -> tuple[list[dict[str, Any]], int]:
-    offset = min(page.offset, _MAX_ISSUES)
-    details = Condition(
-        ("allocation_detail IN (SELECT unnest($details::VARCHAR[]))",), {"details": list(ALLOCATION_ISSUES)}
+    issues = ColumnFilter("allocation_detail", frozenset(ALLOCATION_ISSUES))
+    selection = replace(selection, columns=(*selection.columns, issues))
+    of = (*CHARGEBACKS.shown_sums, DISTINCT_ROWS)
+    sums = reader.sums(Sums(CHARGEBACKS, selection, tuple(map(ByColumn, _ISSUE_KEY)), of))
+    names = {f"d{number}": name for number, name in enumerate(_ISSUE_KEY)}
+    shown = {name: sums.amount(*CHARGEBACKS.amounts[of_sums]) for name, of_sums in ISSUE_AMOUNTS.items()}
+    amounts = ", ".join(exact_text(name) if sums.is_fine else decimal_text(name) for name in shown)
+    rows = sums.rows(
+        f"""SELECT * FROM (
+                WITH issues AS MATERIALIZED (SELECT *, {named({name: d for d, name in names.items()})} FROM sums),
+                     page AS (SELECT *, {named(shown)} FROM issues ORDER BY {_ISSUE_ORDER}
+                              LIMIT {page.limit} OFFSET {min(page.offset, _MAX_ISSUES)})
+                SELECT (SELECT count(*) FROM issues) AS issues, {", ".join(_ISSUE_KEY)}, {DISTINCT_ROWS}, {amounts}
+                FROM (SELECT 1) LEFT JOIN page ON TRUE)
+            ORDER BY {_ISSUE_ORDER}"""
     )
-    condition = source.condition & details
-    sums = {"row_count": source.sums.get(ONCE, source.sums[ROW_COUNT])}
-    sums |= {name: sql for name, sql in source.only(CHARGEBACKS.shown_sums).sums.items() if name != ROW_COUNT}
-    shown = {name: source.exact(CHARGEBACKS.amounts[of]) for name, of in ISSUE_AMOUNTS.items()}
-    amounts = ", ".join(exact_text(name) if source.fine else decimal_text(name) for name in shown)
-    sql = f"""
-        WITH issues AS MATERIALIZED (
-            SELECT {", ".join(_ISSUE_KEY)}, {named(sums)}
-            FROM {source.relation} WHERE {condition.sql} GROUP BY ALL
-        ),
-        page AS (SELECT *, {named(shown)} FROM issues ORDER BY {_ISSUE_ORDER} LIMIT {page.limit} OFFSET {offset})
-        SELECT (SELECT count(*) FROM issues), {", ".join(_ISSUE_KEY)}, row_count, {amounts}
-        FROM (SELECT 1) LEFT JOIN page ON TRUE
-        ORDER BY {_ISSUE_ORDER}
-    """
-    rows = reader.cursor.rows(sql, condition.parameters)
     items = [dict(zip(ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
     return items, rows[0][0]
+
+
+def charged_entities(reader: TenantReader, selection: Selection) -> list[tuple[str, str]]:
+    """Return (entity type, id) of every resource and identity in the selected chargeback rows.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    scan = reader.scan(CHARGEBACKS, selection)
+    if not scan.files:
+        return []
+    condition = scan.condition()
+    sql = f"""
+        WITH pairs AS MATERIALIZED (SELECT DISTINCT resource_id, identity_id FROM {SOURCE} WHERE {condition.sql})
+        SELECT DISTINCT '{RESOURCE}', resource_id FROM pairs
+        UNION ALL SELECT DISTINCT '{IDENTITY}', identity_id FROM pairs
+        ORDER BY ALL
+    """
+    return [(entity_type, entity_id) for entity_type, entity_id in reader.cursor.rows(sql, condition.parameters)]
+
+
+def selection_of_line(day: date, line_id: str) -> Selection:
+    """Return the selection of the rows of a line on a UTC day."""
+    return Selection(Selection.of_days(DayRange.of_day(day)).window, equal(line_id=line_id))
+
+
+def rows_of_line(
+    reader: TenantReader, dataset: Dataset, day: date, line_id: str, columns: Sequence[str]
+) -> set[tuple[Any, ...]]:
+    """Return some columns of the visible rows of a line on a UTC day.
+
+    Raises:
+        HistoryGone: the rows of an earlier instant are no longer kept.
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    scan = reader.scan(dataset, selection_of_line(day, line_id))
+    if not scan.files:
+        return set()
+    condition = scan.condition()
+    sql = f"SELECT DISTINCT {', '.join(columns)} FROM {SOURCE} WHERE {condition.sql}"
+    return set(reader.cursor.rows(sql, condition.parameters))

@@ -7,7 +7,6 @@ there the database would spend more time on parsing such expressions than on rea
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -105,6 +104,17 @@ class Column:
         return instant_text(self.stored) if self.kind == INSTANT else f"{self.stored}::VARCHAR"
 
 
+@dataclass(frozen=True)
+class Measure:
+    """A sum of the rows of a group, as SQL, and the columns that it ``reads``. It can be added up: the sum over some
+    rows is that of its values over parts of them. A ``condition`` tells which rows it is about."""
+
+    name: str
+    sql: str
+    reads: frozenset[str]
+    condition: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """The rows of one table of facts, as they can be queried.
@@ -119,15 +129,14 @@ class Dataset:
         cluster_of: the column with the id of a resource, whose cluster is the row's ``cluster_id``.
         aliases: what columns of chargebacks are called here, where rows are filtered by their names.
         ids: columns that have more values the larger the organisation is.
-        sums: the sums of a group, as SQL over its rows; ``total`` is one of them. Each can be added up: the sum over
-            some rows is that of its values over parts of them.
-        conditions: which rows each of the sums but ``total`` is about, as SQL.
+        measures: the sums of a group; ``total`` is one of them.
         partials: sets of columns by which the sums of each file are kept, see
             :mod:`~chargeback.store.queries.partials`; those with the fewest rows come first.
-        amounts: what is shown of the sums, as SQL over them.
+        amounts: what is shown of the sums: each is the first of some sums less the others, by their names.
         subjects: the columns that the rules of cost categories see, by their names there.
         tag_sources: SQL for the id by which a row has the tags of an identity or of a resource; on the same key the
             tag of the first one wins.
+        tag_reads: the columns of which such an id is made, where it is no column.
         shows_tags: whether rows are shown with their tags; then the tag sources are columns.
         shows_categories: whether rows are shown with their values of cost categories.
     """
@@ -141,14 +150,24 @@ class Dataset:
     cluster_of: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
-    sums: Mapping[str, str] = field(default_factory=dict)
-    conditions: Mapping[str, str] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
     partials: tuple[tuple[str, ...], ...] = ()
-    amounts: Mapping[str, str] = field(default_factory=dict)
+    amounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     subjects: Mapping[str, str] = field(default_factory=dict)
     tag_sources: Mapping[str, str] = field(default_factory=dict)
+    tag_reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shows_tags: bool = False
     shows_categories: bool = False
+
+    @cached_property
+    def sums(self) -> Mapping[str, str]:
+        """The measures by their names, as SQL."""
+        return {each.name: each.sql for each in self.measures}
+
+    @cached_property
+    def conditions(self) -> Mapping[str, str]:
+        """Which rows a measure is about, as SQL, by its name, where it is not about all."""
+        return {each.name: each.condition for each in self.measures if each.condition}
 
     def filter_column(self, name: str) -> str | None:
         """Return the column by which rows are filtered where chargebacks are filtered by ``name``; None if there is
@@ -179,8 +198,12 @@ class Dataset:
     @cached_property
     def shown_sums(self) -> tuple[str, ...]:
         """The names of the sums of which :attr:`amounts` are made."""
-        words = set(re.findall(r"\w+", " ".join(self.amounts.values())))
-        return tuple(name for name in self.sums if name in words)
+        shown = {name for names in self.amounts.values() for name in names}
+        return tuple(name for name in self.sums if name in shown)
+
+    def tag_columns_of(self, owner: str) -> frozenset[str]:
+        """Return the columns that the SQL of a tag source reads."""
+        return frozenset(self.tag_reads.get(owner, (self.tag_sources[owner],)))
 
     @property
     def tag_columns(self) -> tuple[str, str]:
@@ -290,13 +313,22 @@ CHARGEBACKS: Final = Dataset(
     ),
     cluster_of="resource_id",
     ids=("identity_id", "resource_id", "environment_id"),
-    sums={
-        "total": "sum(amount)",
-        "used": f"sum(CASE WHEN {_USED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
-        "unowned": f"sum(CASE WHEN {_UNOWNED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
-        "unowned_rows": f"count(*) FILTER (WHERE {_UNOWNED})",
-    },
-    conditions={"used": _USED, "unowned": _UNOWNED, "unowned_rows": _UNOWNED},
+    measures=(
+        Measure("total", "sum(amount)", frozenset(["amount"])),
+        Measure(
+            "used",
+            f"sum(CASE WHEN {_USED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+            frozenset(["amount", "cost_type"]),
+            _USED,
+        ),
+        Measure(
+            "unowned",
+            f"sum(CASE WHEN {_UNOWNED} THEN amount ELSE 0 END)::DECIMAL(38, 12)",
+            frozenset(["amount", "identity_id"]),
+            _UNOWNED,
+        ),
+        Measure("unowned_rows", f"count(*) FILTER (WHERE {_UNOWNED})", frozenset(["identity_id"]), _UNOWNED),
+    ),
     # By all columns at once a daily bill has as many sums as rows.
     partials=(
         (
@@ -306,7 +338,7 @@ CHARGEBACKS: Final = Dataset(
         ("identity_id",),
         ("identity_id", "resource_id", "environment_id"),
     ),
-    amounts={"total_amount": "total", "usage_amount": "used", "shared_amount": "(total - used)"},
+    amounts={"total_amount": ("total",), "usage_amount": ("used",), "shared_amount": ("total", "used")},
     subjects={name: name for name in ("identity_id", "resource_id", "environment_id", *_PRODUCT)},
     # The identity is the one that pays.
     tag_sources={IDENTITY: "identity_id", RESOURCE: "resource_id"},
@@ -347,8 +379,8 @@ BILLING_LINES: Final = Dataset(
     groups=("resource_id", "product_type", "product_category", "environment_id", CLUSTER_ID),
     cluster_of="resource_id",
     ids=("resource_id", "environment_id"),
-    sums={"total": "sum(total_cost)"},
-    amounts={"total_amount": "total"},
+    measures=(Measure("total", "sum(total_cost)", frozenset(["total_cost"])),),
+    amounts={"total_amount": ("total",)},
     subjects={name: name for name in ("resource_id", "environment_id", *_PRODUCT)},
     tag_sources={RESOURCE: "resource_id"},
 )
@@ -393,15 +425,16 @@ TOPIC_ATTRIBUTIONS: Final = Dataset(
     ),
     aliases={"resource_id": "cluster_resource_id", CLUSTER_ID: "cluster_resource_id", "environment_id": "env_id"},
     ids=("topic_name", "cluster_resource_id", "env_id"),
-    sums={"total": "sum(amount)"},
+    measures=(Measure("total", "sum(amount)", frozenset(["amount"])),),
     partials=(
         ("env_id", "cluster_resource_id", "product_category", "product_type", "attribution_method"),
         ("env_id", "cluster_resource_id", "topic_name"),
     ),
-    amounts={"total_amount": "total"},
+    amounts={"total_amount": ("total",)},
     subjects={name: name for name in ("topic_name", *_PRODUCT)}
     | {"resource_id": "cluster_resource_id", "environment_id": "env_id"},
     tag_sources={RESOURCE: TOPIC_RESOURCE_SQL},
+    tag_reads={RESOURCE: ("cluster_resource_id", "topic_name")},
     shows_categories=True,
 )
 

@@ -6,11 +6,14 @@ can be interrupted without touching another. The engine holds no data: it reads 
 
 from __future__ import annotations
 
+import math
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -23,7 +26,62 @@ from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.files import DayFile, damage_named_in, table_of
 from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.machine import available_memory, available_processors
+
+_PROC: Final = Path("/proc")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_NO_LIMIT: Final = "max"
+
+
+def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
+    """Return how many bytes of memory this process may use, itself and its neighbours in the control group."""
+    found = [_total_memory(proc)]
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        found += [int(text) for text in _limits(name, "memory", proc, cgroups) if text.isdigit()]
+    return min(found)
+
+
+def available_processors(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
+    """Return how many processors this process may keep busy; part of a processor counts as one."""
+    found = [float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)]
+    for text in _limits("cpu.max", "cpu", proc, cgroups):
+        quota, _, period = text.partition(" ")
+        if quota != _NO_LIMIT:
+            found.append(int(quota) / int(period))
+    quotas = _limits("cpu.cfs_quota_us", "cpu", proc, cgroups)
+    periods = _limits("cpu.cfs_period_us", "cpu", proc, cgroups)
+    found += [int(quota) / int(period) for quota, period in zip(quotas, periods, strict=False) if int(quota) > 0]
+    return max(1, math.ceil(min(found)))
+
+
+def _total_memory(proc: Path) -> int:
+    for line in _lines(proc / "meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            return int(value.split()[0]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _limits(name: str, controller: str, proc: Path, cgroups: Path) -> Iterator[str]:
+    """Yield the contents of the files ``name`` of this process's control group and of those that contain it."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        root = cgroups / controller if controllers else cgroups
+        group = root / path.lstrip("/")
+        # Inside a container the path may be the host's, which is not there: the container's own group is the root.
+        for folder in (group, *group.parents):
+            yield from _lines(folder / name)[:1]
+            if folder == root:
+                break
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
 
 #: The engine's memory limit on the smallest machines, in bytes.
 SMALLEST_MEMORY: Final = 256 * 2**20
@@ -44,8 +102,9 @@ class Cursor:
         self._token = token
         self._lent = ExitStack()
         self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
-        #: What tables of this cursor were made of, by their names: those that would be the same are not made again.
-        self.made_of: dict[str, object] = {}
+        self._numbers = count()
+        #: What rows are joined with, see :func:`~chargeback.store.queries.assignments.join_assigned`.
+        self.joined: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def check(self) -> None:
         """Return if the query was not cancelled; for work between two statements."""
@@ -115,9 +174,18 @@ class Cursor:
         self._in_use.append((copies, value))
         return paths
 
-    def register(self, name: str, table: pa.Table) -> None:
-        """Make a small table known under ``name``, to this cursor alone."""
+    def new_name(self, name: str) -> str:
+        """Return a name for a temporary relation that no other one of this cursor has; it begins with ``name``."""
+        return f"{name}_{next(self._numbers)}"
+
+    def register(self, name: str, table: pa.Table) -> str:
+        """Make a small table known under ``name``, to this cursor alone; return the name."""
         self._cursor.register(name, table)
+        return name
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table."""
+        self._cursor.unregister(name)
 
 
 def decimal_of_parts(parts: Mapping[str, Any]) -> Decimal | None:

@@ -12,9 +12,9 @@ from typing import Final, TypeVar
 from chargeback.model.days import instants
 from chargeback.model.money import SHARED_PLACES, from_units, to_shared_units
 from chargeback.store.control.tags import RESOURCE
-from chargeback.store.queries.cost_sums import sum_selected, sum_where
-from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.keys import ByColumn, ByTagHolder
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.selection import Selection
@@ -52,7 +52,7 @@ class EntityCostCache:
             QueryTimeout: the query was cancelled.
             StorageError: the facts cannot be read.
         """
-        seen = tenant_name if reader.scope is None else f"{tenant_name} {reader.scope.digest}"
+        seen = f"{tenant_name} {reader.scope_digest}"
         return self._costs.get(seen, version.digest, lambda: entity_costs(reader, version))
 
 
@@ -88,26 +88,17 @@ def _pairs(
     """Return what each identity was charged for each resource since each of the ``starts``, until the next one."""
     ends = [*(day - timedelta(days=1) for day in starts[1:]), last]
     windows = [instants(start, end) for start, end in zip(starts, ends, strict=True)]
-    sum_selected(reader, selection, windows, ("identity_id", "resource_id"))
-    rows = reader.cursor.rows(f"SELECT period, d0, d1, {sum_where('TRUE')} FROM selected GROUP BY ALL")
+    keys = (ByColumn("identity_id"), ByColumn("resource_id"))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=tuple(windows)))
     return [
-        (starts[period], identity, resource, to_shared_units(amount)) for period, identity, resource, amount in rows
+        (starts[period], identity, resource, to_shared_units(amount))
+        for period, identity, resource, amount in sums.rows(f"SELECT period, d0, d1, {sums.amount()} FROM sums")
     ]
 
 
 def _topics(reader: TenantReader, selection: Selection) -> dict[str, Decimal]:
-    topic = TOPIC_ATTRIBUTIONS.tag_sources[RESOURCE]
-    if reader.days_of(TOPIC_ATTRIBUTIONS, selection) is None:
-        return {}
-
-    def _sum(source: Addends) -> dict[str, Decimal]:
-        sql = (
-            f"SELECT {topic} AS topic, {source.amount()} FROM {source.relation} "
-            f"WHERE {source.condition.sql} GROUP BY topic"
-        )
-        return dict(reader.cursor.rows(sql, source.condition.parameters))
-
-    return reader.add_up(TOPIC_ATTRIBUTIONS, selection, topic, _sum)
+    sums = reader.sums(Sums(TOPIC_ATTRIBUTIONS, selection, (ByTagHolder(RESOURCE),)))
+    return dict(sums.rows(f"SELECT d0, {sums.amount()} FROM sums"))
 
 
 def _summed(parts: Iterable[tuple[K, int]]) -> dict[K, Decimal]:

@@ -6,7 +6,7 @@ measured is never taken for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -19,11 +19,12 @@ from chargeback.model.topics import RETAINED_BYTES_RATIO, UNATTRIBUTED
 from chargeback.model.usage import ACTIVE
 from chargeback.store.facts.tables import MEMBERS_TABLE, TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import ByColumn, ByDay, Key, keys_of
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.sql_format import exact, sum_exact
+from chargeback.store.queries.sql_format import exact, named, sum_exact
 from chargeback.store.queries.topic_costs import BYTES_IN, BYTES_OUT
 
 TOPIC_WITHOUT_TRAFFIC: Final = "topic_without_traffic"
@@ -44,6 +45,7 @@ _TOPIC_RULES: Final = {
     TOPIC_NEVER_READ: ("used_out > 0", "sum(used_in) > 0"),
     TOPIC_NEVER_WRITTEN: ("used_in > 0", "sum(used_out) > 0"),
 }
+_TOPIC: Final = ("cluster_resource_id", "topic_name")
 _NOT_USED: Final = ("used_in > 0", "TRUE")
 
 
@@ -103,27 +105,28 @@ def _topics(reader: TenantReader, kinds: Collection[str], min_days: int) -> list
     days = _days(reader, TOPIC_ATTRIBUTIONS)
     if days is None:
         return []
-    _collect_costs(reader, TOPIC_ATTRIBUTIONS, days, "cluster_resource_id", "topic_name")
-    _read_usage(reader, TOPIC_USAGE_TABLE, days, (BYTES_IN, BYTES_OUT))
-    reader.cursor.run(
-        """CREATE OR REPLACE TEMP TABLE subject_days AS
-            SELECT costs.date, costs.place, costs.name, total,
+    costs = _costs(reader, TOPIC_ATTRIBUTIONS, days, "cluster_resource_id", "topic_name")
+    usage = _usage(reader, TOPIC_USAGE_TABLE, days, (BYTES_IN, BYTES_OUT))
+    subject_days = _table(
+        reader,
+        "subject_days",
+        f"""SELECT costs.date, costs.place, costs.name, total,
                    coalesce(has_in AND has_out, FALSE) AS measured,
                    coalesce(used_in, 0)::DECIMAL(38, 6) AS used_in, coalesce(used_out, 0)::DECIMAL(38, 6) AS used_out
-            FROM subject_costs AS costs
+            FROM {costs} AS costs
             LEFT JOIN (SELECT date, place, bool_or(in_rows > 0) AS has_in, bool_or(out_rows > 0) AS has_out
-                       FROM measured_usage GROUP BY ALL) AS clusters USING (date, place)
-            LEFT JOIN measured_usage AS used USING (date, place, name)
+                       FROM {usage} GROUP BY ALL) AS clusters USING (date, place)
+            LEFT JOIN {usage} AS used USING (date, place, name)
             WHERE name <> $everything""",
         {"everything": UNATTRIBUTED},
     )
     stored = _stored(reader, days)
     found: dict[tuple[str, str], Unused] = {}
     for kind in kinds:
-        for each in _runs(reader, kind, *_TOPIC_RULES[kind], min_days):
+        for each in _runs(reader, subject_days, kind, *_TOPIC_RULES[kind], min_days):
             avoidable = stored.get((each.place, each.name), Decimal(0))
             # A topic without any traffic is neither unread nor unwritten: the kinds are tried in their order.
-            found.setdefault((each.place, each.name), _with(each, avoidable))
+            found.setdefault((each.place, each.name), replace(each, avoidable=avoidable))
     return list(found.values())
 
 
@@ -132,17 +135,18 @@ def _resources(reader: TenantReader, min_days: int) -> list[Unused]:
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
-    _collect_costs(reader, CHARGEBACKS, days, "resource_id", "''")
-    _read_usage(reader, USAGE_TABLE, days, ())
-    reader.cursor.run(
-        """CREATE OR REPLACE TEMP TABLE subject_days AS
-            SELECT date, place, name, total, used.place IS NOT NULL AS measured,
+    costs, usage = _costs(reader, CHARGEBACKS, days, "resource_id", ""), _usage(reader, USAGE_TABLE, days, ())
+    subject_days = _table(
+        reader,
+        "subject_days",
+        f"""SELECT date, place, name, total, used.place IS NOT NULL AS measured,
                    coalesce(used_in, 0)::DECIMAL(38, 6) AS used_in, 0::DECIMAL(38, 6) AS used_out
-            FROM subject_costs LEFT JOIN (
-                SELECT date, place, sum(used_in) AS used_in FROM measured_usage GROUP BY ALL) AS used
-            USING (date, place)"""
+            FROM {costs} LEFT JOIN (
+                SELECT date, place, sum(used_in) AS used_in FROM {usage} GROUP BY ALL) AS used
+            USING (date, place)""",
     )
-    return [_with(each, each.monthly_cost) for each in _runs(reader, IDLE_RESOURCE, *_NOT_USED, min_days)]
+    found = _runs(reader, subject_days, IDLE_RESOURCE, *_NOT_USED, min_days)
+    return [replace(each, avoidable=each.monthly_cost) for each in found]
 
 
 def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
@@ -152,32 +156,34 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
-    _collect_costs(reader, CHARGEBACKS, days, "resource_id", "identity_id", f"cost_type = '{USAGE_COST}' AS by_usage")
-    _read_usage(reader, USAGE_TABLE, days, ())
+    costs = _costs(reader, CHARGEBACKS, days, "resource_id", "identity_id", "cost_type")
+    usage = _usage(reader, USAGE_TABLE, days, ())
     members = reader.snapshot(MEMBERS_TABLE).within(days)
     held = (
         f"SELECT DISTINCT date, resource_id AS place, identity_id AS name FROM {SOURCE} WHERE relation = '{ACTIVE}'"
         if members
         else "SELECT NULL::DATE AS date, '' AS place, '' AS name WHERE FALSE"
     )
-    reader.cursor.run(f"CREATE OR REPLACE TEMP TABLE held AS {held}", {"files": members} if members else {})
+    held = _table(reader, "held", held, {"files": members} if members else {})
     # Within a scope, what an identity uses elsewhere is not seen.
-    visible = "TRUE" if reader.scope is None else "(date, place) IN (SELECT (date, place) FROM subject_costs)"
-    reader.cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE subject_days AS
-            SELECT date, '' AS place, name, {sum_exact("total", where="held.name IS NOT NULL")} AS total,
+    visible = "TRUE" if reader.sees_everything else f"(date, place) IN (SELECT (date, place) FROM {costs})"
+    subject_days = _table(
+        reader,
+        "subject_days",
+        f"""SELECT date, '' AS place, name, {sum_exact("total", where="held.name IS NOT NULL")} AS total,
                    bool_and(measured.place IS NOT NULL) FILTER (held.name IS NOT NULL) AS measured,
-                   (coalesce(any_value(used.used), 0) + count(*) FILTER (by_usage))::DECIMAL(38, 6) AS used_in,
+                   (coalesce(any_value(used.used), 0)
+                    + count(*) FILTER (cost_type = '{USAGE_COST}'))::DECIMAL(38, 6) AS used_in,
                    0::DECIMAL(38, 6) AS used_out
-            FROM subject_costs
-            LEFT JOIN held USING (date, place, name)
-            LEFT JOIN (SELECT DISTINCT date, place FROM measured_usage) AS measured USING (date, place)
-            LEFT JOIN (SELECT date, name, sum(used_in) AS used FROM measured_usage WHERE {visible} GROUP BY ALL) AS used
+            FROM {costs}
+            LEFT JOIN {held} AS held USING (date, place, name)
+            LEFT JOIN (SELECT DISTINCT date, place FROM {usage}) AS measured USING (date, place)
+            LEFT JOIN (SELECT date, name, sum(used_in) AS used FROM {usage} WHERE {visible} GROUP BY ALL) AS used
                 USING (date, name)
             WHERE name <> $nobody GROUP BY date, name HAVING count(held.name) > 0""",
         {"nobody": UNALLOCATED},
     )
-    return [_with(each, Decimal(0)) for each in _runs(reader, IDLE_IDENTITY, *_NOT_USED, min_days)]
+    return _runs(reader, subject_days, IDLE_IDENTITY, *_NOT_USED, min_days)
 
 
 def _days(reader: TenantReader, dataset: Dataset) -> DayRange | None:
@@ -189,24 +195,20 @@ def _days(reader: TenantReader, dataset: Dataset) -> DayRange | None:
     return None if reader.days_of(dataset, Selection.of_days(days)) is None else days
 
 
-def _collect_costs(reader: TenantReader, dataset: Dataset, days: DayRange, place: str, name: str, *more: str) -> None:
-    """Make the table ``subject_costs``: the visible amounts by UTC day, ``place`` and ``name``."""
-    selection, also = Selection.of_days(days), "".join(f", {each}" for each in more)
-    columns = f"date, {place} AS place, {name} AS name{also}"
-
-    def _insert(source: Addends) -> None:
-        sums = f"SELECT {columns}, {exact(*source.in_parts())} AS total FROM {source.relation}"
-        reader.cursor.run(
-            f"CREATE OR REPLACE TEMP TABLE subject_costs AS {sums} WHERE {source.condition.sql} GROUP BY ALL",
-            source.condition.parameters,
-        )
-
-    reader.add_up(dataset, selection, columns, _insert)
+def _costs(reader: TenantReader, dataset: Dataset, days: DayRange, place: str, name: str, *more: str) -> str:
+    """Make the table of the visible amounts by UTC day, ``place``, ``name`` and ``more`` columns; return its name. A
+    subject without a name has an empty one."""
+    names = {"place": place} | ({"name": name} if name else {}) | {each: each for each in more}
+    keys: tuple[Key, ...] = (ByDay(), *map(ByColumn, names.values()))
+    sums = reader.sums(Sums(dataset, Selection.of_days(days), keys))
+    columns = {each: f"d{number}" for number, each in enumerate(names)} | ({} if name else {"name": "''"})
+    amount = sums.amount() if sums.is_fine else exact(sums.amount(), "0")
+    return sums.table("subject_costs", f"SELECT date, {named(columns | {'total': amount})} FROM sums")
 
 
-def _read_usage(reader: TenantReader, table: str, days: DayRange, measures: Collection[str]) -> None:
-    """Make the table ``measured_usage``: by UTC day, resource and subject what was written and read, of the two
-    ``measures`` for these, or the sum of everything that was measured (``used_in``)."""
+def _usage(reader: TenantReader, table: str, days: DayRange, measures: Collection[str]) -> str:
+    """Make the table of what was measured: by UTC day, resource and subject what was written and read, of the two
+    ``measures`` for these, or the sum of everything that was measured (``used_in``). Return its name."""
     files = reader.snapshot(table).within(days)
     columns = "date, resource_id AS place, subject AS name"
     if not files:
@@ -221,23 +223,32 @@ def _read_usage(reader: TenantReader, table: str, days: DayRange, measures: Coll
     else:
         sql = f"SELECT {columns}, sum(value) AS used_in FROM {SOURCE} GROUP BY ALL"
         parameters = {"files": files}
-    reader.cursor.run(f"CREATE OR REPLACE TEMP TABLE measured_usage AS {sql}", parameters)
+    return _table(reader, "measured_usage", sql, parameters)
 
 
-def _runs(reader: TenantReader, kind: str, active: str, happened: str, min_days: int) -> list[Unused]:
-    """Return the subjects of ``subject_days`` that were not ``active`` (SQL) on at least ``min_days`` measured days
-    since they last were, up to the last day that has costs, and of which ``happened`` (SQL over the sums since)."""
+def _table(reader: TenantReader, name: str, sql: str, parameters: Mapping[str, object] | None = None) -> str:
+    """Make a table of a query; return its name, which begins with ``name``."""
+    table = reader.cursor.new_name(name)
+    reader.cursor.run(f"CREATE TEMP TABLE {table} AS {sql}", parameters)
+    return table
+
+
+def _runs(
+    reader: TenantReader, subject_days: str, kind: str, active: str, happened: str, min_days: int
+) -> list[Unused]:
+    """Return the subjects of a table of their days that were not ``active`` (SQL) on at least ``min_days`` measured
+    days since they last were, up to the last day that has costs, and for which ``happened`` (SQL of the sums since)."""
     rows = reader.cursor.rows(
         f"""WITH last_days AS (
                 SELECT place, name, max(date) FILTER ({active}) AS last_active, max(date) AS last_day,
-                       (SELECT max(date) FROM subject_days) AS newest
-                FROM subject_days GROUP BY ALL)
+                       (SELECT max(date) FROM {subject_days}) AS newest
+                FROM {subject_days} GROUP BY ALL)
             SELECT place, name, min(date) FILTER (measured), any_value(last_active),
                    count(*) FILTER (measured), count(*) FILTER (NOT measured), max(date) FILTER (measured),
                    sum(used_in)::DECIMAL(38, 6), sum(used_out)::DECIMAL(38, 6), any_value(monthly)
-            FROM subject_days JOIN last_days USING (place, name)
+            FROM {subject_days} JOIN last_days USING (place, name)
             JOIN (SELECT place, name, {sum_exact("total", where=f"date > newest - {MONTH_DAYS}")} AS monthly
-                  FROM subject_days JOIN last_days USING (place, name) GROUP BY ALL) USING (place, name)
+                  FROM {subject_days} JOIN last_days USING (place, name) GROUP BY ALL) USING (place, name)
             WHERE (last_active IS NULL OR date > last_active) AND last_day = newest
             GROUP BY place, name
             HAVING count(*) FILTER (measured) >= $min_days AND {happened} AND any_value(monthly) > {exact("0", "0")}""",
@@ -246,24 +257,12 @@ def _runs(reader: TenantReader, kind: str, active: str, happened: str, min_days:
     return [Unused(kind, *row) for row in rows]
 
 
-def _with(each: Unused, avoidable: Decimal) -> Unused:
-    return replace(each, avoidable=avoidable)
-
-
 def _stored(reader: TenantReader, days: DayRange) -> dict[tuple[str, str], Decimal]:
     """Return what the stored bytes of each topic cost on the last days."""
     month = DayRange(days.end - timedelta(days=MONTH_DAYS), days.end)
     by_bytes = ColumnFilter("attribution_method", frozenset([RETAINED_BYTES_RATIO]))
     selection = Selection(Selection.of_days(month).window, (by_bytes,))
 
-    def _sum(source: Addends) -> list[tuple[str, str, Decimal]]:
-        return reader.cursor.rows(
-            f"""SELECT cluster_resource_id, topic_name, {source.amount()} FROM {source.relation}
-                WHERE {source.condition.sql} GROUP BY ALL""",
-            source.condition.parameters,
-        )
-
-    if reader.days_of(TOPIC_ATTRIBUTIONS, selection) is None:
-        return {}
-    rows = reader.add_up(TOPIC_ATTRIBUTIONS, selection, "cluster_resource_id topic_name attribution_method", _sum)
+    sums = reader.sums(Sums(TOPIC_ATTRIBUTIONS, selection, keys_of(TOPIC_ATTRIBUTIONS, _TOPIC)))
+    rows = sums.rows(f"SELECT d0, d1, {sums.amount()} FROM sums")
     return {(cluster, topic): amount for cluster, topic, amount in rows}

@@ -8,29 +8,142 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 import pyarrow as pa
 
+from chargeback import __version__
 from chargeback.ecosystems.focus import PROGRAMME
 from chargeback.errors import StorageError
-from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.focus import IDENTITIES, TOPICS
+from chargeback.model.days import ONE_DAY, DayRange, render_instant, start_of_day
+from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.day_revisions import read_day_revisions
+from chargeback.store.control.days import DayDataset, DayState, read_days
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.export_parquet import parquet_file
-from chargeback.store.queries.export_texts import text_of
+from chargeback.store.queries.export import parquet_file, text_of
 from chargeback.store.queries.focus_columns import FocusColumn, FocusLayout, all_columns, csv_line
 from chargeback.store.queries.focus_lookups import FocusTenant, Occurring, lookup_tables, tag_table
-from chargeback.store.queries.focus_query import category_columns, focus_query
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import END_OF_LINE, named
+
+#: The digits that a product may have.
+_DIGITS: Final = 37
+
+
+def positions(shares: str, order: Sequence[str]) -> str:
+    """Return a query that adds ``weight``, ``upto`` and ``total`` to the rows of ``shares``, which have a ``line_id``
+    and ``units``; ``order`` are the columns that tell the rows of a line apart.
+
+    Of a line that costs nothing the first row has everything.
+    """
+    return f"""
+        SELECT *, sum(weight) OVER (PARTITION BY line_id ORDER BY place)::HUGEINT AS upto,
+               sum(weight) OVER (PARTITION BY line_id)::HUGEINT AS total
+        FROM (SELECT *, CASE WHEN charged = 0 THEN (place = 1)::HUGEINT ELSE abs(units) END AS weight
+        FROM (SELECT *, row_number() OVER (PARTITION BY line_id ORDER BY {", ".join(order)}) AS place,
+                     sum(abs(units)) OVER (PARTITION BY line_id) AS charged FROM {shares}))"""
+
+
+def divisor(*wholes: str) -> str:
+    """Return by what ``upto`` and ``total`` are divided, so that no product with one of some whole numbers is too
+    large; what is shared by the same divisor is shared in the same proportions."""
+    longest = f"greatest({', '.join(f'length(coalesce(abs({whole}), 0)::VARCHAR)' for whole in wholes)})"
+    digits = "length(total::VARCHAR)"
+    return f"('1' || repeat('0', least(greatest({digits} + {longest} - {_DIGITS}, 0), {digits} - 1)))::HUGEINT"
+
+
+def shared(whole: str, divided_by: str) -> str:
+    """Return the share of a row in a whole number; null if that is null."""
+    upto, before, total = (f"({each} // {divided_by})" for each in ("upto", "(upto - weight)", "total"))
+    return f"(sign({whole}) * ((abs({whole}) * {upto}) // {total} - (abs({whole}) * {before}) // {total}))"
+
+
+def decimal_of(units: str, places: int) -> str:
+    """Return the DECIMAL of a whole number of 10⁻ᵖˡᵃᶜᵉˢ."""
+    return f"({units}::DECIMAL(38, 0) * 0.{'0' * (places - 1)}1::DECIMAL({places}, {places}))"
+
+
+def units_of(number: str) -> str:
+    """Return a DECIMAL(38, 12) as a whole number of 10⁻¹²."""
+    return f"replace(({number})::VARCHAR, '.', '')::HUGEINT"
+
+
+#: Whether a line has a price and a quantity, of which a share fits 18 places; without, it is one unit at its whole
+#: price.
+_IS_PRICED: Final = "unit_price IS NOT NULL AND quantity IS NOT NULL AND abs(quantity) < 100000000000000000000"
+_WHOLE_PRICE: Final = "coalesce(original_amount, total_cost)"
+#: A refund is a negative quantity at a positive price, wherever the provider has put the sign.
+_SIGN: Final = "CASE WHEN coalesce(nullif(original_amount, 0), total_cost) < 0 THEN -1 ELSE 1 END"
+#: The list cost in 10⁻¹², rounded half up: price and quantity have twelve places each.
+_PRODUCT: Final = f"(abs({units_of('unit_price')}) * abs({units_of('quantity')}) + 500000000000) // 1000000000000"
+_ONE: Final = f"1{'0' * 18}::HUGEINT"
+
+#: What is calculated for each line: numbers without a unit are whole numbers, of 10⁻¹² or 10⁻¹⁸. Of a credit only the
+#: amount is known.
+_PRICES: Final = {
+    "list_units": f"CASE WHEN NOT is_credit THEN CASE WHEN {_IS_PRICED} THEN {_SIGN} * ({_PRODUCT}) "
+    f"ELSE {units_of(_WHOLE_PRICE)} END END",
+    "quantity_units": f"CASE WHEN NOT is_credit THEN {_SIGN} * CASE WHEN {_IS_PRICED} "
+    f"THEN abs({units_of('quantity')}) * 1000000 ELSE {_ONE} END END",
+    "list_unit_price": f"CASE WHEN NOT is_credit THEN abs(CASE WHEN {_IS_PRICED} THEN unit_price "
+    f"ELSE {_WHOLE_PRICE} END) END",
+    "pricing_unit": f"CASE WHEN {_IS_PRICED} THEN coalesce(focus_unit, '{UNITS}') ELSE '{UNITS}' END",
+}
+_DIVISOR: Final = divisor("list_units", "quantity_units")
+#: What is calculated for each share.
+_SHARED: Final = {
+    "list_cost": f"CASE WHEN is_credit THEN amount ELSE {decimal_of(shared('list_units', _DIVISOR), 12)} END",
+    "quantity": decimal_of(shared("quantity_units", _DIVISOR), 18),
+    "ratio": decimal_of(shared(_ONE, divisor(_ONE)), 18),
+    "usage_unit": "coalesce(placed.usage_unit, measure.unit)",
+    "payer_name": "CASE WHEN payer_id IS NOT NULL THEN coalesce(placed.payer_name, named.name, payer_id) END",
+}
+
+
+def category_columns(keys: Sequence[str]) -> list[str]:
+    """Return the columns of shares with the values of cost categories."""
+    return [f"category_{place}" for place in range(len(keys))]
+
+
+def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
+    """Return the query of ``fields`` (SQL over what :mod:`~chargeback.store.queries.focus_columns` describes), in the
+    order of lines, portions and payers. ``categories`` are the keys of the tenant's cost categories, and the names
+    of the ``tables`` begin so."""
+    shares = f"(SELECT *, {units_of('amount')} AS units FROM {tables}_shares)"
+    order = ["portion", "payer", *category_columns(categories)]
+    return f"""
+        WITH lines AS (
+            SELECT *, {named(_PRICES)} FROM (
+                SELECT bill.*, product.is_credit, units.focus_unit FROM {tables}_lines AS bill
+                JOIN {tables}_products AS product ON product.category = product_category AND product.type = product_type
+                LEFT JOIN {tables}_units AS units ON units.unit = bill.unit)
+        ), shares AS (
+            SELECT placed.* EXCLUDE (usage_unit, payer_name), {named(_SHARED)}
+            FROM ({positions(shares, order)}) AS placed
+            JOIN lines ON lines.line_id = placed.line_id
+            LEFT JOIN {tables}_measures AS measure ON measure.policy_hash = placed.policy_hash
+                AND measure.portion = placed.portion AND measure.chain_position = placed.chain_position
+            LEFT JOIN {tables}_payers AS named ON named.id = payer_id
+        )
+        SELECT {fields}
+        FROM lines AS line JOIN shares AS share ON share.line_id = line.line_id
+        JOIN {tables}_products AS product
+            ON product.category = line.product_category AND product.type = line.product_type
+        CROSS JOIN {tables}_account AS account
+        LEFT JOIN {tables}_resources AS resource ON resource.id = line.resource_id
+        LEFT JOIN {tables}_resources AS environment ON environment.id = line.environment_id
+        LEFT JOIN {tables}_payers AS payer ON payer.id = share.payer_id
+        LEFT JOIN {tables}_tags AS its ON its.id = line.resource_id
+        LEFT JOIN {tables}_payer_tags AS theirs ON theirs.id = share.payer
+        ORDER BY line.timestamp, line.resource_id, line.product_type, line.line_id, share.place"""
+
 
 #: The formats of files in FOCUS.
 FocusFormat = Literal["csv", "parquet"]
@@ -168,12 +281,13 @@ def _read(source: FocusSource, layout: FocusLayout, days: DayRange, fields: str)
         return
     with source.control.read() as connection:
         tables = lookup_tables(connection, source.tenant, _occurring(source, days))
+    prefix = cursor.new_name("focus")
     for name, table in tables.items():
-        cursor.register(name, table)
+        cursor.register(f"{prefix}_{name}", table)
     for piece in pieces:
-        _register_tags(source, layout, piece[0].tracking_date)
-        _load(source, layout, piece)
-        yield from cursor.batches(focus_query(fields, source.categories), {}, size=_BATCH)
+        _register_tags(source, layout, piece[0].tracking_date, prefix)
+        _load(source, layout, piece, prefix)
+        yield from cursor.batches(focus_query(fields, source.categories, prefix), {}, size=_BATCH)
 
 
 def _pieces(source: FocusSource, states: Sequence[DayState]) -> Iterator[list[DayState]]:
@@ -226,15 +340,15 @@ def _distinct(source: FocusSource, dataset: Dataset, days: DayRange, columns: Se
     return set(source.reader.cursor.rows(sql, condition.parameters))
 
 
-def _register_tags(source: FocusSource, layout: FocusLayout, day: date) -> None:
+def _register_tags(source: FocusSource, layout: FocusLayout, day: date, prefix: str) -> None:
     tags = source.reader.tags
     of_payers = tags.resources if layout.split == TOPICS else tags.identities
-    source.reader.cursor.register("focus_tags", tag_table(tags.resources, day))
-    source.reader.cursor.register("focus_payer_tags", tag_table(of_payers, day))
+    source.reader.cursor.register(f"{prefix}_tags", tag_table(tags.resources, day))
+    source.reader.cursor.register(f"{prefix}_payer_tags", tag_table(of_payers, day))
 
 
-def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState]) -> None:
-    """Make the tables ``focus_lines`` and ``focus_shares`` of some days.
+def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], prefix: str) -> None:
+    """Make the tables of the lines and of the shares of some days; their names begin with ``prefix``.
 
     Raises:
         StorageError: the shares of a line do not sum to its cost.
@@ -242,26 +356,27 @@ def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState]) -
     cursor = source.reader.cursor
     days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
     kinds = {**_SHARE_TYPES, **dict.fromkeys(category_columns(source.categories), "VARCHAR")}
-    cursor.run(f"CREATE OR REPLACE TEMP TABLE focus_shares ({', '.join(f'{k} {v}' for k, v in kinds.items())})")
+    lines, shares = f"{prefix}_lines", f"{prefix}_shares"
+    cursor.run(f"CREATE OR REPLACE TEMP TABLE {shares} ({', '.join(f'{k} {v}' for k, v in kinds.items())})")
     dataset = _SPLIT.get(layout.split)
     if dataset is not None and (dataset is CHARGEBACKS or piece[0].topics.is_current):
-        _insert(source, dataset, days, "TRUE")
-    _insert(source, BILLING_LINES, days, "line_id NOT IN (SELECT line_id FROM focus_shares)")
+        _insert(source, dataset, days, shares, "TRUE")
+    _insert(source, BILLING_LINES, days, shares, f"line_id NOT IN (SELECT line_id FROM {shares})")
     bill = source.reader.parts(BILLING_LINES, Selection.of_days(days))
     if bill is not None:
         relation, condition = bill
         cursor.run(
-            f"CREATE OR REPLACE TEMP TABLE focus_lines AS FROM {relation} WHERE {condition.sql}", condition.parameters
+            f"CREATE OR REPLACE TEMP TABLE {lines} AS FROM {relation} WHERE {condition.sql}", condition.parameters
         )
     wrong = cursor.rows(
-        """SELECT date FROM (SELECT line_id, sum(amount) AS charged FROM focus_shares GROUP BY line_id)
-           FULL JOIN focus_lines USING (line_id) WHERE charged IS DISTINCT FROM total_cost LIMIT 1"""
+        f"""SELECT date FROM (SELECT line_id, sum(amount) AS charged FROM {shares} GROUP BY line_id)
+           FULL JOIN {lines} USING (line_id) WHERE charged IS DISTINCT FROM total_cost LIMIT 1"""
     )
     if wrong:
         raise StorageError(f"the bill of {wrong[0][0] or days.start} changed while it was read; export it again")
 
 
-def _insert(source: FocusSource, dataset: Dataset, days: DayRange, which: str) -> None:
+def _insert(source: FocusSource, dataset: Dataset, days: DayRange, shares: str, which: str) -> None:
     """Insert rows of a dataset into the shares."""
     found = source.reader.parts(dataset, Selection.of_days(days), source.categories)
     if found is None:
@@ -270,6 +385,94 @@ def _insert(source: FocusSource, dataset: Dataset, days: DayRange, which: str) -
     columns = {"line_id": "line_id", "amount": dataset.amount, **_SHARES[dataset.table]}
     columns |= {name: name for name in category_columns(source.categories)}
     source.reader.cursor.run(
-        f"INSERT INTO focus_shares BY NAME SELECT {named(columns)} FROM {relation} WHERE {condition.sql} AND {which}",
+        f"INSERT INTO {shares} BY NAME SELECT {named(columns)} FROM {relation} WHERE {condition.sql} AND {which}",
         condition.parameters,
     )
+
+
+#: When the columns were last changed.
+_COLUMNS_SINCE: Final = datetime(2026, 11, 22, tzinfo=UTC)
+_NAMES: Final = uuid5(NAMESPACE_URL, "https://focus.finops.org/chargeback")
+
+
+def focus_metadata(source: FocusSource, layout: FocusLayout, days: DayRange) -> dict[str, Any]:
+    """Return the metadata of the rows of some UTC days, in the form of FOCUS: the same for the same data.
+
+    A day that was handled, but not calculated from its present bill, is a time sector that is not complete; and, of
+    topics, one whose topics are still to be attributed.
+
+    Raises:
+        StorageError: the storage cannot be read.
+        ValueError: the version has no such column.
+    """
+    instance = str(dataset_instance_id(source.tenant.tenant_id, layout.split))
+    definitions = [_definition(column) for column in source.columns(layout)]
+    sectors = _time_sectors(source, layout, days)
+    updated = max((each["TimeSectorLastUpdated"] for each in sectors), default=None)
+    recency = {
+        "DatasetInstanceId": instance,
+        "RecencyLastUpdated": updated,
+        "DatasetInstanceLastUpdated": updated,
+        "TimeSectors": sectors,
+    }
+    return {
+        "DataGenerator": {"DataGenerator": "Chargeback"},
+        "DatasetInstance": [
+            {
+                "DatasetInstanceId": instance,
+                "DatasetInstanceName": f"{source.tenant.name}-{layout.split}",
+                "FocusDatasetId": "CostAndUsage",
+            }
+        ],
+        "Recency": [recency] if updated is not None else [],
+        "Schema": [
+            {
+                "SchemaId": str(uuid5(_NAMES, f"schema {layout.version} {definitions}")),
+                "FocusVersion": layout.version,
+                "CreationDate": render_instant(_COLUMNS_SINCE),
+                "DataGeneratorVersion": __version__,
+                "DatasetInstanceId": instance,
+                "ColumnDefinition": definitions,
+            }
+        ],
+    }
+
+
+def dataset_instance_id(tenant_id: str, split: str) -> UUID:
+    """Return the id of a tenant's data, which each split has of its own."""
+    return uuid5(_NAMES, f"instance {tenant_id} {split}")
+
+
+def _definition(column: FocusColumn) -> dict[str, Any]:
+    if pa.types.is_decimal(column.type):
+        numbers = {"NumericPrecision": column.type.precision, "NumberScale": column.type.scale}
+        return {"ColumnName": column.name, "DataType": "DECIMAL", **numbers}
+    if pa.types.is_integer(column.type):
+        return {"ColumnName": column.name, "DataType": "INTEGER"}
+    if pa.types.is_timestamp(column.type):
+        return {"ColumnName": column.name, "DataType": "DATETIME"}
+    return {"ColumnName": column.name, "DataType": "JSON" if column.is_json else "STRING", "StringEncoding": "UTF-8"}
+
+
+def _time_sectors(source: FocusSource, layout: FocusLayout, days: DayRange) -> list[dict[str, Any]]:
+    states = source.states(days)
+    datasets = tuple(DayDataset) if layout.split == TOPICS else (DayDataset.CHARGEBACKS,)
+    with source.control.read() as connection:
+        revisions = [each for name in datasets for each in read_day_revisions(connection, name, days)]
+    sectors = []
+    for state in states:
+        known = [each.calculated_at for each in revisions if each.tracking_date == state.tracking_date]
+        updated = max(known, default=state.gathered_at)
+        if updated is not None:
+            is_complete = state.chargebacks.is_current and not (layout.split == TOPICS and state.topics.is_queued)
+            sectors.append(_time_sector(state.tracking_date, updated, is_complete=is_complete))
+    return sectors
+
+
+def _time_sector(day: date, updated: datetime, *, is_complete: bool) -> dict[str, Any]:
+    return {
+        "TimeSectorStart": render_instant(start_of_day(day)),
+        "TimeSectorEnd": render_instant(start_of_day(day + ONE_DAY)),
+        "TimeSectorComplete": is_complete,
+        "TimeSectorLastUpdated": render_instant(updated),
+    }

@@ -80,12 +80,12 @@ def lookup_tables(connection: Connection, tenant: FocusTenant, found: Occurring)
     units = [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in found.units]
     products = [_product(tenant.profile, *each) for each in found.products]
     return {
-        "focus_account": pa.Table.from_pylist([account], _ACCOUNT),
-        "focus_resources": pa.Table.from_pylist(list(_resources(lineages)), _RESOURCES),
-        "focus_payers": pa.Table.from_pylist(list(_payers(payers)), _PAYERS),
-        "focus_products": pa.Table.from_pylist(products, _PRODUCTS),
-        "focus_units": pa.Table.from_pylist(units, _UNITS),
-        "focus_measures": pa.Table.from_pylist(list(_measures(connection, tenant.profile)), _MEASURES),
+        "account": pa.Table.from_pylist([account], _ACCOUNT),
+        "resources": pa.Table.from_pylist(list(_resources(lineages)), _RESOURCES),
+        "payers": pa.Table.from_pylist(list(_payers(payers)), _PAYERS),
+        "products": pa.Table.from_pylist(products, _PRODUCTS),
+        "units": pa.Table.from_pylist(units, _UNITS),
+        "measures": pa.Table.from_pylist(list(_measures(connection, tenant.profile)), _MEASURES),
     }
 
 

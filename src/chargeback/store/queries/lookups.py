@@ -20,15 +20,13 @@ from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import every_name
 from chargeback.store.control.revisions import read_entity_revisions
 from chargeback.store.queries.assignments import AssignmentCache, Assignments
-from chargeback.store.queries.category_index import CategoryIndex, StoredCategory
-from chargeback.store.queries.category_lookup import CategoryLookup
+from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.measurements import with_owners
 from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.tag_index import TagCache, TagIndex
-from chargeback.store.queries.visible_entities import VisibleEntities
-from chargeback.store.queries.visible_sums import VisibleSumsCache
+from chargeback.store.queries.visible_sums import VisibleEntities, VisibleSumsCache
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)

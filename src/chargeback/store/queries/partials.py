@@ -2,7 +2,7 @@
 
 For each set of columns that a dataset declares, the sums of its files by these columns and by timestamp are kept.
 Because the timestamp is kept, they answer for every window, zone and unit of time; because they are exact sums of the
-same rows, adding them up gives what adding up the rows gives, to the last digit. A query uses them if it names no other
+same rows, adding them up gives what adding up the rows gives, to the last digit. A query uses them if it reads no other
 column of the table, and if every file that it reads has them; else it reads the rows.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,29 +20,27 @@ import pyarrow as pa
 
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange
-from chargeback.model.money import PLACES
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
-from chargeback.store.facts.tables import SCHEMAS
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
-from chargeback.store.queries.sql_format import FINE, exact
+from chargeback.store.queries.sql_format import FINE
 
 T = TypeVar("T")
 
-#: The number of rows of a group, beside the sums of its dataset.
+#: The number of rows of a group, next to the sums of its dataset.
 ROW_COUNT: Final = "row_count"
-#: The number of rows of which a group has the first part, where rows are divided: its sum is the number of rows.
-ONCE: Final = "rows_once"
-#: What cost categories add to the sums, by the names of the amounts: what values were assigned, what others handed on
-#: to them, and what they handed on. The total is the first two without the third.
-FLOWS: Final = {"direct_amount": "direct", "shared_in": "shared_in", "shared_out": "shared_out"}
+#: The number of rows, each counted once: where rows are divided, in the group that has the first part.
+DISTINCT_ROWS: Final = "rows_once"
+#: The sums that cost categories add: what values were assigned, what others reallocated to them, and what they
+#: reallocated. The total is the first two without the third.
+REALLOCATED: Final = ("direct", "shared_in", "shared_out")
 #: The sums that count rows.
-COUNTS: Final = ("unowned_rows", ROW_COUNT, ONCE)
+COUNTS: Final = ("unowned_rows", ROW_COUNT, DISTINCT_ROWS)
 #: The columns that every set of partial aggregates has.
-ALWAYS: Final = ("date", "timestamp")
+TIME_COLUMNS: Final = ("date", "timestamp")
 
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
 # A query makes what it misses only as far as it is hardly slower for it: runs make them, this is for what was lost.
@@ -51,14 +48,13 @@ _MAX_ROWS_AT_ONCE: Final = 250_000
 
 
 @dataclass(frozen=True)
-class Addends:
-    """What an aggregate adds up: rows, or partial aggregates of them.
+class SumSource:
+    """What the sums of a question are added up from: rows, or partial aggregates of them.
 
     ``relation`` is SQL after FROM, ``condition`` what its rows must match, and ``sums`` are the sums of a group by
     their names, the number of rows among them, as SQL over the relation. ``are_partial`` tells which they are; ``rows``
-    is how many partial aggregates there are at most. Where cost is handed on, sums have more digits: those that are
-    ``fine`` have a second sum, by their name and :data:`~chargeback.store.queries.sql_format.FINE`, and what shows them
-    takes both (:meth:`exact`, :meth:`amount`).
+    is how many partial aggregates there are at most. Where cost is reallocated, sums have more digits: those that are
+    ``fine`` have a second sum, by their name and :data:`~chargeback.store.queries.sql_format.FINE`.
     """
 
     relation: str
@@ -77,25 +73,6 @@ class Addends:
         """The names of the sums that are amounts."""
         return [name for name in self.sums if name not in COUNTS and not name.endswith(FINE)]
 
-    def only(self, names: Collection[str]) -> Addends:
-        """Return the same with some of the sums, and the number of rows."""
-        kept = {*names, *(f"{name}{FINE}" for name in names), ROW_COUNT}
-        return replace(self, sums={name: sql for name, sql in self.sums.items() if name in kept})
-
-    def exact(self, sql: str, places: int = PLACES) -> str:
-        """Return SQL that adds or subtracts sums by their names, with all their digits."""
-        if not self.fine.intersection(re.findall(r"\w+", sql)):
-            return sql
-        return exact(sql, re.sub(rf"\b({'|'.join(self.fine)})\b", rf"\1{FINE}", sql), places)
-
-    def amount(self, name: str = "total") -> str:
-        """Return a sum with all its digits, as SQL over the relation."""
-        return self.exact(self.sums[name])
-
-    def in_parts(self, name: str = "total") -> tuple[str, str]:
-        """Return a sum as SQL over the relation, and its further digits: zero where it has none."""
-        return self.sums[name], self.sums.get(f"{name}{FINE}", "0::HUGEINT")
-
 
 def sums_of(names: Iterable[str]) -> dict[str, str]:
     """Return the sums of columns that are sums themselves, as SQL, by the names of the columns."""
@@ -107,33 +84,31 @@ def add_up(
     partials: PartialFiles | None,
     dataset: Dataset,
     scan: Scan,
-    sql: str,
-    query: Callable[[Addends], T],
+    reads: Collection[str],
+    query: Callable[[SumSource], T],
 ) -> T:
     """Return what ``query`` makes of the partial aggregates of a scan or, where these do not answer, of its rows.
 
-    ``sql`` is the text of the query: it names every column that it groups or filters by beside the scan's filter.
-    Without ``partials`` the rows are read.
+    ``reads`` are the columns that the query reads, besides those of the scan's filter and its sums. Without
+    ``partials`` the rows are read.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    columns = covering(dataset, f"{sql} {scan.condition().sql}")
+    columns = covering(dataset, scan.filter.reads.union(reads))
     if partials is not None and columns is not None:
-        found = _Partials(cursor, partials, dataset, columns).addends(scan)
+        found = _Partials(cursor, partials, dataset, columns).source(scan)
         if found is not None:
             # Others may delete a partial file at any time.
             with suppress(StorageError):
                 return query(found)
-    return query(Addends(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"}))
+    return query(SumSource(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"}))
 
 
-def covering(dataset: Dataset, sql: str) -> tuple[str, ...] | None:
-    """Return the set of columns whose partial aggregates have every column that a text of SQL names; None if no set
-    has all of them."""
-    needed = columns_named(dataset, sql)
-    return next((each for each in dataset.partials if needed <= {*ALWAYS, *each}), None)
+def covering(dataset: Dataset, reads: Collection[str]) -> tuple[str, ...] | None:
+    """Return the set of columns whose partial aggregates have all of some columns; None if no set does."""
+    return next((each for each in dataset.partials if {*TIME_COLUMNS, *each}.issuperset(reads)), None)
 
 
 def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> None:
@@ -188,12 +163,6 @@ def _definition(dataset: Dataset, columns: Sequence[str]) -> str:
     return f"SELECT timestamp, {', '.join(columns)}, {sums}"
 
 
-def columns_named(dataset: Dataset, sql: str) -> set[str]:
-    """The columns of the table that a text of SQL names. A word that only looks like one is one too many: then the
-    rows are read."""
-    return set(SCHEMAS[dataset.table].names) & set(re.findall(r"\w+", sql))
-
-
 class _Partials:
     """The sums of one dataset by one set of columns."""
 
@@ -201,10 +170,10 @@ class _Partials:
         self._cursor = cursor
         self._files = files
         self._dataset = dataset
-        self._definition = _definition(dataset, columns)
+        self._columns = columns
         self._name = kind_of(dataset, columns)
 
-    def addends(self, scan: Scan) -> Addends | None:
+    def source(self, scan: Scan) -> SumSource | None:
         """Return the partial aggregates of all files of a scan; None if some are missing and are not made now."""
         days = scan.days()
         if days is None:
@@ -217,7 +186,7 @@ class _Partials:
             within: dict[str, object] = {"first_day": days.start, "end_day": days.end}
             condition &= Condition(("date >= $first_day", "date < $end_day"), within)
         sums = sums_of([*self._dataset.sums, ROW_COUNT])
-        return Addends(_PARTIAL_SOURCE, condition, sums, are_partial=True, rows=sum(file.rows for file in used))
+        return SumSource(_PARTIAL_SOURCE, condition, sums, are_partial=True, rows=sum(file.rows for file in used))
 
     def ensure(self, files: Sequence[DayFile], days: DayRange, max_rows: float = math.inf) -> list[PartialFile] | None:
         """Return partial files that sum, of ``days``, exactly ``files``; those that are missing are made, the newest
@@ -260,10 +229,13 @@ class _Partials:
 
     def _sum(self, file: DayFile) -> pa.Table:
         """The sums of a data file, which is compared with its digest: sums of damaged rows would outlive the damage."""
-        needed = columns_named(self._dataset, self._definition)
-        self._cursor.register("rows_of_file", read_file(file, sorted(needed)))
-        grouped = f"{self._definition} FROM rows_of_file GROUP BY ALL"
-        return self._cursor.table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
+        needed = {"timestamp", *self._columns}.union(*(each.reads for each in self._dataset.measures))
+        rows = self._cursor.register(self._cursor.new_name("rows_of_file"), read_file(file, sorted(needed)))
+        try:
+            grouped = f"{_definition(self._dataset, self._columns)} FROM {rows} GROUP BY ALL"
+            return self._cursor.table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
+        finally:
+            self._cursor.unregister(rows)
 
 
 def _matching(kept: Sequence[PartialFile], files: Sequence[DayFile], days: DayRange) -> PartialFile | None:

@@ -1,4 +1,4 @@
-"""What was billed beside what was charged for it, by day, product type or resource."""
+"""What was billed compared with what was charged for it, by day, product type or resource."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ import pyarrow as pa
 
 from chargeback.model.days import DayRange
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.partials import ROW_COUNT, Addends
+from chargeback.store.queries.keys import ByColumn, ByDay
+from chargeback.store.queries.partials import ROW_COUNT
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import microseconds
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import named
 
 PRODUCT_TYPE: Final = "product_type"
 RESOURCE_ID: Final = "resource_id"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _AMOUNT: Final = "DECIMAL(38, 12)"
-#: The tables of sums: the dataset, its columns for each group, and the sums, by their names here.
-_KEYS: Final = {PRODUCT_TYPE: PRODUCT_TYPE, RESOURCE_ID: RESOURCE_ID}
-_TABLES: Final[tuple[tuple[str, Dataset, Mapping[str, str], Mapping[str, str]], ...]] = (
-    ("billed", BILLING_LINES, _KEYS, {"billed": "total", "lines": ROW_COUNT}),
-    ("charged", CHARGEBACKS, _KEYS, {"charged": "total", "unallocated": "unowned", "charged_rows": ROW_COUNT}),
-    ("attributed", TOPIC_ATTRIBUTIONS, _KEYS | {RESOURCE_ID: "cluster_resource_id"}, {"by_topic": "total"}),
+#: What is summed: the dataset, its columns for a product type and a resource, and the sums, by their names here.
+_KEYS: Final = (PRODUCT_TYPE, RESOURCE_ID)
+_TABLES: Final[tuple[tuple[Dataset, tuple[str, str], Mapping[str, str]], ...]] = (
+    (BILLING_LINES, _KEYS, {"billed": "total", "lines": ROW_COUNT}),
+    (CHARGEBACKS, _KEYS, {"charged": "total", "unallocated": "unowned", "charged_rows": ROW_COUNT}),
+    (TOPIC_ATTRIBUTIONS, (PRODUCT_TYPE, "cluster_resource_id"), {"by_topic": "total"}),
 )
 _SUMS: Final = {
     "billed": _AMOUNT,
@@ -104,75 +107,63 @@ class ReconciledSums:
     calculated_at: datetime | None
 
 
-def collect_sums(reader: TenantReader, days: DayRange) -> dict[date, frozenset[str]]:
-    """Sum the bill, the charges and the attributions of ``days`` for :func:`reconciled_sums`; return the product types
-    that are billed on each day.
+class CollectedSums:
+    """The sums of the bill, the charges and the attributions of ``days``, by day, product type and resource.
 
-    Raises:
-        QueryTimeout: the query was cancelled.
-        StorageError: the facts cannot be read.
+    Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
     """
-    selection = Selection.of_days(days)
-    for table, dataset, keys, sums in _TABLES:
-        _collect(reader, table, dataset, selection, keys, sums)
-    found = reader.cursor.rows("SELECT date, list(DISTINCT product_type) FROM billed GROUP BY date")
-    return {day: frozenset(types) for day, types in found}
 
+    def __init__(self, reader: TenantReader, days: DayRange) -> None:
+        """Sum them."""
+        self._cursor = reader.cursor
+        selection = Selection.of_days(days)
+        self._tables = [(_collected(reader, dataset, selection, keys, sums), sums) for dataset, keys, sums in _TABLES]
 
-def reconciled_sums(reader: TenantReader, days: Sequence[CoveredDay], by: str | None = None) -> list[ReconciledSums]:
-    """Return the sums of :func:`collect_sums` by product type or resource, or (``by`` is None) of each of ``days``,
-    with or without a bill; ascending.
+    def product_types(self) -> dict[date, frozenset[str]]:
+        """Return the product types that are billed on each day."""
+        billed, _ = self._tables[0]
+        found = self._cursor.rows(f"SELECT date, list(DISTINCT {PRODUCT_TYPE}) FROM {billed} GROUP BY date")
+        return {day: frozenset(types) for day, types in found}
 
-    Whether charges differ from the bill is decided by what is summed of each single day.
+    def reconciled(self, days: Sequence[CoveredDay], by: str | None = None) -> list[ReconciledSums]:
+        """Return the sums by product type or resource, or (``by`` is None) of each of ``days``, with or without a bill;
+        ascending.
 
-    Raises:
-        QueryTimeout: the query was cancelled.
-        SumTooLarge: a sum has too many digits.
-    """
-    reader.cursor.register("covered_days", _days_table(days))
-    value = "''" if by is None else by
-    parts = " UNION ALL ".join(
-        f"SELECT date, {value} AS value, {_padded(sums)} FROM {table}" for table, _, _, sums in _TABLES
-    )
-    sums = ", ".join(f"sum({name})::{kind} AS {name}" for name, kind in _SUMS.items())
-    filled = ", ".join(f"coalesce({name}, 0)::{kind} AS {name}" for name, kind in _SUMS.items())
-    rows = reader.cursor.rows(
-        f"""WITH by_day AS (SELECT date, value, {sums} FROM ({parts}) GROUP BY ALL),
-                 known AS (SELECT * REPLACE ({filled}),
-                                  NOT is_calculated AND (is_gathered OR coalesce(lines, 0) > 0) AS waits
-                           FROM covered_days {"LEFT JOIN" if by is None else "JOIN"} by_day USING (date))
-            SELECT {"date::VARCHAR" if by is None else "value"} AS place, sum(billed)::{_AMOUNT},
-                   sum(charged)::{_AMOUNT}, sum(unallocated)::{_AMOUNT},
-                   coalesce(sum(billed) FILTER (waits), 0)::{_AMOUNT}, sum(by_topic)::{_AMOUNT}, sum(lines)::BIGINT,
-                   sum(charged_rows)::BIGINT, bool_or(is_calculated AND billed <> charged), bool_or(waits),
-                   bool_or(is_calculated), bool_or(is_superseded), max(revision), max(calculated_at)
-            FROM known GROUP BY place ORDER BY place"""
-    )
-    return [ReconciledSums(*(*row[:-1], _instant(row[-1]))) for row in rows]
+        Whether charges differ from the bill is decided by what is summed of each single day.
 
-
-def _collect(
-    reader: TenantReader,
-    table: str,
-    dataset: Dataset,
-    selection: Selection,
-    keys: Mapping[str, str],
-    sums: Mapping[str, str],
-) -> None:
-    columns = ["date DATE", *(f"{name} VARCHAR" for name in keys), *(f"{name} {_SUMS[name]}" for name in sums)]
-    reader.cursor.run(f"CREATE OR REPLACE TEMP TABLE {table} ({', '.join(columns)})")
-    if reader.days_of(dataset, selection) is None:
-        return
-
-    def _insert(source: Addends) -> None:
-        summed = ", ".join(source.sums[name] for name in sums.values())
-        reader.cursor.run(
-            f"""INSERT INTO {table} SELECT date, {", ".join(keys.values())}, {summed}
-                FROM {source.relation} WHERE {source.condition.sql} GROUP BY ALL""",
-            source.condition.parameters,
+        Raises:
+            SumTooLarge: a sum has too many digits.
+        """
+        covered = self._cursor.register(self._cursor.new_name("covered_days"), _days_table(days))
+        value = "''" if by is None else by
+        parts = " UNION ALL ".join(
+            f"SELECT date, {value} AS value, {_padded(sums)} FROM {table}" for table, sums in self._tables
         )
+        sums = ", ".join(f"sum({name})::{kind} AS {name}" for name, kind in _SUMS.items())
+        filled = ", ".join(f"coalesce({name}, 0)::{kind} AS {name}" for name, kind in _SUMS.items())
+        rows = self._cursor.rows(
+            f"""WITH by_day AS (SELECT date, value, {sums} FROM ({parts}) GROUP BY ALL),
+                     known AS (SELECT * REPLACE ({filled}),
+                                      NOT is_calculated AND (is_gathered OR coalesce(lines, 0) > 0) AS waits
+                               FROM {covered} {"LEFT JOIN" if by is None else "JOIN"} by_day USING (date))
+                SELECT {"date::VARCHAR" if by is None else "value"} AS place, sum(billed)::{_AMOUNT},
+                       sum(charged)::{_AMOUNT}, sum(unallocated)::{_AMOUNT},
+                       coalesce(sum(billed) FILTER (waits), 0)::{_AMOUNT}, sum(by_topic)::{_AMOUNT},
+                       sum(lines)::BIGINT, sum(charged_rows)::BIGINT, bool_or(is_calculated AND billed <> charged),
+                       bool_or(waits), bool_or(is_calculated), bool_or(is_superseded), max(revision),
+                       max(calculated_at)
+                FROM known GROUP BY place ORDER BY place"""
+        )
+        return [ReconciledSums(*(*row[:-1], _instant(row[-1]))) for row in rows]
 
-    reader.add_up(dataset, selection, f"date {' '.join(keys.values())}", _insert)
+
+def _collected(
+    reader: TenantReader, dataset: Dataset, selection: Selection, by: tuple[str, str], names: Mapping[str, str]
+) -> str:
+    """Make the table of the sums of a dataset by day, product type and resource; return its name."""
+    sums = reader.sums(Sums(dataset, selection, (ByDay(), *map(ByColumn, by)), tuple(names.values())))
+    columns = {PRODUCT_TYPE: "d0", RESOURCE_ID: "d1"} | {name: f"{of}::{_SUMS[name]}" for name, of in names.items()}
+    return sums.table("reconciled", f"SELECT date, {named(columns)} FROM sums")
 
 
 def _padded(sums: Mapping[str, str]) -> str:

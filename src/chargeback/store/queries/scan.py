@@ -24,13 +24,14 @@ SOURCE = "read_parquet($files, hive_partitioning = true, hive_types = {'date': D
 
 @dataclass(frozen=True)
 class Condition:
-    """Clauses that must all hold, and the values they name."""
+    """Clauses that must all hold, the values they name, and the columns of the dataset that they read."""
 
     clauses: tuple[str, ...] = ()
     parameters: dict[str, object] = field(default_factory=dict)
+    reads: frozenset[str] = frozenset()
 
     def __and__(self, other: Condition) -> Condition:
-        return Condition(self.clauses + other.clauses, self.parameters | other.parameters)
+        return Condition(self.clauses + other.clauses, self.parameters | other.parameters, self.reads | other.reads)
 
     @property
     def sql(self) -> str:

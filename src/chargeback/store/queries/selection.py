@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import reduce
+from operator import and_
 
 from chargeback.model.dated import FOREVER, Period
 from chargeback.model.days import DayRange, InstantRange, start_of_day
@@ -82,12 +84,13 @@ class Selection:
             raise ValueError(f"{dataset.table} cannot be filtered by {', '.join(sorted(unknown))}")
         condition = Condition()
         if self.min_amount is not None:
-            condition &= Condition((f"{dataset.amount} >= $min_amount",), {"min_amount": self.min_amount})
+            enough = f"{dataset.amount} >= $min_amount"
+            condition &= Condition((enough,), {"min_amount": self.min_amount}, frozenset([dataset.amount]))
         for number, column in enumerate(self.columns):
             stored = _by_resource(column, dataset.cluster_of, clusters()) if column.column == CLUSTER_ID else column
             condition &= _column_condition(f"column{number}", stored)
         for number, tag in enumerate(self.tags):
-            condition &= _tag_condition(number, tag, dataset.tag_sources, tags)
+            condition &= _tag_condition(number, tag, dataset, tags)
         return condition
 
 
@@ -106,45 +109,23 @@ def _by_resource(column: ColumnFilter, source: str, clusters: Mapping[str, str])
 
 def _column_condition(name: str, column: ColumnFilter) -> Condition:
     """Return a column's filter as SQL; ``name`` is that of its parameter."""
-    named = column.values - {""}
-    parameters: dict[str, object] = {}
-    alternatives = [f"{column.column} IS NULL"] if "" in column.values else []
+    named, reads = column.values - {""}, frozenset([column.column])
+    alternatives = [Condition((f"{column.column} IS NULL",), {}, reads)] if "" in column.values else []
     if len(named) == 1:
-        (parameters[name],) = named
-        alternatives.append(f"{column.column} = ${name}")
+        (value,) = named
+        alternatives.append(Condition((f"{column.column} = ${name}",), {name: value}, reads))
     elif named:
-        parameters[name] = sorted(named)
-        alternatives.append(f"{column.column} IN (SELECT unnest(${name}::VARCHAR[]))")
-    return _of_alternatives(alternatives, parameters, excludes=column.excludes)
+        listed = f"{column.column} IN (SELECT unnest(${name}::VARCHAR[]))"
+        alternatives.append(Condition((listed,), {name: sorted(named)}, reads))
+    return _any_of(alternatives, excludes=column.excludes)
 
 
-def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags: TagIndex) -> Condition:
+def _tag_condition(number: int, tag: TagFilter, dataset: Dataset, tags: TagIndex) -> Condition:
     """Return a tag filter as SQL: a tag source decides only where none before it has the key on the row's UTC day."""
     wants_untagged = tag.values is not None and UNTAGGED in tag.values
-    parameters: dict[str, object] = {}
-
-    def among(entity: str, name: str, holders: Mapping[str, Sequence[Period]]) -> str:
-        name = f"tag{number}_{name}"
-        undated = [holder for holder, periods in holders.items() if FOREVER in periods]
-        dated = [(holder, each) for holder, periods in holders.items() for each in periods if each != FOREVER]
-        parts = []
-        if undated or not dated:
-            parameters[name] = undated
-            parts.append(f"{entity} IN (SELECT unnest(${name}::VARCHAR[]))")
-        if dated:
-            parameters[f"{name}_ids"] = [holder for holder, _ in dated]
-            parameters[f"{name}_firsts"] = [each.first or date.min for _, each in dated]
-            parameters[f"{name}_ends"] = [each.end or date.max for _, each in dated]
-            parts.append(
-                f"EXISTS (SELECT 1 FROM (SELECT unnest(${name}_ids::VARCHAR[]) AS holder, "
-                f"unnest(${name}_firsts::DATE[]) AS holds_from, unnest(${name}_ends::DATE[]) AS holds_to) "
-                f"WHERE holder = {entity} AND holds_from <= date AND date < holds_to)"
-            )
-        return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
-
-    alternatives: list[str] = []
-    undecided: list[str] = []
-    for owner, entity in sources.items():
+    alternatives: list[Condition] = []
+    undecided = Condition()
+    for owner in dataset.tag_sources:
         holders = tags.holders(owner, tag.key)
         if not holders:
             continue
@@ -153,19 +134,43 @@ def _tag_condition(number: int, tag: TagFilter, sources: Mapping[str, str], tags
             for holder, values in holders.items()
         }
         if any(found.values()):
-            alternatives.append(" AND ".join([*undecided, among(entity, f"wanted_{owner}", found)]))
+            alternatives.append(undecided & _held_by(dataset, owner, f"tag{number}_wanted_{owner}", found))
         everything = {holder: [each.during for each in values] for holder, values in holders.items()}
-        undecided.append(f"NOT {among(entity, f'tagged_{owner}', everything)}")
+        holds = _held_by(dataset, owner, f"tag{number}_tagged_{owner}", everything)
+        undecided &= Condition((f"NOT {holds.sql}",), holds.parameters, holds.reads)
     if wants_untagged:
-        alternatives.append(" AND ".join(undecided) or "TRUE")
-    return _of_alternatives(alternatives, parameters, excludes=tag.excludes)
+        alternatives.append(undecided)
+    return _any_of(alternatives, excludes=tag.excludes)
 
 
-def _of_alternatives(alternatives: list[str], parameters: dict[str, object], *, excludes: bool) -> Condition:
+def _held_by(dataset: Dataset, owner: str, name: str, holders: Mapping[str, Sequence[Period]]) -> Condition:
+    """Return the condition that a row is of one of some holders of a tag on one of its days; ``name`` begins those of
+    the parameters."""
+    entity, reads = dataset.tag_sources[owner], dataset.tag_columns_of(owner)
+    undated = [holder for holder, periods in holders.items() if FOREVER in periods]
+    dated = [(holder, each) for holder, periods in holders.items() for each in periods if each != FOREVER]
+    parameters: dict[str, object] = {}
+    parts = []
+    if undated or not dated:
+        parameters[name] = undated
+        parts.append(f"{entity} IN (SELECT unnest(${name}::VARCHAR[]))")
+    if dated:
+        reads |= {"date"}
+        parameters[f"{name}_ids"] = [holder for holder, _ in dated]
+        parameters[f"{name}_firsts"] = [each.first or date.min for _, each in dated]
+        parameters[f"{name}_ends"] = [each.end or date.max for _, each in dated]
+        parts.append(
+            f"EXISTS (SELECT 1 FROM (SELECT unnest(${name}_ids::VARCHAR[]) AS holder, "
+            f"unnest(${name}_firsts::DATE[]) AS holds_from, unnest(${name}_ends::DATE[]) AS holds_to) "
+            f"WHERE holder = {entity} AND holds_from <= date AND date < holds_to)"
+        )
+    return Condition((parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})",), parameters, reads)
+
+
+def _any_of(alternatives: Sequence[Condition], *, excludes: bool) -> Condition:
     """Return the condition that one of some alternatives holds, or, if it ``excludes``, that none does."""
-    if "TRUE" in alternatives:
+    if any(not each.clauses for each in alternatives):
         return Condition(("FALSE",)) if excludes else Condition()
-    sql = f"({' OR '.join(f'({each})' for each in alternatives) or 'FALSE'})"
-    # DuckDB refuses values that the SQL does not name.
-    used = {name: value for name, value in parameters.items() if f"${name}:" in sql or f"${name})" in sql}
-    return Condition((f"({sql} IS NOT TRUE)" if excludes else sql,), used)
+    sql = f"({' OR '.join(f'({each.sql})' for each in alternatives) or 'FALSE'})"
+    together = reduce(and_, alternatives, Condition())
+    return replace(together, clauses=(f"({sql} IS NOT TRUE)" if excludes else sql,))

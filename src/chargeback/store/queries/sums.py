@@ -1,23 +1,32 @@
-"""Sums of selected rows by columns and tags, as Python values."""
+"""Sums of selected rows as Python values: by any keys, by day, for statements, and the share that has a tag."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from typing import Final
 
-from chargeback.store.queries.aggregate import columns_of, joins_of
-from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.partials import Addends
+from chargeback.model.days import InstantRange
+from chargeback.model.inventory import UNTAGGED
+from chargeback.model.money import to_units
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryName
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+from chargeback.store.queries.keys import ByDay, ByRule, ByTag, Key, keys_of
+from chargeback.store.queries.partials import REALLOCATED
+from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
 #: The values of the columns that were grouped by.
-Key = tuple[str | None, ...]
+KeyValues = tuple[str | None, ...]
 
 
-def sums_by(reader: TenantReader, dataset: Dataset, selection: Selection, by: Sequence[str]) -> dict[Key, Decimal]:
+def sums_by(
+    reader: TenantReader, dataset: Dataset, selection: Selection, by: Sequence[str]
+) -> dict[KeyValues, Decimal]:
     """Return the sum of the selected rows for each combination of the values of ``by``: columns or ``tag:<key>``.
 
     Raises:
@@ -25,14 +34,14 @@ def sums_by(reader: TenantReader, dataset: Dataset, selection: Selection, by: Se
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    if reader.days_of(dataset, selection) is None:
-        return {}
-    return {tuple(row[:-1]): row[-1] for row in _rows(reader, dataset, selection, by)}
+    sums = reader.sums(Sums(dataset, selection, keys_of(dataset, by)))
+    columns = ", ".join([*(f"d{number}" for number in range(len(by))), sums.amount()])
+    return {tuple(row[:-1]): row[-1] for row in sums.rows(f"SELECT {columns} FROM sums")}
 
 
 def daily_sums_by(
     reader: TenantReader, dataset: Dataset, selection: Selection, by: Sequence[str], days: Collection[date]
-) -> dict[tuple[date, Key], Decimal]:
+) -> dict[tuple[date, KeyValues], Decimal]:
     """Return the same for each of some UTC days. Only the files of these days are read.
 
     Raises:
@@ -43,27 +52,99 @@ def daily_sums_by(
     within = reader.days_of(dataset, selection)
     if within is None or not any(file.day in days for file in reader.snapshot(dataset.table).within(within)):
         return {}
-    rows = _rows(reader, dataset, selection, by, "date, ", days)
-    return {(row[0], tuple(row[1:-1])): row[-1] for row in rows}
+    sums = reader.sums(Sums(dataset, selection, (ByDay(), *keys_of(dataset, by)), days=days))
+    columns = ", ".join(["date", *(f"d{number}" for number in range(len(by))), sums.amount()])
+    return {(row[0], tuple(row[1:-1])): row[-1] for row in sums.rows(f"SELECT {columns} FROM sums")}
 
 
-def _rows(
-    reader: TenantReader,
-    dataset: Dataset,
-    selection: Selection,
-    by: Sequence[str],
-    first: str = "",
-    days: Collection[date] | None = None,
-) -> list[tuple[Any, ...]]:
-    """Return the values of ``first`` and of ``by``, each with its sum."""
-    grouped = reader.group_keys(dataset, by)
-    keys, joins = f"{first}{columns_of(grouped)}", joins_of(grouped)
+def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) -> dict[date, Decimal]:
+    """Return the amount of the selected rows of each UTC day that has any.
 
-    def _query(source: Addends) -> list[tuple[Any, ...]]:
-        return reader.cursor.rows(
-            f"""SELECT {keys}, {source.amount()} FROM {source.relation} AS facts {joins}
-                WHERE {source.condition.sql} GROUP BY ALL""",
-            source.condition.parameters,
-        )
+    Raises:
+        HistoryGone: the reader sees an earlier instant of which a day is no longer kept.
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    sums = reader.sums(Sums(dataset, selection, (ByDay(),)))
+    return dict(sums.rows(f"SELECT date, {sums.amount()} FROM sums"))
 
-    return reader.add_up(dataset, selection, f"{keys} {joins}", _query, days=days)
+
+_NOTHING: Final = "0::DECIMAL(38, 12)"
+_COLUMNS: Final = ("identity_id", "resource_id", "product_category", "product_type")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSum:
+    """The sum of the rows that agree in all of these.
+
+    Attributes:
+        value: what the statement is about: the value of a column, a tag or a cost category.
+        rule: the place of the category's rule that decided; None for its default, and for everything but categories.
+        direct: what was assigned to the value, or all of it where nothing is handed on.
+        shared_in: what other values handed on to it.
+        shared_out: what it handed on.
+    """
+
+    value: str
+    identity_id: str
+    resource_id: str
+    product_category: str
+    product_type: str
+    rule: int | None
+    direct: Decimal
+    shared_in: Decimal
+    shared_out: Decimal
+
+
+def statement_sums(reader: TenantReader, selection: Selection, by: str) -> list[StatementSum]:
+    """Return the sums of the selected rows by a column, ``tag:<key>`` or ``category:<key>``, in no particular order.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+        UnknownCategory: the tenant has no such cost category.
+        ValueError: chargebacks cannot be grouped so.
+    """
+    amounts = REALLOCATED if by.startswith(CATEGORY_PREFIX) else (TOTAL,)
+    keys = (*keys_of(CHARGEBACKS, (by, *_COLUMNS)), *_rule_of(by))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, amounts))
+    shown = [sums.amount(name) for name in amounts] + [_NOTHING] * (len(REALLOCATED) - len(amounts))
+    rule = "d5" if _rule_of(by) else "NULL"
+    rows = sums.rows(f"SELECT d0, d1, d2, d3, d4, {rule}, {', '.join(shown)} FROM sums")
+    return [StatementSum(*row) for row in rows]
+
+
+def _rule_of(by: str) -> tuple[Key, ...]:
+    return (ByRule(CategoryName.of(by).key),) if by.startswith(CATEGORY_PREFIX) else ()
+
+
+#: So many keys are looked at in one query: each is a join.
+_AT_ONCE: Final = 10
+#: A share is told in tenths of a per mille.
+_STEP: Final = Decimal("0.0001")
+
+
+def tag_coverage(reader: TenantReader, window: InstantRange, keys: Sequence[str]) -> dict[str, Decimal | None]:
+    """Return for each key the share of the cost of ``window`` that has such a tag, from 0 to 1; None where there is no
+    cost.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    shares: dict[str, Decimal | None] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        by = tuple(ByTag(key) for key in some)
+        sums = reader.sums(Sums(CHARGEBACKS, Selection(window), by, periods=(window,)))
+        tagged = ", ".join(sums.total_or_zero(where=f"d{number} <> '{UNTAGGED}'") for number in range(len(some)))
+        ((whole, *parts),) = sums.rows(f"SELECT {sums.total_or_zero()}, {tagged} FROM sums")
+        shares |= {key: _share(part, whole) for key, part in zip(some, parts, strict=True)}
+    return shares
+
+
+def _share(part: Decimal, whole: Decimal) -> Decimal | None:
+    if whole <= 0:
+        return None
+    share = Fraction(to_units(part), to_units(whole))
+    return Decimal(round(share / Fraction(_STEP))) * _STEP

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -11,14 +11,14 @@ from chargeback.model.currency import Rates
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
-from chargeback.store.queries.converted import MonthWindow, convert_table, month_windows, places_of
-from chargeback.store.queries.cost_sums import sum_where
+from chargeback.store.queries.costs import periods_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import FINE, sum_exact
+from chargeback.store.queries.sql_format import sum_exact
 
 #: The measures of what went through a topic.
 BYTES_IN: Final = "topic_bytes_in"
@@ -76,20 +76,24 @@ def topic_costs(
         StorageError: the facts cannot be read.
         ValueError: topics cannot be filtered so.
     """
-    cursor = reader.cursor
-    windows = [selection.window, *([] if previous is None else [previous])]
-    places = places_of(rates)
-    _sum(reader, selection, month_windows(windows, rates), places)
-    is_named = "TRUE" if top is None else f"rank <= {top}"
-    rows = cursor.rows(f"SELECT cluster, topic, amount, previous FROM ranked_topics WHERE {is_named} ORDER BY rank")
-    ((count, amount, gone),) = cursor.rows(
-        f"SELECT count(*), {sum_exact('amount', places)}, {sum_exact('previous', places)} "
-        f"FROM ranked_topics WHERE NOT {is_named}"
+    by = keys_of(TOPIC_ATTRIBUTIONS, ("cluster_resource_id", "topic_name"))
+    periods = periods_of(selection, previous)
+    sums = reader.sums(Sums(TOPIC_ATTRIBUTIONS, selection, by, rates=rates, periods=periods))
+    ranked = sums.table(
+        "ranked_topics",
+        f"""SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
+                SELECT d0 AS cluster, d1 AS topic,
+                       {sums.total_or_zero(where="period = 0")} AS amount,
+                       {sums.total_or_zero(where="period = 1")} AS previous
+                FROM sums GROUP BY ALL)""",
     )
-    ((whole, whole_before),) = cursor.rows(
-        f"SELECT {sum_exact('amount', places)}, {sum_exact('previous', places)} FROM ranked_topics"
-    )
-    measured = _traffic(reader, selection.window, is_named) if traffic else {}
+    named = f"SELECT * FROM {ranked} WHERE {'TRUE' if top is None else f'rank <= {top}'}"
+    rows = reader.cursor.rows(f"SELECT cluster, topic, amount, previous FROM ({named}) ORDER BY rank")
+    amounts = ", ".join(sum_exact(name, sums.question.places) for name in ("amount", "previous"))
+    others = "FALSE" if top is None else f"rank > {top}"
+    ((count, amount, gone),) = reader.cursor.rows(f"SELECT count(*), {amounts} FROM {ranked} WHERE {others}")
+    ((whole, whole_before),) = reader.cursor.rows(f"SELECT {amounts} FROM {ranked}")
+    measured = _traffic(reader, selection.window, named) if traffic else {}
     items = tuple(
         TopicCost(cluster, topic, cost, before, *measured.get((cluster, topic), (None, None)))
         for cluster, topic, cost, before in rows
@@ -97,46 +101,15 @@ def topic_costs(
     return TopicCosts(whole or Decimal(0), whole_before or Decimal(0), items, (count, amount, gone) if count else None)
 
 
-def _sum(reader: TenantReader, of_topics: Selection, parts: Sequence[MonthWindow], places: int) -> None:
-    """Make the table ``ranked_topics``: both sums of each topic, and its rank."""
-    cursor, columns = reader.cursor, "cluster_resource_id, topic_name"
-    cursor.run(
-        "CREATE OR REPLACE TEMP TABLE topic_sums "
-        f"(period INTEGER, cluster VARCHAR, topic VARCHAR, total DECIMAL(38, 12), total{FINE} HUGEINT)"
-    )
-    for period, part in enumerate(parts):
-        selection = replace(of_topics, window=part.window)
-        if reader.days_of(TOPIC_ATTRIBUTIONS, selection) is None:
-            continue
-
-        def _insert(source: Addends, period: int = period) -> None:
-            cursor.run(
-                f"""INSERT INTO topic_sums SELECT {period}, {columns}, {", ".join(source.in_parts())}
-                    FROM {source.relation} WHERE {source.condition.sql} GROUP BY ALL""",
-                source.condition.parameters,
-            )
-
-        reader.add_up(TOPIC_ATTRIBUTIONS, selection, columns, _insert)
-    convert_table(cursor, "topic_sums", parts, ["total"])
-    cursor.run(
-        f"""CREATE OR REPLACE TEMP TABLE ranked_topics AS
-            SELECT *, row_number() OVER (ORDER BY amount DESC, previous DESC, cluster, topic) AS rank FROM (
-                SELECT cluster, topic,
-                       {sum_where("period = 0", places=places)} AS amount,
-                       {sum_where("period = 1", places=places)} AS previous
-                FROM topic_sums GROUP BY ALL)"""
-    )
-
-
 def _traffic(
-    reader: TenantReader, window: InstantRange, is_named: str
+    reader: TenantReader, window: InstantRange, topics: str
 ) -> Mapping[tuple[str, str], tuple[Decimal | None, Decimal | None]]:
-    """Return the bytes in and out of the topics that are named (SQL), of the UTC days that the window touches."""
+    """Return the bytes in and out of some topics (SQL), of the UTC days that the window touches."""
     files = reader.snapshot(TOPIC_USAGE_TABLE).within(window.days())
     if not files:
         return {}
     rows = reader.cursor.rows(
-        f"""WITH named AS (SELECT cluster, topic FROM ranked_topics WHERE {is_named} AND topic <> $all_topics),
+        f"""WITH named AS (SELECT cluster, topic FROM ({topics}) WHERE topic <> $all_topics),
                  measured AS (
                      SELECT resource_id, subject, measure, value FROM {SOURCE}
                      WHERE measure IN ($bytes_in, $bytes_out) AND resource_id IN (SELECT cluster FROM named)),

@@ -12,11 +12,9 @@ from typing import Final
 from chargeback.model.currency import Rates
 from chargeback.model.units import Unit, unit_cost
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, USAGE_TABLE
-from chargeback.store.queries.aggregate import columns_of, joins_of
-from chargeback.store.queries.converted import MONTH, places_of, rates_relation, times_rate
-from chargeback.store.queries.cost_sums import sum_where
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.partials import Addends
+from chargeback.store.queries.keys import ByColumn, ByDay, Key, keys_of
+from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
@@ -117,49 +115,23 @@ def unit_costs(
         StorageError: the facts cannot be read.
         ValueError: the costs cannot be filtered or grouped so.
     """
-    _collect_costs(reader, measure, selection, by, rates)
-    _collect_usage(reader, measure, selection)
-    _join(reader)
-    keys = [f"d{number}" for number in range(len(by))]
-    items = _sums(reader, measure, keys, places_of(rates))
-    (whole,) = _sums(reader, measure, [], places_of(rates)) or [_NOTHING]
-    missing = reader.cursor.rows("SELECT DISTINCT date FROM unit_rows WHERE NOT counts ORDER BY date")
+    named_keys = (("who", ByColumn(measure.who)), ("place", ByColumn(measure.place)))
+    keys: tuple[Key, ...] = (ByDay(), *(key for _, key in named_keys), *keys_of(measure.dataset, by))
+    sums = reader.sums(Sums(measure.dataset, selection, keys, rates=rates))
+    usage = _usage(reader, measure, selection)
+    groups = [f"key{number}" for number in range(len(by))]
+    joined = _joined(sums, usage, [*(name for name, _ in named_keys), *groups])
+    items = _sums(sums, measure, (joined, usage), groups)
+    (whole,) = _sums(sums, measure, (joined, usage), []) or [_NOTHING]
+    missing = reader.cursor.rows(f"SELECT DISTINCT date FROM {joined} WHERE NOT counts ORDER BY date")
     return UnitCosts(tuple(items[:top]), len(items), whole, tuple(day for (day,) in missing))
 
 
 _NOTHING: Final = UnitCost((), Decimal(0), Decimal(0), None, None, 0, 0)
 
 
-def _collect_costs(
-    reader: TenantReader, measure: UnitMeasure, selection: Selection, by: Sequence[str], rates: Rates | None
-) -> None:
-    """Make the table ``unit_costs``: the selected amounts by UTC day, subject, resource and group."""
-    dataset, cursor = measure.dataset, reader.cursor
-    keys = reader.group_keys(dataset, by)
-    texts = "".join(f", d{number} VARCHAR" for number in range(len(by)))
-    cursor.run(
-        f"CREATE OR REPLACE TEMP TABLE unit_costs "
-        f"(date DATE, who VARCHAR, place VARCHAR{texts}, total DECIMAL(38, {places_of(rates)}), total{FINE} HUGEINT)"
-    )
-    if reader.days_of(dataset, selection) is None:
-        return
-    columns = ", ".join(filter(None, [f"date, {measure.who} AS who, {measure.place} AS place", columns_of(keys)]))
-
-    def _insert(source: Addends) -> None:
-        rows = f"FROM {source.relation} AS facts {joins_of(keys)} WHERE {source.condition.sql} GROUP BY ALL"
-        amounts = dict(zip(("total", f"total{FINE}"), source.in_parts(), strict=True))
-        sums = f"SELECT {columns}, {named(amounts)} {rows}"
-        if rates:
-            products = named(times_rate("total", is_fine=True))
-            sums = f"""SELECT * EXCLUDE (rate_month, rate, rate_units) REPLACE ({products})
-                FROM (SELECT *, {MONTH} FROM ({sums})) JOIN {rates_relation(rates)} USING (rate_month)"""
-        cursor.run(f"INSERT INTO unit_costs BY NAME {sums}", source.condition.parameters)
-
-    reader.add_up(dataset, selection, f"{columns} {joins_of(keys)}", _insert)
-
-
-def _collect_usage(reader: TenantReader, measure: UnitMeasure, selection: Selection) -> None:
-    """Make the table ``unit_usage``: what was measured by UTC day, subject and resource."""
+def _usage(reader: TenantReader, measure: UnitMeasure, selection: Selection) -> str:
+    """Make the table of what was measured by UTC day, subject and resource; return its name."""
     files = reader.snapshot(measure.table).within(selection.window.days())
     amount = "sum(value)" if measure.measures else "1::DECIMAL(38, 6)"
     wanted = "measure IN (SELECT unnest($measures::VARCHAR[]))" if measure.measures else "TRUE"
@@ -169,37 +141,42 @@ def _collect_usage(reader: TenantReader, measure: UnitMeasure, selection: Select
     if files and measure.measures:
         parameters["measures"] = list(measure.measures)
     sql = f"{rows} GROUP BY date, subject, resource_id" if files else nothing
-    reader.cursor.run(f"CREATE OR REPLACE TEMP TABLE unit_usage AS {sql}", parameters)
+    table = reader.cursor.new_name("unit_usage")
+    reader.cursor.run(f"CREATE TEMP TABLE {table} AS {sql}", parameters)
+    return table
 
 
-def _join(reader: TenantReader) -> None:
-    """Make the table ``unit_rows``: the costs, and whether they count."""
-    reader.cursor.run(
-        """CREATE OR REPLACE TEMP TABLE unit_rows AS
-            SELECT costs.*, CASE WHEN places.place IS NULL THEN days.date IS NOT NULL
+def _joined(sums: SumRelation, usage: str, names: Sequence[str]) -> str:
+    """Make the table of the costs, whose columns get ``names``, and of whether they count; return its name."""
+    columns = {name: f"d{number}" for number, name in enumerate(names)}
+    amounts = {"total": "total", f"total{FINE}": f"total{FINE}" if sums.is_fine else "0::HUGEINT"}
+    return sums.table(
+        "unit_rows",
+        f"""SELECT costs.*, CASE WHEN places.place IS NULL THEN days.date IS NOT NULL
                                  ELSE measured.place IS NOT NULL END AS counts
-            FROM unit_costs AS costs
-            LEFT JOIN (SELECT DISTINCT place FROM unit_usage) AS places ON places.place = costs.place
-            LEFT JOIN (SELECT DISTINCT date FROM unit_usage) AS days ON days.date = costs.date
-            LEFT JOIN (SELECT DISTINCT date, place FROM unit_usage) AS measured
-                ON measured.date = costs.date AND measured.place = costs.place"""
+            FROM (SELECT date, {named(columns | amounts)} FROM sums) AS costs
+            LEFT JOIN (SELECT DISTINCT place FROM {usage}) AS places ON places.place = costs.place
+            LEFT JOIN (SELECT DISTINCT date FROM {usage}) AS days ON days.date = costs.date
+            LEFT JOIN (SELECT DISTINCT date, place FROM {usage}) AS measured
+                ON measured.date = costs.date AND measured.place = costs.place""",
     )
 
 
-def _sums(reader: TenantReader, measure: UnitMeasure, keys: Sequence[str], places: int) -> list[UnitCost]:
-    """Return the sums of each group, or of everything, the largest amount first."""
+def _sums(sums: SumRelation, measure: UnitMeasure, tables: tuple[str, str], keys: Sequence[str]) -> list[UnitCost]:
+    """Return the sums of each group, or of everything, largest first; ``tables`` are those of costs and usage."""
+    unit_rows, unit_usage = tables
     names = "".join(f"{key}, " for key in keys)
     same = " AND ".join(f"amounts.{key} IS NOT DISTINCT FROM used.{key}" for key in keys) or "TRUE"
-    rows = reader.cursor.rows(
+    rows = sums.cursor.rows(
         f"""WITH amounts AS (
-                SELECT {names}{sum_where("counts", places=places)} AS amount,
-                       {sum_where("NOT counts", places=places)} AS excluded,
+                SELECT {names}{sums.total_or_zero(where="counts")} AS amount,
+                       {sums.total_or_zero(where="NOT counts")} AS excluded,
                        count(DISTINCT date) FILTER (counts) AS days
-                FROM unit_rows {"GROUP BY ALL" if keys else ""}),
+                FROM {unit_rows} {"GROUP BY ALL" if keys else ""}),
             used AS (
                 SELECT {names}sum(used) AS used, count(DISTINCT date) FILTER (used > 0) AS days_with_usage
-                FROM (SELECT DISTINCT {names}date, who, place FROM unit_rows WHERE counts)
-                JOIN unit_usage USING (date, who, place) {"GROUP BY ALL" if keys else ""})
+                FROM (SELECT DISTINCT {names}date, who, place FROM {unit_rows} WHERE counts)
+                JOIN {unit_usage} USING (date, who, place) {"GROUP BY ALL" if keys else ""})
             SELECT {"".join(f"amounts.{key}, " for key in keys)}amount, excluded, used, days,
                    coalesce(days_with_usage, 0)
             FROM amounts LEFT JOIN used ON {same}

@@ -13,7 +13,7 @@ from chargeback.store.control.revisions import ControlRevisions, read_revisions
 from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE, Snapshot
 from chargeback.store.queries.as_of import KnownRevisions, days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.category_index import CategoryIndex
+from chargeback.store.queries.category_lookup import CategoryIndex
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.tenant import TenantStore

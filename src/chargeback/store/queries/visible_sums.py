@@ -19,7 +19,19 @@ import pyarrow as pa
 
 from chargeback.store.facts.files import DayFile
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.machine import available_memory
+from chargeback.store.queries.engine import available_memory
+
+
+@dataclass(frozen=True)
+class VisibleEntities:
+    """The ids of identities and of resources; environments, clusters and topics are resources, too."""
+
+    identities: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+
+    def __or__(self, other: VisibleEntities) -> VisibleEntities:
+        return VisibleEntities(self.identities | other.identities, self.resources | other.resources)
+
 
 # Of the memory that the process may use; the query engine has a quarter.
 _PART_OF_MEMORY: Final = 16
