@@ -48,11 +48,11 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
 )
+from chargeback.store.queries.as_of import REVISED
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.partials import make_partials
-from chargeback.store.queries.revised import REVISED
 from chargeback.store.tenant import TenantStore
 
 _DATABASE = "control.db"
