@@ -22,14 +22,13 @@ from chargeback.store.control import tags
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
-from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate, group_keys
+from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.costs import CostQuery, Costs, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor, QueryEngine
-from chargeback.store.queries.partials import add_up, kind_of, make_partials
+from chargeback.store.queries.partials import kind_of, make_partials
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 
@@ -93,10 +92,9 @@ def _asked(
 
     def _ask(source: PartialFiles | None) -> Aggregate:
         with engine.cursor(CancellationToken()) as cursor:
-            scan = Scan.of(snapshot, selection.window, selection.condition(CHARGEBACKS, index))
-            by = group_keys(cursor, (column,), CHARGEBACKS, index)
-            asked = partial(add_up, cursor, source, CHARGEBACKS, scan)
-            return aggregate(cursor, CHARGEBACKS, scan, Grouping((column,), unit, _UTC), by, asked)
+            reader = TenantReader(cursor, facts, index, {CHARGEBACKS_TABLE: snapshot})
+            reader.plan.partials = source
+            return reader.aggregate(CHARGEBACKS, selection, Grouping((column,), unit, _UTC))
 
     if _ask(partials) != _ask(None):
         raise RuntimeError(f"the sums by {column} and {unit} are not those of the rows")
