@@ -20,27 +20,29 @@ from starlette.responses import Response
 
 import chargeback.api
 from chargeback.access.rights import Right
-from chargeback.api import conditional, dependencies, facts, parameters, preconditions
+from chargeback.api import dependencies, parameters, preconditions, tenant_requests
 from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticated
 from chargeback.api.authorisation import Reach, api_routes
-from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import ServicesDep, TenantDep
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import no_parameters
 from chargeback.api.routes import topic_attributions
+from chargeback.api.routing import Routes
 from chargeback.api.services import Services
+from chargeback.api.tenant_requests import Control, Facts
 from chargeback.store.tenant import TenantStore
 from tests.support.serving import services_for
 
 API = Path(chargeback.api.__file__).parent
 ROUTES = list(api_routes(create_app(Services("1", "both")).routes))
+#: What routes are given of a tenant.
+REQUESTS = [
+    getattr(tenant_requests, name)
+    for name in ("Facts", "Control", "Entities", "Versioned", "Change", "Calculation", "Export")
+]
 #: What a route about a tenant may depend on. Everything here that reads facts does so within the caller's scope.
 KNOWN = frozenset(
     {
-        facts._facts,
-        conditional._control,
+        *(each.__metadata__[0].dependency for each in REQUESTS),
         topic_attributions._topic_facts,
         topic_attributions._with_topics,
         dependencies._tenant,
@@ -57,7 +59,7 @@ DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
     # service. The revisions of a day are about the whole bill; a comparison of two moments gives its second reader the
     # scope of the first.
-    "whole_store": {"facts", "routes/explain", "routes/explain_topic", "routes/revisions"},
+    "whole_store": {"tenant_requests", "routes/explain", "routes/explain_topic", "routes/revisions"},
     # Readers that somebody else than the context of the request opens.
     "version_reader": {"routes/revisions"},
     "open_reader": set(),
@@ -90,7 +92,7 @@ def test_routes_read_within_the_scope(route: APIRoute) -> None:
     assert list(ways_around(route)) == []
 
 
-async def _honest(_facts: FactsDep, _control: ControlDep, _tenant: TenantDep) -> Response:
+async def _honest(_facts: Facts, _control: Control, _tenant: TenantDep) -> Response:
     return Response()
 
 
@@ -113,13 +115,15 @@ async def _with_a_dependency(_store: Annotated[TenantStore, dependencies.Depends
 
 def test_a_way_around_is_found() -> None:
     """The rule sees routes that could read without the scope, however they got there."""
-    router = APIRouter(prefix="/tenants/{tenant_name}")
+    router = Routes(prefix="/tenants/{tenant_name}")
     endpoints: tuple[Any, ...] = (_honest, _with_services, _with_the_request, _with_a_dependency)
     for number, endpoint in enumerate(endpoints):
-        router.get(f"/{number}", **documented(needs=Right.READ))(endpoint)
-    router.get("/whole", dependencies=[no_parameters()], **documented(needs=Right.READ, whole=True))(_with_services)
-    router.get("/forgotten")(_honest)
-    found = [list(ways_around(route)) for route in router.routes if isinstance(route, APIRoute)]
+        router.get(f"/{number}", needs=Right.READ)(endpoint)
+    router.get("/whole", needs=Right.READ, whole=True)(_with_services)
+    forgotten = APIRouter()
+    forgotten.get("/tenants/{tenant_name}/forgotten")(_honest)
+    routes = [*router.routes, *forgotten.routes]
+    found = [list(ways_around(route)) for route in routes if isinstance(route, APIRoute)]
     assert found == [[], ["_services"], ["the request"], ["_store_of"], [], ["it does not declare what it needs"]]
 
 

@@ -6,7 +6,7 @@ import gzip
 
 from starlette.responses import Response
 
-from chargeback.api.compression import SMALLEST, compressed
+from chargeback.api.tenant_requests import SMALLEST_COMPRESSED, compressed
 
 
 def test_a_large_body_becomes_smaller() -> None:
@@ -21,5 +21,5 @@ def test_a_large_body_becomes_smaller() -> None:
 
 def test_a_small_body_stays_as_it_is() -> None:
     """It fits a packet anyway."""
-    answer = Response(bytes(SMALLEST - 1))
+    answer = Response(bytes(SMALLEST_COMPRESSED - 1))
     assert compressed(answer) is answer

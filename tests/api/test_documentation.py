@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from chargeback.access.rights import Right
-from chargeback.api.documentation import documented
+from chargeback.api.authorisation import Reach
+from chargeback.api.documentation import described
 from chargeback.api.schemas.chargebacks import AggregateQuery
 
 
 def test_parameters_are_those_of_the_model() -> None:
     """Every field is a parameter; nothing is nullable, for what is not sent is simply not there."""
-    described = documented(needs=Right.READ, query=AggregateQuery)["openapi_extra"]["parameters"]
-    names = [parameter["name"] for parameter in described]
+    parameters = described(Reach(Right.READ), query=AggregateQuery)["openapi_extra"]["parameters"]
+    names = [parameter["name"] for parameter in parameters]
     assert names[-3:] == ["tag:<key>", "category:<key>", "not.<filter>"]
     assert {"page", "timezone", "group_by", "time_bucket"} < set(names)
-    assert "null" not in str(described)
-    (unit,) = [parameter["schema"] for parameter in described if parameter["name"] == "time_bucket"]
+    assert "null" not in str(parameters)
+    (unit,) = [parameter["schema"] for parameter in parameters if parameter["name"] == "time_bucket"]
     assert unit == {"default": "day", "enum": ["hour", "day", "week", "month", "all"], "type": "string"}

@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import httpx
 
 from tests.contract.deployment import DAYS, deployed
-from tests.contract.endpoints import COMMON, TENANT
+from tests.contract.endpoints import BY_NAME, COMMON, TENANT
 from tests.contract.examples import ADDRESS, AGO, EXAMPLES, PEOPLE, UNIT, Example
 from tests.contract.records import key_of, topic_key_of
 from tests.support.clock import NOW, TODAY, FixedClock
@@ -280,10 +280,14 @@ def _resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any
 
 def _section(document: dict[str, Any], example: Example, response: httpx.Response) -> Iterator[str]:
     method, _, path = example.endpoint.partition(" ")
-    operation = document["paths"][path][method.lower()]
-    yield from (f"### {method} {path}", "", operation["description"].strip(), "")
-    yield from _table(parameters(operation, None), "parameter")
-    yield from _table(fields(document, operation), "field")
+    yield from (f"### {method} {path}", "")
+    if BY_NAME[example.endpoint].is_file:
+        yield from (f"The answer of `{method} {path.removesuffix('.csv')}` as a file; needs the right `export`.", "")
+    else:
+        operation = document["paths"][path][method.lower()]
+        yield from (operation["description"].strip(), "")
+        yield from _table(parameters(operation, None), "parameter")
+        yield from _table(fields(document, operation), "field")
     preface = [text for part, text in _PREFACE.items() if part in path or part in example.command]
     yield from ("```console", *(f"$ {line}" for line in [*preface, example.command]), "```", "")
     if response.status_code not in (200, 204):
@@ -303,8 +307,8 @@ def page_of(document: dict[str, Any], wrong: httpx.Response, ask: Callable[[Exam
     operations = [operation for item in document["paths"].values() for operation in item.values()]
     chapters: dict[str, list[str]] = {operation["tags"][0]: [] for operation in operations}
     for example in EXAMPLES:
-        method, _, path = example.endpoint.partition(" ")
-        (named,) = document["paths"][path][method.lower()]["tags"]
+        method, _, _ = example.endpoint.partition(" ")
+        (named,) = document["paths"][BY_NAME[example.endpoint].documented][method.lower()]["tags"]
         chapters[named] += _section(document, example, ask(example))
     text = "\n".join(f"## {named}\n\n" + "\n".join(lines) for named, lines in chapters.items() if lines)
     return steady(_HEAD % head + "\n" + text.strip() + "\n")

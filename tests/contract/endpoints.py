@@ -59,6 +59,16 @@ class Endpoint:
     needed: tuple[tuple[str, str], ...] = ()
 
     @property
+    def is_file(self) -> bool:
+        """Whether this is the answer of another endpoint as a file, which the document describes there."""
+        return self.path.endswith(".csv") and not self.path.endswith("/rules.csv")
+
+    @property
+    def documented(self) -> str:
+        """The path under which the document describes it."""
+        return self.path.removesuffix(".csv") if self.is_file else self.path
+
+    @property
     def parameters(self) -> frozenset[str]:
         """All query parameters."""
         return self.query | COMMON if self.method == "GET" and self.path.startswith("/api/") else self.query

@@ -25,11 +25,12 @@ def _get(
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_a_repeated_question_is_answered_304(client: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """With the ETag of the first answer, and nothing else; files of rows have none. The document says which do."""
-    operation: dict[str, Any] = client.answer("/openapi.json")["paths"][endpoint.path]["get"]
+    """With the ETag of the first answer, and nothing else; files of rows have none. The document says so."""
+    operation: dict[str, Any] = client.answer("/openapi.json")["paths"][endpoint.documented]["get"]
     first = _get(client, everything, endpoint)
     assert first.status_code == 200
-    assert ("304" in operation["responses"]) == ("etag" in first.headers) == (endpoint.path not in ROWS)
+    assert "304" in operation["responses"]
+    assert ("etag" in first.headers) == (endpoint.path not in ROWS)
     assert first.headers["cache-control"] == "private, no-cache"
     if "etag" not in first.headers:
         return

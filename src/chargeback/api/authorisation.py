@@ -1,13 +1,13 @@
 """What a caller must be allowed for a request.
 
-Every route declares it, see :func:`~chargeback.api.documentation.documented`; here it is compared with what the caller
-has, before anything else of the request is looked at. What a route may read of its tenant is not decided here: its
+Every route declares it, see :mod:`~chargeback.api.routing`; here it is compared with what the caller has, before
+anything else of the request is looked at. What a route may read of its tenant is not decided here: its
 readers know the caller's scope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -59,14 +59,8 @@ class Reach:
     @classmethod
     def of(cls, route: BaseRoute) -> Reach | None:
         """Return what a route declares, if it does."""
-        found = (route.openapi_extra if isinstance(route, APIRoute) else None) or {}
-        return cls.declared(found) if NEEDS in found else None
-
-    @classmethod
-    def declared(cls, declaration: Mapping[str, Any]) -> Reach:
-        """Return what a declaration says."""
-        needs = declaration[NEEDS]
-        return cls(Openness(needs) if needs in tuple(Openness) else Right(needs), declaration.get(WHOLE, False))
+        found = getattr(route, "reach", None)
+        return found if isinstance(found, Reach) else None
 
     def sentence(self) -> str:
         """Return what readers of the documentation are told."""
@@ -87,7 +81,7 @@ def require_declarations(routes: Sequence[BaseRoute]) -> None:
     """
     for route in api_routes(routes):
         if Reach.of(route) is None:
-            raise ValueError(f"{route.path} does not declare what it needs: documented(needs=...)")
+            raise ValueError(f"{route.path} does not declare what it needs: needs=...")
 
 
 def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:

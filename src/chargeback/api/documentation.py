@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from chargeback.api.authorisation import NEEDS, Needs, Openness, Reach
+from chargeback.api.authorisation import Openness, Reach
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,
     CATEGORY_PREFIX,
@@ -53,23 +53,19 @@ ALWAYS = (400, 404, 409, 500, 503, 504)
 _bodies: dict[str, type[BaseModel]] = {}
 
 
-def documented(  # noqa: PLR0913 - everything that an endpoint is
+def described(
+    reach: Reach,
     *,
-    needs: Needs,
-    whole: bool = False,
     query: type[StrictModel] | None = None,
     body: type[StrictModel] | None = None,
     optional_body: bool = False,
-    answer: str = "The answer.",
     only: tuple[int, ...] = ALWAYS,
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
     etag: bool = False,
 ) -> dict[str, Any]:
-    """Return arguments for a route: what a caller ``needs`` for it, and whether its answer is about the ``whole`` bill;
-    ``only`` are its common problems, ``problems`` adds or overrides descriptions, ``extra`` are further responses; with
-    ``etag`` the responses have one."""
-    reach = Reach(needs, whole)
+    """Return what a route says of itself in the document: ``only`` are its common problems, ``problems`` adds or
+    overrides descriptions, ``extra`` are further responses; with ``etag`` the responses have one."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | _denials(reach, statuses) | dict(problems or {})
     more: dict[str, Any] = reach.declaration()
@@ -81,7 +77,6 @@ def documented(  # noqa: PLR0913 - everything that an endpoint is
         more["requestBody"] = {"required": not optional_body, "content": {"application/json": {"schema": schema}}}
     return {
         "openapi_extra": more,
-        "response_description": answer,
         "responses": {
             **{status: {"description": text, "content": _PROBLEM} for status, text in sorted(meanings.items())},
             **(_with_etag(extra or {}) if etag else extra or {}),
@@ -100,19 +95,18 @@ def _denials(reach: Reach, statuses: tuple[int, ...]) -> dict[int, str]:
     return {401: _MEANINGS[401], 403: f"{lacking} Or: {_MEANINGS[403]}" if 403 in statuses else lacking}
 
 
-def csv_answer(
-    description: str, *, example: str | None = None, headers: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the description of a response that is a CSV file, for the ``extra`` of a route."""
-    content: dict[str, Any] = {"schema": {"type": "string"}}
-    return {
-        "description": description,
-        "content": {"text/csv": content if example is None else content | {"example": example}},
-        "headers": {
-            "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."},
-            **(headers or {}),
-        },
+def csv_answer(description: str, *, example: str | None = None) -> dict[str, Any]:
+    """Return the description of a response that is a CSV file, for the ``responses`` of a route."""
+    headers = {
+        "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name."},
     }
+    return {"description": description, "content": csv_content(example), "headers": headers}
+
+
+def csv_content(example: str | None = None) -> dict[str, Any]:
+    """Return the description of CSV as the content of a response."""
+    content: dict[str, Any] = {"schema": {"type": "string"}}
+    return {"text/csv": content if example is None else content | {"example": example}}
 
 
 def _with_etag(extra: Mapping[int, Any]) -> dict[int, Any]:
@@ -218,7 +212,4 @@ def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, An
     for path in document["paths"].values():
         for operation in path.values():
             operation.get("responses", {}).pop("422", None)
-            if NEEDS in operation:
-                reach = Reach.declared(operation)
-                operation["description"] = f"{operation['description']}\n\n{reach.sentence()}"
     return document

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import Field
-from starlette.responses import Response
 
 from chargeback.api.documentation import csv_answer
 from chargeback.api.parameters import CSV_TYPE
-from chargeback.api.responses import ByteStream, attachment
-from chargeback.service.executor import PieceStream, RequestContext
+from chargeback.api.tenant_requests import RowsFile
 from chargeback.store.queries.export import ExportFormat
+from chargeback.store.queries.reader import TenantReader
 
 MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
     "csv": CSV_TYPE,
@@ -41,15 +40,6 @@ def file_answer(example: str) -> dict[str, Any]:
     return described
 
 
-async def file_response(
-    context: RequestContext,
-    pieces: PieceStream[memoryview],
-    name: str,
-    form: ExportFormat,
-    headers: dict[str, str] | None = None,
-) -> Response:
-    """Return a file that is sent while it is made; ``name`` is its name without the suffix. ``headers`` may be filled
-    until the first piece is there."""
-    headers = {} if headers is None else headers
-    headers.update(attachment(f"{name}.{form}"))
-    return await ByteStream.begin(context, pieces, media_type=MEDIA_TYPES[form], headers=headers)
+def rows_file(name: str, form: ExportFormat, read: Callable[[TenantReader], Iterator[memoryview]]) -> RowsFile:
+    """Return a file that is sent while it is made; ``name`` is its name without the suffix."""
+    return RowsFile(f"{name}.{form}", MEDIA_TYPES[form], read)

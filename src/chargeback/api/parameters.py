@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, TypeVar, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_origin
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Request
@@ -149,6 +149,21 @@ class StrictModel(BaseModel):
     #: ``categories`` and ``excluded``.
     takes_filters: ClassVar[bool] = False
 
+    #: The parameters that a list has, and the file of the same rows at the path with ``.csv`` has not.
+    of_lists: ClassVar[frozenset[str]] = frozenset()
+
+    #: Whether a body of the model may be CSV, for :meth:`from_csv`, instead of JSON.
+    takes_csv: ClassVar[bool] = False
+
+    @classmethod
+    def from_csv(cls, content: bytes) -> "StrictModel":
+        """Return the model of a body that is CSV.
+
+        Raises:
+            InvalidRequest: the body is invalid.
+        """
+        raise NotImplementedError
+
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
         """Check rules that span several fields, at ``now``; fields that are invalid themselves are ignored."""
@@ -274,22 +289,23 @@ class NoParameters(StrictModel):
     """An endpoint without query parameters."""
 
 
-def query(model: type[Q]) -> Any:
-    """Return the dependency that reads a request's query parameters as ``model``."""
+def query_reader(model: type[Q]) -> Any:
+    """Return ``model`` with the dependency that reads a request's query parameters."""
 
     async def _read(request: Request) -> Q:
-        return read_query(model, request.query_params.multi_items(), _now(request))
+        is_file = request.url.path.endswith(".csv")
+        return read_query(model, request.query_params.multi_items(), _now(request), is_file=is_file)
 
-    return Depends(_read)
+    return Annotated[model, Depends(_read)]
 
 
-def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -> Q:
-    """Return the parameters of a query string, read at ``now``.
+def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime, *, is_file: bool = False) -> Q:
+    """Return the parameters of a query string, read at ``now``; ``is_file`` says that they select a file.
 
     Raises:
         InvalidRequest: a parameter is invalid.
     """
-    raw, errors = _collect(model, sent)
+    raw, errors = _collect(model, sent, model.of_lists if is_file else frozenset())
     wrong: list[InvalidParameter] = []
     value = _validated(wrong, lambda: model.model_validate(raw, context=now))
     errors.extend(dict.fromkeys(InvalidParameter(_ENTRY.sub("", each.parameter), each.message) for each in wrong))
@@ -299,16 +315,19 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime) -
     return value
 
 
-def body(model: type[B], *, optional: bool = False, beside_query: bool = False) -> Any:
-    """Return the dependency that reads a JSON body as ``model``; ``optional`` bodies may be absent. With
+def body_reader(model: type[B], *, optional: bool = False, beside_query: bool = False) -> Any:
+    """Return ``model`` with the dependency that reads a request's body; ``optional`` bodies may be absent. With
     ``beside_query`` another dependency reads the query parameters; else there may be none."""
 
     async def _read(request: Request) -> B:
         sent = SentBody(await request.body(), request.headers.get("content-type", ""))
         parameters = [] if beside_query else request.query_params.multi_items()
+        if sent.is_csv and model.takes_csv:
+            require_no_parameters(parameters)
+            return cast("B", model.from_csv(sent.content))
         return read_body(model, parameters, sent, _now(request), optional=optional)
 
-    return Depends(_read)
+    return Annotated[model, Depends(_read)]
 
 
 def no_parameters() -> Any:
@@ -385,9 +404,10 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _collect(
-    model: type[StrictModel], sent: Sequence[tuple[str, str]]
+    model: type[StrictModel], sent: Sequence[tuple[str, str]], without: frozenset[str] = frozenset()
 ) -> tuple[dict[str, Any], list[InvalidParameter]]:
-    """Return the sent values by name, as lists where the model has lists. Unknown and repeated names are errors."""
+    """Return the sent values by name, as lists where the model has lists. Unknown names, those ``without`` which the
+    model is, and repeated names are errors."""
     values: dict[str, list[str]] = {}
     for name, value in sent:
         values.setdefault(name, []).append(value)
@@ -397,7 +417,7 @@ def _collect(
         field = model.model_fields.get(name)
         if model.takes_filters and name.startswith((*KEYED_FILTERS, NOT_PREFIX)) and name not in NO_FILTERS:
             nest_filter(raw, name, values_of_name)
-        elif field is None or name in NO_FILTERS:
+        elif field is None or name in NO_FILTERS or name in without:
             errors.append(InvalidParameter(name[:80], _UNKNOWN_PARAMETER))
         elif get_origin(field.annotation) is list:
             raw[name] = values_of_name

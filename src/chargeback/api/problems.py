@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http
 import logging
-import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -329,10 +329,9 @@ def _path_of(request: Request) -> str:
 def _methods_of(request: Request) -> list[str]:
     """Return all methods of the requested path; the framework lists only those of the first matching route."""
     methods: set[str] = set()
-    for template, operations in request.app.openapi()["paths"].items():
-        pattern = template.replace("{entity_id}", ".+")
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
-            methods |= {method.upper() for method in operations}
+    for route in iter_route_contexts(request.app.routes):
+        if isinstance(route.original_route, APIRoute) and route.path_regex.fullmatch(request.url.path):
+            methods |= route.methods or set()
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 

@@ -217,12 +217,6 @@ class RequestContext:
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
 
-    async def visible_entities(self, tenant: TenantView) -> EntityIds | None:
-        """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
-        if self.scope is None:
-            return None
-        return await self.query_facts(tenant, lambda reader: entity_ids(reader.visible_entities()))
-
     async def read_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
         """Return what ``func`` reads from the tenant's control database."""
 
@@ -237,13 +231,23 @@ class RequestContext:
         is rolled back if the request was cancelled before the commit."""
 
         def _write() -> T:
-            with tenant.store.control.write(durable=True) as connection:
-                with interruptible(self.token, connection):
-                    result = func(connection)
-                self.token.begin_commit()
-                return result
+            with self.writing(tenant) as connection:
+                return func(connection)
 
         return await self.run_blocking(tenant, _write)
+
+    @contextmanager
+    def writing(self, tenant: TenantView) -> Iterator[Connection]:
+        """Open a connection that writes to the tenant's control database in one durable transaction, as
+        :meth:`write_control`; to be called in a thread."""
+        with tenant.store.control.write(durable=True) as connection:
+            with interruptible(self.token, connection):
+                yield connection
+            self.token.begin_commit()
+
+    def reader(self, tenant: TenantView) -> AbstractContextManager[TenantReader]:
+        """Open a reader of the tenant's facts; to be called in a thread."""
+        return self._reader(tenant, self._executor.query_slot())
 
     async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
         """Return the result of other blocking work of a tenant or, with None, of the service."""

@@ -152,9 +152,9 @@ export interface paths {
         };
         /**
          * List Billing
-         * @description List billing lines as billed by the provider, ordered by time and ids; with `Accept: text/csv`, as a file.
+         * @description List billing lines as billed by the provider, ordered by time and ids.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_billing_api_v1_tenants__tenant_name__billing_get"];
         put?: never;
@@ -271,9 +271,10 @@ export interface paths {
          * @description Return the costs of a period: totals, breakdowns by columns or tags, a time series, a comparison.
          *
          *     The default period is the 30 days up to the last calculated day. Compare two periods only if `days_with_costs` is
-         *     the same for both: missing days are not savings. With `Accept: text/csv`, the breakdowns are returned as a file.
+         *     the same for both: missing days are not savings. A file has the breakdowns: a line for
+         *     each value, and for the others together.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["show_costs_api_v1_tenants__tenant_name__costs_get"];
         put?: never;
@@ -530,299 +531,12 @@ export interface paths {
          * @description Return chargebacks summed by time and columns, ordered by time, then columns.
          *
          *     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
-         *     `X-Buckets-Truncated` is set. The totals include all buckets.
+         *     `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error,
+         *     because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["aggregate_chargebacks_api_v1_tenants__tenant_name__chargebacks_aggregate_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/chargebacks.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Chargebacks
-         * @description Download all matching chargeback rows as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_chargebacks_api_v1_tenants__tenant_name__chargebacks_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/billing.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Billing
-         * @description Download all matching billing lines as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_billing_api_v1_tenants__tenant_name__billing_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/topic-attributions.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Topic Attributions
-         * @description Download all matching topic rows as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/costs.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Costs
-         * @description Download the breakdowns of the costs of a period as CSV: a line for each value, and for the others together.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_costs_api_v1_tenants__tenant_name__costs_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/topics.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Topics
-         * @description Download all matching topics with their costs and their traffic as CSV; `top` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_topics_api_v1_tenants__tenant_name__topics_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/findings.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Findings
-         * @description Download all matching findings as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_findings_api_v1_tenants__tenant_name__findings_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/unit-costs.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Unit Costs
-         * @description Download what a unit of usage cost as CSV, one line per group.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_unit_costs_api_v1_tenants__tenant_name__unit_costs_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/chargebacks/aggregate.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Aggregate
-         * @description Download sums of chargebacks as CSV, one line per bucket; with `names`, each id is followed by its display name.
-         *
-         *     More than 10,000 buckets are an error, because a file without the oldest ones would look complete.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_aggregate_api_v1_tenants__tenant_name__chargebacks_aggregate_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/topic-attributions/aggregate.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Topic Aggregate
-         * @description Download sums of topic attribution rows as CSV, one line per bucket; more than 10,000 are an error.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_topic_aggregate_api_v1_tenants__tenant_name__topic_attributions_aggregate_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/chargebacks/allocation-issues.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Issues
-         * @description Download all matching allocation issues as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/resources.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Resources
-         * @description Download all matching resources as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_resources_api_v1_tenants__tenant_name__resources_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/identities.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Identities
-         * @description Download all matching identities as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_identities_api_v1_tenants__tenant_name__identities_csv_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/tags.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Tags
-         * @description Download all matching tags as CSV; `page` is ignored.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_tags_api_v1_tenants__tenant_name__tags_csv_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -893,11 +607,11 @@ export interface paths {
         };
         /**
          * List Chargebacks
-         * @description List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV.
+         * @description List chargeback rows with their tags, ordered by time and ids or by amount.
          *
          *     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_chargebacks_api_v1_tenants__tenant_name__chargebacks_get"];
         put?: never;
@@ -939,10 +653,9 @@ export interface paths {
         };
         /**
          * List Issues
-         * @description List costs that could not be allocated as intended by their policy, with the reason, summed over the range; with
-         *     `Accept: text/csv`, all of them as a file.
+         * @description List costs that could not be allocated as intended by their policy, with the reason, summed over the range.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_get"];
         put?: never;
@@ -984,10 +697,9 @@ export interface paths {
         };
         /**
          * List Resources
-         * @description List resources. Deleted ones are included unless you filter by time or status. With `Accept: text/csv`, all of
-         *     them as a file.
+         * @description List resources. Deleted ones are included unless you filter by time or status.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_resources_api_v1_tenants__tenant_name__resources_get"];
         put?: never;
@@ -1007,10 +719,9 @@ export interface paths {
         };
         /**
          * List Identities
-         * @description List identities. Deleted ones are included unless you filter by time. With `Accept: text/csv`, all of them as a
-         *     file.
+         * @description List identities. Deleted ones are included unless you filter by time.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_identities_api_v1_tenants__tenant_name__identities_get"];
         put?: never;
@@ -1122,9 +833,9 @@ export interface paths {
         };
         /**
          * List Tags
-         * @description List all tags by entity, key and date; with `Accept: text/csv`, as a file.
+         * @description List all tags by entity, key and date.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_tags_api_v1_tenants__tenant_name__tags_get"];
         put?: never;
@@ -1392,10 +1103,9 @@ export interface paths {
          * List Topic Attributions
          * @description List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
          *
-         *     With `Accept: text/csv`, all rows are returned as a file. `explain` in the metadata of a row is the link to its
-         *     explanation, relative to the address of the list.
+         *     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_get"];
         put?: never;
@@ -1419,9 +1129,9 @@ export interface paths {
          *     topic.
          *
          *     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
-         *     `X-Buckets-Truncated` is set. The totals include all buckets.
+         *     `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["aggregate_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_aggregate_get"];
         put?: never;
@@ -1501,10 +1211,10 @@ export interface paths {
          * @description Return the most expensive topics of a period, compared with another period.
          *
          *     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-         *     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. With `Accept: text/csv`,
-         *     all topics are returned as a file.
+         *     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics,
+         *     whatever `top`.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["summarise_topics_api_v1_tenants__tenant_name__topics_get"];
         put?: never;
@@ -1528,9 +1238,9 @@ export interface paths {
          *
          *     The default period is the 30 days up to the last calculated day. A day on which the usage of a resource was not
          *     measured does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
-         *     With `Accept: text/csv`, the groups are returned as a file.
+         *     A file has the groups.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["show_unit_costs_api_v1_tenants__tenant_name__unit_costs_get"];
         put?: never;
@@ -1553,9 +1263,9 @@ export interface paths {
          * @description List what costs something and was not used, the most expensive first.
          *
          *     A finding is about days that were measured; what was not measured is not taken for unused. `avoidable` tells how
-         *     much of the cost goes with the subject. With `Accept: text/csv`, all findings are returned as a file.
+         *     much of the cost goes with the subject.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_findings_api_v1_tenants__tenant_name__findings_get"];
         put?: never;
@@ -1689,31 +1399,9 @@ export interface paths {
          *     own. While no day of the month is calculated, there are no statements. Dates, `timezone` and page parameters are
          *     ignored.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["list_statements_api_v1_tenants__tenant_name__statements_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/statements.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Statements
-         * @description Download the list of the statements of a month as CSV.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_statements_api_v1_tenants__tenant_name__statements_csv_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1734,7 +1422,7 @@ export interface paths {
          * @description Return the statement of one value for a UTC month: its lines, the month before, its largest parts, and how it was
          *     split. Dates, `timezone` and page parameters are ignored.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["show_statement_api_v1_tenants__tenant_name__statement_get"];
         put?: never;
@@ -1759,28 +1447,6 @@ export interface paths {
          *     Needs the right `read`.
          */
         get: operations["show_statement_page_api_v1_tenants__tenant_name__statement_html_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/statement.csv": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Statement
-         * @description Download the lines of the statement of one value as CSV.
-         *
-         *     Needs the right `export`.
-         */
-        get: operations["download_statement_api_v1_tenants__tenant_name__statement_csv_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -9637,12 +9303,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_BillingLineItem_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -10287,12 +9956,17 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CostsAnswer"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -12132,12 +11806,17 @@ export interface operations {
                     "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AggregateAnswer"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -12166,2139 +11845,6 @@ export interface operations {
                 };
             };
             /** @description The caller lacks the right `read` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_chargebacks_api_v1_tenants__tenant_name__chargebacks_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description Only the shares of this billing line. */
-                line_id?: string[];
-                /** @description Only rows with this tag. */
-                tag_key?: string;
-                /** @description Only rows with this tag value; requires `tag_key`. */
-                tag_value?: string;
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), by time and ids, with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_billing_api_v1_tenants__tenant_name__billing_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Only lines of this product type, as billed. */
-                product_type?: string[];
-                /** @description Only lines of this resource. */
-                resource_id?: string[];
-                /** @description Only lines of this product category. */
-                product_category?: string[];
-                /** @description Only lines in this environment; empty: lines in none. */
-                environment_id?: string[];
-                /** @description Only lines of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only this line. */
-                line_id?: string[];
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), by time and ids, with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Only topics of this cluster. */
-                cluster_resource_id?: string[];
-                /** @description Only topics of this name. */
-                topic_name?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only rows made this way. */
-                attribution_method?: ("bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED")[];
-                /** @description Only topics in this environment; empty: where it is unknown. */
-                env_id?: string[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only the shares of this billing line. */
-                line_id?: string[];
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.cluster_resource_id"?: string;
-                    "not.topic_name"?: string;
-                    "not.product_type"?: string;
-                    /** @enum {string} */
-                    "not.attribution_method"?: "bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED";
-                    "not.env_id"?: string;
-                    "not.product_category"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), by time and ids, with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_costs_api_v1_tenants__tenant_name__costs_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
-                compare?: string;
-                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
-                currency?: string;
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
-                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
-                /** @description Which of `by` is broken down over time. Default: the first. */
-                series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
-                /** @description How many values each breakdown names. */
-                top?: number;
-                /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
-                time_bucket?: "day" | "week" | "month";
-                /** @description What comes with the sums, repeatable or separated by commas: issues, days, forecast, topics. */
-                include?: string[];
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
-                    "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_topics_api_v1_tenants__tenant_name__topics_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
-                compare?: string;
-                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
-                currency?: string;
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description How many topics are named. */
-                top?: number;
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
-                    "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_findings_api_v1_tenants__tenant_name__findings_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description Only findings of this kind, repeatable. */
-                kind?: ("topic_without_traffic" | "topic_never_read" | "topic_never_written" | "idle_resource" | "idle_identity")[];
-                /** @description On how many measured days, at least, the subject was not used since it last was. */
-                min_days?: number;
-                /** @description Only findings that are not snoozed, only those that are, or all. */
-                state?: "open" | "snoozed" | "all";
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_unit_costs_api_v1_tenants__tenant_name__unit_costs_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
-                currency?: string;
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the costs of topics. */
-                per?: "gib_in" | "gib_out" | "gib_stored" | "topic";
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
-                /** @description How many groups, those with the largest amounts first. */
-                limit?: number;
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
-                    "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Something in the request is wrong, or topics are asked for and not attributed. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_aggregate_api_v1_tenants__tenant_name__chargebacks_aggregate_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
-                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
-                currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
-                time_bucket?: "hour" | "day" | "week" | "month" | "all";
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description Only the shares of this billing line. */
-                line_id?: string[];
-                /** @description Whether the display names of ids are included. */
-                names?: boolean;
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
-                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
-                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
-                    "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_topic_aggregate_api_v1_tenants__tenant_name__topic_attributions_aggregate_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
-                group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
-                /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
-                currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
-                time_bucket?: "hour" | "day" | "week" | "month" | "all";
-                /** @description Only topics of this cluster. */
-                cluster_resource_id?: string[];
-                /** @description Only topics of this name. */
-                topic_name?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only rows made this way. */
-                attribution_method?: ("bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED")[];
-                /** @description Only topics in this environment; empty: where it is unknown. */
-                env_id?: string[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only the shares of this billing line. */
-                line_id?: string[];
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.cluster_resource_id"?: string;
-                    "not.topic_name"?: string;
-                    "not.product_type"?: string;
-                    /** @enum {string} */
-                    "not.attribution_method"?: "bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED";
-                    "not.env_id"?: string;
-                    "not.product_category"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
-                    "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
-                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
-                    "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
-                period?: string;
-                /** @description Only costs charged to this identity. */
-                identity_id?: string[];
-                /** @description Only this product type. */
-                product_type?: string[];
-                /** @description Only costs of this resource. */
-                resource_id?: string[];
-                /** @description Only usage cost, or only shared cost. */
-                cost_type?: ("usage" | "shared")[];
-                /** @description Only this product category. */
-                product_category?: string[];
-                /** @description Only costs in this environment; empty: costs in none. */
-                environment_id?: string[];
-                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
-                cluster_id?: string[];
-                /** @description Only what was allocated by this method. */
-                allocation_method?: string[];
-                /** @description Only what was allocated for this reason. */
-                allocation_detail?: string[];
-                /** @description Only the shares of this billing line. */
-                line_id?: string[];
-                /** @description Only rows with this tag. */
-                tag_key?: string;
-                /** @description Only rows with this tag value; requires `tag_key`. */
-                tag_value?: string;
-                /**
-                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "tag:team": "platform,UNTAGGED"
-                 *     }
-                 */
-                "tag:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
-                 * @example {
-                 *       "category:cost_center": "payments,UNASSIGNED"
-                 *     }
-                 */
-                "category:<key>"?: {
-                    [key: string]: string;
-                };
-                /**
-                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
-                 * @example {
-                 *       "not.product_type": "SUPPORT"
-                 *     }
-                 */
-                "not.<filter>"?: {
-                    "not.identity_id"?: string;
-                    "not.product_type"?: string;
-                    "not.resource_id"?: string;
-                    /** @enum {string} */
-                    "not.cost_type"?: "usage" | "shared";
-                    "not.product_category"?: string;
-                    "not.environment_id"?: string;
-                    "not.cluster_id"?: string;
-                    "not.allocation_method"?: string;
-                    "not.allocation_detail"?: string;
-                    "not.line_id"?: string;
-                } & {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_resources_api_v1_tenants__tenant_name__resources_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description Only entities that existed at this time. */
-                active_at?: string;
-                /** @description With `period_end`: only entities that existed in this period. */
-                period_start?: string;
-                /** @description End of the period, exclusive. */
-                period_end?: string;
-                /** @description Part of the id or the display name, case-insensitive. Ignored if a time is given. */
-                search?: string;
-                /** @description The id, `display_name`, the type or, for resources, `status`; any other value means the id. Ignored if a time is given. */
-                sort_by?: string;
-                /** @description Sort direction. Ignored if a time is given. */
-                sort_order?: "asc" | "desc";
-                /** @description Only entities with this tag. Ignored if a time is given. */
-                tag_key?: string;
-                /** @description Only entities on which this tag has this value; requires `tag_key`. */
-                tag_value?: string;
-                /** @description Only this type. */
-                resource_type?: string;
-                /** @description Only existing resources, or only deleted ones. */
-                status?: "active" | "deleted";
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_identities_api_v1_tenants__tenant_name__identities_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description Only entities that existed at this time. */
-                active_at?: string;
-                /** @description With `period_end`: only entities that existed in this period. */
-                period_start?: string;
-                /** @description End of the period, exclusive. */
-                period_end?: string;
-                /** @description Part of the id or the display name, case-insensitive. Ignored if a time is given. */
-                search?: string;
-                /** @description The id, `display_name`, the type or, for resources, `status`; any other value means the id. Ignored if a time is given. */
-                sort_by?: string;
-                /** @description Sort direction. Ignored if a time is given. */
-                sort_order?: "asc" | "desc";
-                /** @description Only entities with this tag. Ignored if a time is given. */
-                tag_key?: string;
-                /** @description Only entities on which this tag has this value; requires `tag_key`. */
-                tag_value?: string;
-                /** @description Only this type. */
-                identity_type?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_tags_api_v1_tenants__tenant_name__tags_csv_get: {
-        parameters: {
-            query?: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description Only tags of resources, or only of identities. */
-                entity_type?: "resource" | "identity";
-                /** @description Only tags with this key. */
-                tag_key?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14703,12 +12249,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_ChargebackRow_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -15002,12 +12551,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_AllocationIssue_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -15256,12 +12808,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_ResourceItem_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -15389,12 +12944,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_IdentityItem_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -16184,12 +13742,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_TagItem_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -17486,12 +15047,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_TopicRow_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -17667,12 +15231,17 @@ export interface operations {
                     "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopicAggregateAnswer"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -18078,12 +15647,17 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopicsSummary"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -18261,12 +15835,17 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
+                    "X-Currency-Rates"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UnitCostsAnswer"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -18382,12 +15961,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["FindingList"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -19257,136 +16839,14 @@ export interface operations {
                 headers: {
                     /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
                     "X-Cost-Categories-Version"?: string;
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["StatementsAnswer"];
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `read` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There is no such tenant or cost category. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_statements_api_v1_tenants__tenant_name__statements_csv_get: {
-        parameters: {
-            query: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description The month, of UTC days. */
-                period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
-                by: string;
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export: a line for each statement. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
-                    "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
                     "text/csv": string;
                 };
             };
@@ -19415,7 +16875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `export` in the tenant. */
+            /** @description The caller lacks the right `read` in the tenant. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19507,12 +16967,15 @@ export interface operations {
                 headers: {
                     /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
                     "X-Cost-Categories-Version"?: string;
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["StatementAnswer"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -19668,133 +17131,6 @@ export interface operations {
                 };
             };
             /** @description The caller lacks the right `read` in the tenant. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There is no such tenant, cost category or statement. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    download_statement_api_v1_tenants__tenant_name__statement_csv_get: {
-        parameters: {
-            query: {
-                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
-                start_date?: string;
-                /** @description Last day, inclusive. Default: today in `timezone`. */
-                end_date?: string;
-                /** @description IANA time zone that defines where days start and end. */
-                timezone?: string;
-                /** @description Page number, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
-                as_of?: string;
-                /** @description The month, of UTC days. */
-                period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
-                by: string;
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
-                value: string;
-            };
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description CSV (RFC 4180, UTF-8), with texts written as by the export: the lines of the statement. */
-            200: {
-                headers: {
-                    /** @description `attachment`, with a file name. */
-                    "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
-                    "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
-                    ETag?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/csv": string;
-                };
-            };
-            /** @description The answer is still the one that `If-None-Match` names. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `export` in the tenant. */
             403: {
                 headers: {
                     [name: string]: unknown;

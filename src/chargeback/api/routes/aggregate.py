@@ -4,31 +4,29 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.currency import conversion_for, currency_of, rates_header
-from chargeback.api.documentation import documented
-from chargeback.api.facts import CATEGORIES_HEADER, FactsDep, FactsRequest
-from chargeback.api.parameters import query
+from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import rendered_response
+from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
+from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.service.costs import NAMED_COLUMNS
 from chargeback.service.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
-from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
 TRUNCATED = "X-Buckets-Truncated"
 
-router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
+router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
 RECONCILED = "X-Reconciled"
 
@@ -52,18 +50,25 @@ BUCKET_HEADERS = (
 )
 
 
+BUCKET_FILES = Files(headers=RATES_HEADER)
+
+
 @router.get(
     "/aggregate",
     response_model=AggregateAnswer,
-    **documented(needs=Right.READ, query=AggregateQuery, extra={200: {"headers": BUCKET_HEADERS}}, etag=True),
+    needs=Right.READ,
+    files=BUCKET_FILES,
+    responses={200: {"headers": BUCKET_HEADERS}},
+    keep=True,
 )
-async def aggregate_chargebacks(facts: FactsDep, params: Annotated[AggregateQuery, query(AggregateQuery)]) -> Response:
+def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Query()]) -> Response:
     """Return chargebacks summed by time and columns, ordered by time, then columns.
 
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
-    `X-Buckets-Truncated` is set. The totals include all buckets.
+    `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error,
+    because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
     """
-    return await aggregate_response(facts, params, names=params.names)
+    return aggregate_response(request, params, names=params.names)
 
 
 def display_names(
@@ -83,39 +88,35 @@ def display_names(
         }
 
 
-async def aggregate_response(facts: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
+def aggregate_response(request: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, with ``names`` the display names of ids, and a
     header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete. A
     header tells whether the days are reconciled."""
-
-    def _answer(reader: TenantReader, selection: Selection) -> Response:
-        response = _sum(reader, selection)
-        response.headers.update(_reconciled(facts, reader, selection))
-        return response
-
-    def _sum(reader: TenantReader, selection: Selection) -> Response:
-        conversion = conversion_for(facts.tenant, reader, params.currency, [params.dataset], [selection.window])
-        grouping = params.grouping(conversion)
-        sums = reader.aggregate(params.dataset, selection, grouping)
+    tenant, selection = request.tenant, request.selection(params)
+    conversion = conversion_for(tenant, request.reader, params.currency, [params.dataset], [selection.window])
+    grouping = params.grouping(conversion)
+    sums = request.reader.aggregate(params.dataset, selection, grouping)
+    named = display_names(tenant, params.group_by, sums.buckets) if names else {}
+    if not request.wants_csv:
+        rest = currency_of(tenant, conversion) | sums.totals | ({"names": named} if names else {})
         headers = {TRUNCATED: "true"} if sums.truncated else None
-        named = display_names(facts.tenant, params.group_by, sums.buckets) if names else {}
-        if not facts.wants_csv:
-            rest = currency_of(facts.tenant, conversion) | sums.totals | ({"names": named} if names else {})
-            return rendered_response("buckets", sums.rendered, rest, headers=headers)
-        if sums.truncated:
-            raise InvalidRequest([InvalidParameter("group_by", f"should make at most {MAX_BUCKETS:,} buckets")])
-        return _file(params, grouping, sums, named, rates_header(conversion))
-
-    return await facts.select(params, _answer, keep=True)
+        response = rendered_response("buckets", sums.rendered, rest, headers=headers)
+    elif sums.truncated:
+        raise InvalidRequest([InvalidParameter("group_by", f"should make at most {MAX_BUCKETS:,} buckets")])
+    else:
+        response = _file(params, grouping, sums, named, rates_header(conversion))
+    response.headers.update(_reconciled(request, selection))
+    return response
 
 
-def _reconciled(facts: FactsRequest, reader: TenantReader, selection: Selection) -> dict[str, str]:
+def _reconciled(request: FactsRequest, selection: Selection) -> dict[str, str]:
     """Return the header that tells whether what was charged equals the bill; without it, an answer is as good. It is
     about the whole bill, so a caller with a scope does not get it."""
+    reader, totals = request.reader, request.executor.day_totals
     if reader.scope is not None:
         return {}
-    with suppress(HistoryGone, StorageError), facts.tenant.store.control.read() as connection:
-        return {RECONCILED: worst_state(reader, connection, facts.executor.day_totals, selection.window.days())}
+    with suppress(HistoryGone, StorageError), request.tenant.store.control.read() as connection:
+        return {RECONCILED: worst_state(reader, connection, totals, selection.window.days())}
     return {}
 
 

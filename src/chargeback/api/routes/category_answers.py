@@ -2,32 +2,29 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.category_responses import assigned_response, coverage_response
-from chargeback.api.documentation import documented
-from chargeback.api.facts import CATEGORIES_HEADER, FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routes.cost_categories import CategoryKey
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.category_answers import (
     AssignedAnswer,
     CoverageAnswer,
     CoverageQuery,
     SubjectQuery,
 )
+from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.model.inventory import ENVIRONMENT
 from chargeback.service.category_answers import assignment_of, coverage
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.lineage import read_lineages
 from chargeback.store.queries.category_lookup import CategoryIndex
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection
 
-router = APIRouter(prefix="/tenants/{tenant_name}/cost-categories/{category_key}", tags=["Cost categories"])
+router = Routes(prefix="/tenants/{tenant_name}/cost-categories/{category_key}", tags=["Cost categories"])
 
 _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 
@@ -35,59 +32,41 @@ _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 @router.get(
     "/coverage",
     response_model=CoverageAnswer,
-    **documented(
-        needs=Right.READ,
-        whole=True,
-        query=CoverageQuery,
-        problems=_NO_CATEGORY,
-        extra={200: {"headers": CATEGORIES_HEADER}},
-        etag=True,
-    ),
+    needs=Right.READ,
+    whole=True,
+    problems=_NO_CATEGORY,
+    responses={200: {"headers": CATEGORIES_HEADER}},
+    keep=True,
 )
-async def get_coverage(
-    facts: FactsDep, category_key: CategoryKey, params: Annotated[CoverageQuery, query(CoverageQuery)]
-) -> Response:
+def get_coverage(request: Facts, category_key: CategoryKey, params: Annotated[CoverageQuery, Query()]) -> Response:
     """Return how much of the costs of a period a cost category assigns, which rules do, and who is left."""
-    tenant = facts.tenant
-
-    def _read(reader: TenantReader, selection: Selection) -> Response:
-        _present(reader.categories.index, category_key)
-        found = coverage(reader, category_key, selection)
-        with tenant.store.control.read() as connection:
-            return json_response({"currency": tenant.currency, **coverage_response(connection, found)})
-
-    return await facts.select(params, _read, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    selection = request.selection(params)
+    _present(reader.categories.index, category_key)
+    found = coverage(reader, category_key, selection)
+    with tenant.store.control.read() as connection:
+        return json_response({"currency": tenant.currency, **coverage_response(connection, found)})
 
 
 @router.get(
     "/resolve",
     response_model=AssignedAnswer,
-    **documented(
-        needs=Right.READ,
-        whole=True,
-        query=SubjectQuery,
-        problems=_NO_CATEGORY,
-        extra={200: {"headers": CATEGORIES_HEADER}},
-        etag=True,
-    ),
+    needs=Right.READ,
+    whole=True,
+    problems=_NO_CATEGORY,
+    responses={200: {"headers": CATEGORIES_HEADER}},
 )
-async def resolve_subject(
-    facts: FactsDep, category_key: CategoryKey, params: Annotated[SubjectQuery, query(SubjectQuery)]
-) -> Response:
+def resolve_subject(request: Facts, category_key: CategoryKey, params: Annotated[SubjectQuery, Query()]) -> Response:
     """Return what a cost category assigns to an identity, a resource or a topic on a day, by which rule, and which
     later rules would have applied."""
-    tenant = facts.tenant
+    tenant = request.tenant
     day = params.date or params.today
-
-    def _read(reader: TenantReader) -> Response:
-        version = _present(reader.categories.index, category_key)
-        subject = _subject(tenant, params)
-        found = assignment_of(reader, category_key, subject, day)
-        return json_response(
-            {"subject": subject, "date": day.isoformat(), "version": version, **assigned_response(found)}
-        )
-
-    return await facts.answer(params, _read)
+    reader = request.reader
+    version = _present(reader.categories.index, category_key)
+    subject = _subject(tenant, params)
+    found = assignment_of(reader, category_key, subject, day)
+    return json_response({"subject": subject, "date": day.isoformat(), "version": version, **assigned_response(found)})
 
 
 def _present(index: CategoryIndex, key: str) -> int:

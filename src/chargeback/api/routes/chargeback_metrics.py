@@ -4,15 +4,14 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from chargeback.access.scope import RowScope
 from chargeback.api.authorisation import Openness, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import no_parameters
 from chargeback.api.problems import NotFound
+from chargeback.api.routing import Routes
 from chargeback.emitters.openmetrics import CONTENT_TYPE, GaugeSample
 from chargeback.emitters.prometheus import ENDPOINT, exposition
 from chargeback.errors import StorageError
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 #: A tenant that hangs must not delay the others: a scrape waits for ten seconds.
 _TENANT_SECONDS = 8.0
 
-router = APIRouter(tags=["Metrics"])
+router = Routes(tags=["Metrics"])
 
 Families = Mapping[str, Sequence[GaugeSample]]
 
@@ -46,13 +45,10 @@ _OPENMETRICS = {
 @router.get(
     ENDPOINT,
     response_class=Response,
-    **documented(
-        needs=Openness.KNOWN,
-        only=(400, 404, 500, 504),
-        problems={404: "No tenant has an emitter of the type `prometheus`."},
-        extra={200: _OPENMETRICS},
-    ),
-    dependencies=[no_parameters()],
+    needs=Openness.KNOWN,
+    only=(400, 404, 500, 504),
+    problems={404: "No tenant has an emitter of the type `prometheus`."},
+    responses={200: _OPENMETRICS},
 )
 async def scrape_chargebacks(request: Request, services: ServicesDep, caller: CallerDep) -> Response:
     """Return the newest calculated day of each tenant as OpenMetrics gauges without timestamps. Of the tenants of the

@@ -2,16 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path, Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import FactsParameters, query
+from chargeback.api.parameters import FactsParameters
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response, page_response
+from chargeback.api.routing import CSV, Files, Routes
 from chargeback.api.schemas.chargebacks import (
     AllocationIssue,
     ChargebackListQuery,
@@ -20,41 +19,30 @@ from chargeback.api.schemas.chargebacks import (
     Dimension,
 )
 from chargeback.api.schemas.common import DatesAnswer, PageOf
+from chargeback.api.tenant_requests import Facts
 from chargeback.service.explain_links import chargeback_link
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.chargebacks import ISSUE_AMOUNTS, ISSUE_FIELDS, allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection
 
-router = APIRouter(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
+router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
 
-@router.get(
-    "",
-    response_model=PageOf[ChargebackRow],
-    **documented(needs=Right.READ, query=ChargebackListQuery, etag=True),
-)
-async def list_chargebacks(
-    facts: FactsDep, params: Annotated[ChargebackListQuery, query(ChargebackListQuery)]
-) -> Response:
-    """List chargeback rows with their tags, ordered by time and ids or by amount; with `Accept: text/csv`, as CSV.
+@router.get("", response_model=PageOf[ChargebackRow], needs=Right.READ, files=Files(rows="chargebacks.csv"))
+def list_chargebacks(request: Facts, params: Annotated[ChargebackListQuery, Query()]) -> Response:
+    """List chargeback rows with their tags, ordered by time and ids or by amount.
 
     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list."""
-    if facts.wants_csv:
-        return await facts.download(params, "chargebacks.csv")
-
-    def _read(reader: TenantReader, selection: Selection) -> Response:
-        items, total = reader.list_rows(CHARGEBACKS, selection, params.paging, params.order)
-        if params.names:
-            _add_names(facts.tenant, items)
-        for item in items:
-            item["metadata"]["explain"] = chargeback_link(item, params.as_of)
-        return page_response(items, total, page=params.page, page_size=params.page_size)
-
-    return await facts.select(params, _read)
+    reader = request.reader
+    selection = request.selection(params)
+    items, total = reader.list_rows(CHARGEBACKS, selection, params.paging, params.order)
+    if params.names:
+        _add_names(request.tenant, items)
+    for item in items:
+        item["metadata"]["explain"] = chargeback_link(item, params.as_of)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
@@ -67,53 +55,39 @@ def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
                 item[f"{field}_name"] = None if known is None else known.name
 
 
-@router.get("/dates", response_model=DatesAnswer, **documented(needs=Right.READ, query=FactsParameters, etag=True))
-async def list_dates(facts: FactsDep, params: Annotated[FactsParameters, query(FactsParameters)]) -> Response:
+@router.get("/dates", response_model=DatesAnswer, needs=Right.READ)
+def list_dates(request: Facts, _params: Annotated[FactsParameters, Query()]) -> Response:
     """List all UTC days with chargeback rows; date parameters are ignored."""
-    return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(CHARGEBACKS)}))
+    return json_response({"dates": request.reader.dates(CHARGEBACKS)})
 
 
-@router.get(
-    "/allocation-issues",
-    response_model=PageOf[AllocationIssue],
-    **documented(needs=Right.READ, query=ChargebackQuery, etag=True),
-)
-async def list_issues(facts: FactsDep, params: Annotated[ChargebackQuery, query(ChargebackQuery)]) -> Response:
-    """List costs that could not be allocated as intended by their policy, with the reason, summed over the range; with
-    `Accept: text/csv`, all of them as a file."""
-
-    def _read(reader: TenantReader, selection: Selection) -> Response:
-        if facts.wants_csv:
-            issues, _ = allocation_issues(reader, selection)
-            return csv_response("allocation_issues.csv", ISSUE_FIELDS, issues, numbers=ISSUE_AMOUNTS)
-        items, total = allocation_issues(reader, selection, params.paging)
-        return page_response(items, total, page=params.page, page_size=params.page_size)
-
-    return await facts.select(params, _read)
+@router.get("/allocation-issues", response_model=PageOf[AllocationIssue], needs=Right.READ, files=CSV)
+def list_issues(request: Facts, params: Annotated[ChargebackQuery, Query()]) -> Response:
+    """List costs that could not be allocated as intended by their policy, with the reason, summed over the range."""
+    reader = request.reader
+    selection = request.selection(params)
+    if request.wants_csv:
+        issues, _ = allocation_issues(reader, selection)
+        return csv_response("allocation_issues.csv", ISSUE_FIELDS, issues, numbers=ISSUE_AMOUNTS)
+    items, total = allocation_issues(reader, selection, params.paging)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get(
     "/{dimension_id}",
     response_model=Dimension,
-    **documented(
-        needs=Right.READ,
-        query=FactsParameters,
-        problems={404: "There is no such tenant, or no such dimension."},
-        etag=True,
-    ),
+    needs=Right.READ,
+    problems={404: "There is no such tenant, or no such dimension."},
 )
-async def one_dimension(
-    facts: FactsDep,
+def one_dimension(
+    request: Facts,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
-    params: Annotated[FactsParameters, query(FactsParameters)],
+    _params: Annotated[FactsParameters, Query()],
 ) -> Response:
     """Return one dimension: the common fields of its chargeback rows."""
-
-    def _read(reader: TenantReader) -> Response:
-        found = dimension(reader, int(dimension_id))
-        if found is None:
-            name = facts.tenant.tenant_name
-            raise NotFound(f"Tenant {name} has no chargeback dimension {dimension_id[:80]!r}.")
-        return json_response(found)
-
-    return await facts.answer(params, _read)
+    reader = request.reader
+    found = dimension(reader, int(dimension_id))
+    if found is None:
+        name = request.tenant.tenant_name
+        raise NotFound(f"Tenant {name} has no chargeback dimension {dimension_id[:80]!r}.")
+    return json_response(found)

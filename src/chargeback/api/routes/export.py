@@ -3,32 +3,26 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import Body
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import documented
-from chargeback.api.export_files import file_answer, file_response
-from chargeback.api.facts import category_versions
-from chargeback.api.parameters import body
+from chargeback.api.export_files import file_answer, rows_file
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.export import ExportRequest
+from chargeback.api.tenant_requests import Export, RowsFile, category_versions
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Export"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Export"])
 
 _FILE = file_answer("timestamp,identity_id,amount\r\n2026-01-31T00:00:00Z,sa-123abc,12.50\r\n")
 
 
-@router.post(
-    "/export",
-    response_class=Response,
-    **documented(needs=Right.EXPORT, body=ExportRequest, optional_body=True, extra={200: _FILE}),
-)
-async def export_chargebacks(
-    tenant: TenantDep, context: ContextDep, params: Annotated[ExportRequest, body(ExportRequest, optional=True)]
-) -> Response:
+@router.post("/export", response_class=Response, needs=Right.EXPORT, responses={200: _FILE})
+def export_chargebacks(
+    request: Export, params: Annotated[ExportRequest, Body(default_factory=ExportRequest)]
+) -> RowsFile:
     """Stream chargeback rows as a file: CSV, Parquet or JSON lines.
 
     Parquet keeps the types: `amount` is a DECIMAL(38, 12), `timestamp` an instant in UTC, `tags` a map of texts and
@@ -45,12 +39,11 @@ async def export_chargebacks(
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
-    selection = params.selection(tenant.lookback_days)
-    headers: dict[str, str] = {}
+    selection = params.selection(request.tenant.lookback_days)
 
     def _rows(reader: TenantReader) -> Iterator[memoryview]:
-        headers.update(category_versions(reader))
+        file.headers.update(category_versions(reader))
         yield from reader.export(CHARGEBACKS, selection, params.columns, form=params.format)
 
-    pieces = context.stream(tenant, _rows, params.as_of)
-    return await file_response(context, pieces, "chargebacks", params.format, headers)
+    file = rows_file("chargebacks", params.format, _rows)
+    return file

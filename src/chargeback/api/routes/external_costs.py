@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Body
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.dependencies import ContextDep, TenantDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import body
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.external_costs import ExternalCosts, ExternalReconciliation
+from chargeback.api.tenant_requests import Calculation
 from chargeback.model.days import ONE_DAY
 from chargeback.model.money import difference, render, total
 from chargeback.service.cost_files import CostFileError, period_of, read_costs
@@ -23,50 +22,42 @@ from chargeback.service.external_costs import (
     dataset_of,
     entity_names,
 )
-from chargeback.store.queries.reader import TenantReader
 
-router = APIRouter(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconciliation"])
+router = Routes(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconciliation"])
 
 
-@router.post(
-    "/external", response_model=ExternalReconciliation, **documented(needs=Right.READ, whole=True, body=ExternalCosts)
-)
-async def reconcile_with_file(
-    tenant: TenantDep, context: ContextDep, params: Annotated[ExternalCosts, body(ExternalCosts)]
-) -> Response:
+@router.post("/external", response_model=ExternalReconciliation, needs=Right.READ, whole=True)
+def reconcile_with_file(request: Calculation, params: Annotated[ExternalCosts, Body()]) -> Response:
     """Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: theirs, ours, and
     the difference, by entity and product type.
 
     The file is sent as text in JSON, and its columns are named by a mapping; nothing is stored. A file above 8 MiB can
     be compared by `chargeback reconcile`.
     """
-
-    def _compare(reader: TenantReader) -> Response:
-        try:
-            costs = read_costs(params.csv, params.mapping, tenant.currency)
-        except CostFileError as error:
-            raise InvalidRequest([InvalidParameter("csv", str(mistake)) for mistake in error.mistakes]) from None
-        days = period_of(costs, params.start_date, params.end_date)
-        if days is None:
-            raise InvalidRequest([InvalidParameter("start_date", "is needed with end_date: the file has no days")])
-        if days.start >= days.end:
-            raise InvalidRequest([InvalidParameter("start_date", f"should not be after the end, {days.end - ONE_DAY}")])
-        found = compare_costs(reader, costs, params.mapping, days)
-        with tenant.store.control.read() as connection:
-            names = entity_names(connection, found, params.mapping)
-        return json_response(
-            {
-                "start_date": days.start,
-                "end_date": days.end - ONE_DAY,
-                "currency": tenant.currency,
-                "compared_with": dataset_of(params.mapping).table,
-                "lines": found.lines,
-                "outside": found.outside,
-            }
-            | _answer(found, names, params.limit)
-        )
-
-    return await context.query_facts(tenant, _compare, params.as_of)
+    tenant, reader = request.tenant, request.facts
+    try:
+        costs = read_costs(params.csv, params.mapping, tenant.currency)
+    except CostFileError as error:
+        raise InvalidRequest([InvalidParameter("csv", str(mistake)) for mistake in error.mistakes]) from None
+    days = period_of(costs, params.start_date, params.end_date)
+    if days is None:
+        raise InvalidRequest([InvalidParameter("start_date", "is needed with end_date: the file has no days")])
+    if days.start >= days.end:
+        raise InvalidRequest([InvalidParameter("start_date", f"should not be after the end, {days.end - ONE_DAY}")])
+    found = compare_costs(reader, costs, params.mapping, days)
+    with tenant.store.control.read() as connection:
+        names = entity_names(connection, found, params.mapping)
+    return json_response(
+        {
+            "start_date": days.start,
+            "end_date": days.end - ONE_DAY,
+            "currency": tenant.currency,
+            "compared_with": dataset_of(params.mapping).table,
+            "lines": found.lines,
+            "outside": found.outside,
+        }
+        | _answer(found, names, params.limit)
+    )
 
 
 def _answer(found: CostComparison, names: Mapping[str, str], limit: int) -> dict[str, Any]:

@@ -1,32 +1,28 @@
 """Findings: what costs something without being used, and how findings are put off."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path
-from sqlalchemy import Connection
+from fastapi import Body, Path, Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
-from chargeback.api.documentation import ALWAYS, documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import body, no_parameters, query
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.documentation import ALWAYS
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response
+from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.findings import FindingList, FindingsQuery, NewSnooze, SnoozeItem
+from chargeback.api.tenant_requests import Change, ChangeRequest, Facts, FactsRequest
 from chargeback.model.money import render
-from chargeback.service.executor import RequestContext
 from chargeback.service.findings import Finding, findings
-from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.snoozes import Snooze, put_snooze, read_snoozes, remove_snooze
 from chargeback.store.queries.findings import IDLE_IDENTITY, IDLE_RESOURCE
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}/findings", tags=["Findings"])
+router = Routes(prefix="/tenants/{tenant_name}/findings", tags=["Findings"])
 
 _NO_FINDING = {404: "There is no such tenant or finding."}
 _NUMBERS: Final = ("monthly_cost", "avoidable_cost", "bytes_in", "bytes_out")
@@ -40,90 +36,81 @@ _COLUMNS: Final = (
 FindingId = Annotated[str, Path(description="The `id` of a finding.", pattern="^[0-9a-f]{16}$")]
 
 
-@router.get("", response_model=FindingList, **documented(needs=Right.READ, query=FindingsQuery, etag=True))
-async def list_findings(facts: FactsDep, params: Annotated[FindingsQuery, query(FindingsQuery)]) -> Response:
+def _snoozes(request: FactsRequest, params: FindingsQuery) -> list[Any]:
+    """Return what else decides the findings: the day, and what was put off."""
+    with request.reading() as connection:
+        request.extra = read_snoozes(connection)
+    return [params.today.isoformat(), [each.as_json() | {"id": each.finding_id} for each in request.extra.values()]]
+
+
+@router.get("", response_model=FindingList, needs=Right.READ, files=CSV, keep=True, also=_snoozes)
+def list_findings(request: Facts, params: Annotated[FindingsQuery, Query()]) -> Response:
     """List what costs something and was not used, the most expensive first.
 
     A finding is about days that were measured; what was not measured is not taken for unused. `avoidable` tells how
-    much of the cost goes with the subject. With `Accept: text/csv`, all findings are returned as a file.
+    much of the cost goes with the subject.
     """
-    tenant, today = facts.tenant, params.today
-    snoozes = await facts.context.read_control(tenant, read_snoozes)
-
-    def _make(reader: TenantReader, _version: DataVersion) -> Response:
-        with tenant.store.control.read() as connection:
-            found = findings(reader, connection, params.min_days, params.kind)
-        known = [replace(each, snooze=_holding(snoozes.get(each.id), today)) for each in found]
-        shown = [each for each in known if params.state == "all" or (each.snooze is not None) == _wants_snoozed(params)]
-        if facts.wants_csv:
-            return csv_response("findings.csv", _COLUMNS, map(_row, shown), numbers=_NUMBERS)
-        page = params.paging
-        body = {
-            "items": [_item(each) for each in shown[page.offset : page.offset + page.limit]],
-            "total": len(shown),
-            "page": params.page,
-            "page_size": params.page_size,
-            "pages": -(-len(shown) // params.page_size),
-            "currency": tenant.currency,
-            "snoozed": sum(each.snooze is not None for each in known),
-        }
-        return json_response(body)
-
-    also = [today.isoformat(), [each.as_json() | {"id": each.finding_id} for each in snoozes.values()]]
-    return await facts.versioned_answer(params, _make, keep=True, also=also)
+    tenant, today = request.tenant, params.today
+    snoozes: Mapping[str, Snooze] = request.extra
+    with tenant.store.control.read() as connection:
+        found = findings(request.reader, connection, params.min_days, params.kind)
+    known = [replace(each, snooze=_holding(snoozes.get(each.id), today)) for each in found]
+    shown = [each for each in known if params.state == "all" or (each.snooze is not None) == _wants_snoozed(params)]
+    if request.wants_csv:
+        return csv_response("findings.csv", _COLUMNS, map(_row, shown), numbers=_NUMBERS)
+    page = params.paging
+    body = {
+        "items": [_item(each) for each in shown[page.offset : page.offset + page.limit]],
+        "total": len(shown),
+        "page": params.page,
+        "page_size": params.page_size,
+        "pages": -(-len(shown) // params.page_size),
+        "currency": tenant.currency,
+        "snoozed": sum(each.snooze is not None for each in known),
+    }
+    return json_response(body)
 
 
 @router.put(
     "/{finding_id}/snooze",
     response_model=SnoozeItem,
-    **documented(needs=Right.TAG, body=NewSnooze, answer="How the finding is put off.", problems=_NO_FINDING),
+    needs=Right.TAG,
+    answer="How the finding is put off.",
+    problems=_NO_FINDING,
 )
-async def snooze_finding(
-    tenant: TenantDep,
-    context: ContextDep,
-    caller: CallerDep,
-    finding_id: FindingId,
-    new: Annotated[NewSnooze, body(NewSnooze)],
+def snooze_finding(
+    request: Change, caller: CallerDep, finding_id: FindingId, new: Annotated[NewSnooze, Body()]
 ) -> Response:
     """Put a finding off, with a reason, until a day or for good; an earlier snooze of it is replaced."""
-    await _require(tenant, context, finding_id)
+    _require(request, finding_id)
     author = caller.signature(new.created_by)
-
-    def _put(connection: Connection) -> Snooze:
-        return put_snooze(connection, finding_id, new.reason, new.until, author, who=caller.name)
-
-    return json_response((await context.write_control(tenant, _put)).as_json())
+    with request.writing() as connection:
+        snooze = put_snooze(connection, finding_id, new.reason, new.until, author, who=caller.name)
+    return json_response(snooze.as_json())
 
 
 @router.delete(
-    "/{finding_id}/snooze",
-    status_code=204,
-    response_class=Response,
-    **documented(needs=Right.TAG, answer="The finding is open.", only=(*ALWAYS, 403), problems=_NO_FINDING),
-    dependencies=[no_parameters()],
+    "/{finding_id}/snooze", needs=Right.TAG, answer="The finding is open.", only=(*ALWAYS, 403), problems=_NO_FINDING
 )
-async def wake_finding(tenant: TenantDep, context: ContextDep, caller: CallerDep, finding_id: FindingId) -> Response:
+def wake_finding(request: Change, caller: CallerDep, finding_id: FindingId) -> Response:
     """Put a finding off no longer."""
-    if context.scope is not None:
-        await _require(tenant, context, finding_id)
-    if not await context.write_control(tenant, lambda each: remove_snooze(each, finding_id, who=caller.name)):
-        raise _missing(finding_id)
+    if request.context.scope is not None:
+        _require(request, finding_id)
+    with request.writing() as connection:
+        if not remove_snooze(connection, finding_id, who=caller.name):
+            raise _missing(finding_id)
     return Response(status_code=204)
 
 
-async def _require(tenant: TenantView, context: RequestContext, finding_id: str) -> None:
+def _require(request: ChangeRequest, finding_id: str) -> None:
     """Check that there is a finding with this id in what the caller sees.
 
     Raises:
         NotFound: there is none.
     """
-
-    def _ids(reader: TenantReader) -> set[str]:
-        with tenant.store.control.read() as connection:
-            return {each.id for each in findings(reader, connection, min_days=1)}
-
-    if finding_id not in await context.query_facts(tenant, _ids):
-        raise _missing(finding_id)
+    with request.reader() as reader, request.tenant.store.control.read() as connection:
+        if all(each.id != finding_id for each in findings(reader, connection, min_days=1)):
+            raise _missing(finding_id)
 
 
 def _missing(finding_id: str) -> NotFound:

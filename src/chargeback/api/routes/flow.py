@@ -2,49 +2,40 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.currency import conversion_for, currency_of
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.flow import FlowAnswer, FlowQuery
+from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.service.costs import NAMED_COLUMNS, Names, names_in
 from chargeback.store.queries.costs import Breakdown
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.flow import Flow, flow
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Costs"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
 
-@router.get(
-    "/flow",
-    response_model=FlowAnswer,
-    **documented(needs=Right.READ, query=FlowQuery, etag=True),
-)
-async def show_flow(facts: FactsDep, params: Annotated[FlowQuery, query(FlowQuery)]) -> Response:
+@router.get("/flow", response_model=FlowAnswer, needs=Right.READ, keep=True)
+def show_flow(request: Facts, params: Annotated[FlowQuery, Query()]) -> Response:
     """Return how costs flow from the values of each column to those of the next, compared with another period."""
-    tenant = facts.tenant
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
-        windows = [asked.selection.window, asked.previous]
-        conversion = conversion_for(tenant, reader, params.currency, [CHARGEBACKS], windows)
-        rates = None if conversion is None else conversion.rates
-        found = flow(reader, asked.selection, asked.previous, params.by, params.tops, rates)
-        with tenant.store.control.read() as connection:
-            names = names_in(connection, found.columns)
-        dates = {"start_date": asked.period.start, "end_date": asked.period.end}
-        own = dates | currency_of(tenant, conversion) | {"by": params.by}
-        return json_response(own | _graph(found, names, has_previous=asked.compared is not None))
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    version = request.version
+    asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+    windows = [asked.selection.window, asked.previous]
+    conversion = conversion_for(tenant, reader, params.currency, [CHARGEBACKS], windows)
+    rates = None if conversion is None else conversion.rates
+    found = flow(reader, asked.selection, asked.previous, params.by, params.tops, rates)
+    with tenant.store.control.read() as connection:
+        names = names_in(connection, found.columns)
+    dates = {"start_date": asked.period.start, "end_date": asked.period.end}
+    own = dates | currency_of(tenant, conversion) | {"by": params.by}
+    return json_response(own | _graph(found, names, has_previous=asked.compared is not None))
 
 
 def _graph(found: Flow, names: Names, *, has_previous: bool) -> dict[str, Any]:

@@ -4,15 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.graph import (
     GraphAnswer,
     GraphDiffAnswer,
@@ -21,6 +19,7 @@ from chargeback.api.schemas.graph import (
     GraphTimeline,
     GraphTimelineQuery,
 )
+from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import instants
 from chargeback.model.money import render
 from chargeback.service.graph import Shown, shown
@@ -43,74 +42,58 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}/graph", tags=["Costs"])
+router = Routes(prefix="/tenants/{tenant_name}/graph", tags=["Costs"])
 _PROBLEMS = {404: "There is no such tenant, or no such node in the period."}
 
 
-@router.get(
-    "", response_model=GraphAnswer, **documented(needs=Right.READ, query=GraphQuery, problems=_PROBLEMS, etag=True)
-)
-async def show_graph(facts: FactsDep, params: Annotated[GraphQuery, query(GraphQuery)]) -> Response:
+@router.get("", response_model=GraphAnswer, needs=Right.READ, problems=_PROBLEMS, keep=True)
+def show_graph(request: Facts, params: Annotated[GraphQuery, Query()]) -> Response:
     """Return the organisation as a tree of costs: environments, what is in them, and who pays or which topics they
     have.
 
     Every cost is the sum of the rows that the `filters` of the node select, and of its children, `other` ones and what
     is its `own`. Children that are not named are counted and summed in `other`. `…/search` finds nodes by name.
     """
-    tenant = facts.tenant
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        period, selection = _selected(params, tenant, version)
-        view = _read(reader, tenant, GraphRequest(selection, None, params.focus, params.leaves))
-        return json_response(_dates(period, tenant) | _nodes(tenant, view, params.depth, params.top, cost_json))
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    version = request.version
+    period, selection = _selected(params, tenant, version)
+    view = _read(reader, tenant, GraphRequest(selection, None, params.focus, params.leaves))
+    return json_response(_dates(period, tenant) | _nodes(tenant, view, params.depth, params.top, cost_json))
 
 
-@router.get(
-    "/diff",
-    response_model=GraphDiffAnswer,
-    **documented(needs=Right.READ, query=GraphDiffQuery, problems=_PROBLEMS, etag=True),
-)
-async def compare_graphs(facts: FactsDep, params: Annotated[GraphDiffQuery, query(GraphDiffQuery)]) -> Response:
+@router.get("/diff", response_model=GraphDiffAnswer, needs=Right.READ, problems=_PROBLEMS, keep=True)
+def compare_graphs(request: Facts, params: Annotated[GraphDiffQuery, Query()]) -> Response:
     """Return the same tree with the costs of two periods: before, after, and what is new or gone."""
-    tenant = facts.tenant
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
-        view = _read(reader, tenant, GraphRequest(asked.selection, asked.previous, params.focus, params.leaves))
-        compared = {
-            "compared_start_date": asked.compared and asked.compared.start,
-            "compared_end_date": asked.compared and asked.compared.end,
-        }
-        own = {"start_date": asked.period.start, "end_date": asked.period.end, "currency": tenant.currency}
-        return json_response(own | compared | _nodes(tenant, view, params.depth, params.top, change_json))
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    version = request.version
+    asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+    view = _read(reader, tenant, GraphRequest(asked.selection, asked.previous, params.focus, params.leaves))
+    compared = {
+        "compared_start_date": asked.compared and asked.compared.start,
+        "compared_end_date": asked.compared and asked.compared.end,
+    }
+    own = {"start_date": asked.period.start, "end_date": asked.period.end, "currency": tenant.currency}
+    return json_response(own | compared | _nodes(tenant, view, params.depth, params.top, change_json))
 
 
-@router.get(
-    "/timeline",
-    response_model=GraphTimeline,
-    **documented(needs=Right.READ, query=GraphTimelineQuery, problems=_PROBLEMS, etag=True),
-)
-async def show_timeline(facts: FactsDep, params: Annotated[GraphTimelineQuery, query(GraphTimelineQuery)]) -> Response:
+@router.get("/timeline", response_model=GraphTimeline, needs=Right.READ, problems=_PROBLEMS, keep=True)
+def show_timeline(request: Facts, params: Annotated[GraphTimelineQuery, Query()]) -> Response:
     """Return the cost of one node of the graph over time. It sums to the cost of the node."""
-    tenant = facts.tenant
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        period, selection = _selected(params, tenant, version)
-        view = _read(reader, tenant, GraphRequest(selection, None, params.focus, params.leaves))
-        sums = timeline(reader, view, selection, params.time_bucket, params.zone)
-        items = [{"time": time, "amount": render(amount)} for time, amount in sums.items()]
-        own = {
-            "path": _path(tenant, view),
-            "amount": cost_text(view.focus.units[0]),
-            "items": items,
-        }
-        return json_response(_dates(period, tenant) | own)
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    version = request.version
+    period, selection = _selected(params, tenant, version)
+    view = _read(reader, tenant, GraphRequest(selection, None, params.focus, params.leaves))
+    sums = timeline(reader, view, selection, params.time_bucket, params.zone)
+    items = [{"time": time, "amount": render(amount)} for time, amount in sums.items()]
+    own = {
+        "path": _path(tenant, view),
+        "amount": cost_text(view.focus.units[0]),
+        "items": items,
+    }
+    return json_response(_dates(period, tenant) | own)
 
 
 def _selected(

@@ -4,16 +4,14 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter
-from sqlalchemy import Connection, RowMapping
+from fastapi import Query
+from sqlalchemy import RowMapping
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.conditional import ControlDep, ControlRequest
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
 from chargeback.api.responses import json_response, page_response
+from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.inventory import (
     IdentityItem,
@@ -24,6 +22,7 @@ from chargeback.api.schemas.inventory import (
     ResourceQuery,
 )
 from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.tenant_requests import Entities, EntitiesRequest
 from chargeback.model.days import render_instant
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
@@ -37,7 +36,7 @@ from chargeback.store.control.inventory_lists import (
     listed,
 )
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
 _TENANT = ("ecosystem", "tenant_id")
 _SHARED = ("display_name", "metadata")
@@ -48,41 +47,31 @@ _RELATED = {"parent_id": ("resource",), "owner_id": ("identity", "resource")}
 _IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
 
 
-@router.get(
-    "/resources", response_model=PageOf[ResourceItem], **documented(needs=Right.READ, query=ResourceQuery, etag=True)
-)
-async def list_resources(control: ControlDep, params: Annotated[ResourceQuery, query(ResourceQuery)]) -> Response:
-    """List resources. Deleted ones are included unless you filter by time or status. With `Accept: text/csv`, all of
-    them as a file."""
+@router.get("/resources", response_model=PageOf[ResourceItem], needs=Right.READ, files=CSV)
+def list_resources(request: Entities, params: Annotated[ResourceQuery, Query()]) -> Response:
+    """List resources. Deleted ones are included unless you filter by time or status."""
     inventory_filter = _inventory_filter(params, params.resource_type, params.status)
-    return await _list(control, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
+    return _list(request, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
 
 
-@router.get(
-    "/identities", response_model=PageOf[IdentityItem], **documented(needs=Right.READ, query=IdentityQuery, etag=True)
-)
-async def list_identities(control: ControlDep, params: Annotated[IdentityQuery, query(IdentityQuery)]) -> Response:
-    """List identities. Deleted ones are included unless you filter by time. With `Accept: text/csv`, all of them as a
-    file."""
+@router.get("/identities", response_model=PageOf[IdentityItem], needs=Right.READ, files=CSV)
+def list_identities(request: Entities, params: Annotated[IdentityQuery, Query()]) -> Response:
+    """List identities. Deleted ones are included unless you filter by time."""
     inventory_filter = _inventory_filter(params, params.identity_type, None)
-    return await _list(control, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
+    return _list(request, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
 
 
-@router.get(
-    "/inventory/summary", response_model=InventorySummary, **documented(needs=Right.READ, query=TenantsQuery, etag=True)
-)
-async def summarise(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+@router.get("/inventory/summary", response_model=InventorySummary, needs=Right.READ)
+def summarise(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Count resources and identities by type."""
-
-    def _read(connection: Connection, visible: EntityIds | None) -> Response:
-        return json_response(
-            {
-                f"{kind.entity_type}_counts": counts(connection, kind, _of_kind(visible, kind))
-                for kind in (RESOURCES, IDENTITIES)
-            }
-        )
-
-    return await control.of_entities(params, _read)
+    connection = request.connection
+    visible = request.visible
+    return json_response(
+        {
+            f"{kind.entity_type}_counts": counts(connection, kind, _of_kind(visible, kind))
+            for kind in (RESOURCES, IDENTITIES)
+        }
+    )
 
 
 def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | None) -> InventoryFilter:
@@ -98,25 +87,21 @@ def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | No
     )
 
 
-async def _list(
-    control: ControlRequest,
+def _list(
+    request: EntitiesRequest,
     kind: EntityKind,
     params: InventoryQuery,
     inventory_filter: InventoryFilter,
     fields: tuple[str, ...],
 ) -> Response:
-    page, tenant = params.paging, control.tenant
-
-    def _read(connection: Connection, visible: EntityIds | None) -> Response:
-        wanted = replace(inventory_filter, ids=_of_kind(visible, kind))
-        if control.wants_csv:
-            rows = (_item(tenant, row, fields, visible) for row in every_listed(connection, kind, wanted))
-            return csv_response(f"{kind.table.name}.csv", [*_TENANT, *fields, *_TIMES], rows)
-        found, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
-        items = [_item(tenant, row, fields, visible) for row in found]
-        return page_response(items, total, page=params.page, page_size=params.page_size)
-
-    return await control.of_entities(params, _read)
+    page, tenant, connection, visible = params.paging, request.tenant, request.connection, request.visible
+    wanted = replace(inventory_filter, ids=_of_kind(visible, kind))
+    if request.wants_csv:
+        rows = (_item(tenant, row, fields, visible) for row in every_listed(connection, kind, wanted))
+        return csv_response(f"{kind.table.name}.csv", [*_TENANT, *fields, *_TIMES], rows)
+    found, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
+    items = [_item(tenant, row, fields, visible) for row in found]
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 def _of_kind(visible: EntityIds | None, kind: EntityKind) -> Collection[str] | None:

@@ -3,24 +3,22 @@
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path, Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.documentation import documented
-from chargeback.api.facts import CATEGORIES_HEADER, FactsDep
-from chargeback.api.parameters import CSV_TYPE, query
+from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import attachment, json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.statements import JournalAnswer, JournalQuery
+from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.journal import Journal, journal_csv, journal_json, journal_of
 from chargeback.service.statements.journal_templates import journal_by_template
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Statements"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
 
 Month = Annotated[str, Path(description="The month, of UTC days.", pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")]
 
@@ -41,21 +39,17 @@ _ANSWER = {
 @router.get(
     "/periods/{period}/journal",
     response_model=JournalAnswer,
-    **documented(
-        needs=Right.EXPORT,
-        whole=True,
-        query=JournalQuery,
-        problems={
-            400: "The request is invalid, or the template cannot write this journal; `detail` says why.",
-            404: "There is no such tenant, cost category or template.",
-        },
-        extra=_ANSWER,
-        etag=True,
-    ),
+    needs=Right.EXPORT,
+    whole=True,
+    problems={
+        400: "The request is invalid, or the template cannot write this journal; `detail` says why.",
+        404: "There is no such tenant, cost category or template.",
+    },
+    responses=_ANSWER,
+    keep=True,
+    also=lambda request, _: [request.tenant.rules.catalogue.hash, request.tenant.journal],
 )
-async def export_journal(
-    facts: FactsDep, period: Month, params: Annotated[JournalQuery, query(JournalQuery)]
-) -> Response:
+def export_journal(request: Facts, period: Month, params: Annotated[JournalQuery, Query()]) -> Response:
     """Book a UTC month: debit each cost centre, team or service account with the cents of its statement, and credit the
     clearing account with their sum.
 
@@ -63,19 +57,16 @@ async def export_journal(
     not closed, so a later journal of it can differ, and then has another revision. Dates, `timezone` and page
     parameters are ignored.
     """
-    tenant = facts.tenant
+    tenant = request.tenant
     profile = tenant.journal
     template = None if params.template is None else _template(profile, params.template)
-    is_csv = template is None and (params.format or ("csv" if facts.wants_csv else "json")) == "csv"
-
-    def _make(reader: TenantReader, _version: DataVersion) -> Response:
-        found = compile_statements(tenant, reader, date.fromisoformat(f"{period}-01"), params.by or profile.by)
-        journal = journal_of(found, profile)
-        if template is not None:
-            return _file(journal, journal_by_template(journal, template), template.form)
-        return _file(journal, journal_csv(journal).encode(), "csv") if is_csv else json_response(journal_json(journal))
-
-    return await facts.versioned_answer(params, _make, keep=True, also=[tenant.rules.catalogue.hash, profile])
+    is_csv = template is None and (params.format or ("csv" if request.wants_csv else "json")) == "csv"
+    reader = request.reader
+    found = compile_statements(tenant, reader, date.fromisoformat(f"{period}-01"), params.by or profile.by)
+    journal = journal_of(found, profile)
+    if template is not None:
+        return _file(journal, journal_by_template(journal, template), template.form)
+    return _file(journal, journal_csv(journal).encode(), "csv") if is_csv else json_response(journal_json(journal))
 
 
 def _template(profile: JournalProfile, name: str) -> JournalTemplate:

@@ -2,24 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.api.authorisation import Openness
 from chargeback.api.dependencies import CallerDep, ServicesDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.me import Me
 from chargeback.api.schemas.tenants import TenantsQuery
 
-router = APIRouter(tags=["Access"])
+router = Routes(tags=["Access"])
 
 
-@router.get("/me", response_model=Me, **documented(needs=Openness.KNOWN, query=TenantsQuery, only=(400, 500, 504)))
-async def who_am_i(
-    services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/me", response_model=Me, needs=Openness.KNOWN, only=(400, 500, 504))
+async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return who the caller is, and what the caller may do with which tenant."""
     found = [(name, access) for name in sorted(services.tenants) if (access := caller.access(name)) is not None]
     answer = {

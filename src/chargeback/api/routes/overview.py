@@ -3,65 +3,66 @@
 from datetime import date, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from sqlalchemy import RowMapping
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.conditional import ControlDep
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import tenant_settings
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.overview import RunList, RunsQuery, TenantOverview
 from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.model.days import instants, render_instant
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.sums import tag_coverage
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tenants"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Tenants"])
 
 _COVERAGE_DAYS = 30
 
 
-@router.get("", response_model=TenantOverview, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
-async def show_tenant(facts: FactsDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
-    """Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run."""
-    tenant = facts.tenant
-    state = await facts.context.read_control(tenant, pipeline_state)
-    failure = told_reason(state.suspended_because, facts.access)
+def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
+    """Return what else decides the overview: the current run, why the tenant is suspended, and whether the caller can
+    start a run."""
+    with request.reading() as connection:
+        state = pipeline_state(connection)
     run = {"stage": state.stage, "date": state.stage_date} if state.is_running else None
-    can_run = tenant.pipeline is not None and facts.access.allows(Right.RUN)
+    can_run = request.tenant.pipeline is not None and request.access.allows(Right.RUN)
+    request.extra = [run, told_reason(state.suspended_because, request.access), can_run]
+    return [*request.extra]
 
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        dates = reader.dates(CHARGEBACKS)
-        last = version.control.last_calculated
-        return json_response(
-            tenant_settings(tenant, facts.access)
-            | {
-                "currency": tenant.currency,
-                "currencies": sorted(tenant.currencies),
-                "first_date": dates[0] if dates else None,
-                "last_date": last,
-                "lookback_days": tenant.lookback_days,
-                "permanent_failure": failure,
-                "tag_keys": _coverage(reader, last),
-                "features": {
-                    "can_tag": facts.access.allows(Right.TAG),
-                    "can_run": can_run,
-                    "topics": tenant.topic_attribution_status == "enabled",
-                },
-                "run": run,
-            }
-        )
 
-    return await facts.versioned_answer(params, _make, keep=True, also=[run, failure, can_run])
+@router.get("", response_model=TenantOverview, needs=Right.READ, keep=True, also=_running)
+def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> Response:
+    """Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run."""
+    tenant = request.tenant
+    run, failure, can_run = request.extra
+    dates = request.reader.dates(CHARGEBACKS)
+    last = request.version.control.last_calculated
+    return json_response(
+        tenant_settings(tenant, request.access)
+        | {
+            "currency": tenant.currency,
+            "currencies": sorted(tenant.currencies),
+            "first_date": dates[0] if dates else None,
+            "last_date": last,
+            "lookback_days": tenant.lookback_days,
+            "permanent_failure": failure,
+            "tag_keys": _coverage(request.reader, last),
+            "features": {
+                "can_tag": request.access.allows(Right.TAG),
+                "can_run": can_run,
+                "topics": tenant.topic_attribution_status == "enabled",
+            },
+            "run": run,
+        }
+    )
 
 
 def _coverage(reader: TenantReader, last: date | None) -> list[dict[str, Any]]:
@@ -72,12 +73,10 @@ def _coverage(reader: TenantReader, last: date | None) -> list[dict[str, Any]]:
     return [{"key": key, "coverage": None if share is None else f"{share:f}"} for key, share in shares.items()]
 
 
-@router.get("/runs", response_model=RunList, **documented(needs=Right.READ, whole=True, query=RunsQuery, etag=True))
-async def list_runs(control: ControlDep, params: Annotated[RunsQuery, query(RunsQuery)]) -> Response:
+@router.get("/runs", response_model=RunList, needs=Right.READ, whole=True)
+def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> Response:
     """Return the last runs, newest first, including the current one. Runs are kept for 90 days."""
-    return await control.of_anything(
-        lambda connection: json_response({"items": [_run(row) for row in latest_runs(connection, params.limit)]})
-    )
+    return json_response({"items": [_run(row) for row in latest_runs(request.connection, params.limit)]})
 
 
 def _run(row: RowMapping) -> dict[str, Any]:

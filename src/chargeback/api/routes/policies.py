@@ -3,17 +3,16 @@
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.conditional import ControlDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
 from chargeback.api.responses import page_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.policies import PoliciesQuery, PolicyItem
+from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
 from chargeback.service.explanation import policy_json
 from chargeback.service.policies import ListedPolicy, applies_to, list_policies
@@ -23,31 +22,28 @@ from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Policies"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
 
 
-@router.get(
-    "/policies", response_model=PageOf[PolicyItem], **documented(needs=Right.READ, query=PoliciesQuery, etag=True)
-)
-async def show_policies(control: ControlDep, params: Annotated[PoliciesQuery, query(PoliciesQuery)]) -> Response:
+@router.get("/policies", response_model=PageOf[PolicyItem], needs=Right.READ)
+def show_policies(request: Control, params: Annotated[PoliciesQuery, Query()]) -> Response:
     """List how each product type is split: the policies in force, then those by which earlier days were calculated.
 
     Within a scope, the uses are those of visible rows."""
-    rules = control.tenant.rules
-    seen = None if control.context.scope is None else await control.context.query_facts(control.tenant, _seen)
-
-    def _read(connection: Connection) -> Response:
-        found = [
-            each
-            for each in list_policies(rules, _used(connection, seen))
-            if params.hash in {None, each.policy.hash}
-            and (params.product_type is None or applies_to(rules, each, params.product_type))
-        ]
-        page = params.paging
-        items = [_item(each) for each in found[page.offset : page.offset + page.limit]]
-        return page_response(items, len(found), page=params.page, page_size=params.page_size)
-
-    return await control.of_anything(_read)
+    rules = request.tenant.rules
+    seen = None
+    if request.context.scope is not None:
+        with request.reader() as reader:
+            seen = _seen(reader)
+    found = [
+        each
+        for each in list_policies(rules, _used(request.connection, seen))
+        if params.hash in {None, each.policy.hash}
+        and (params.product_type is None or applies_to(rules, each, params.product_type))
+    ]
+    page = params.paging
+    items = [_item(each) for each in found[page.offset : page.offset + page.limit]]
+    return page_response(items, len(found), page=params.page, page_size=params.page_size)
 
 
 def _seen(reader: TenantReader) -> dict[str, list[str]]:

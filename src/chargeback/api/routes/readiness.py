@@ -6,15 +6,14 @@ import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from chargeback.api.authorisation import Openness, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.readiness import Readiness
 from chargeback.api.schemas.tenants import TenantsQuery
 from chargeback.api.services import Services
@@ -80,17 +79,11 @@ class ReadinessCache:
             log.error("the storage of tenant %s cannot be used: %s", tenant, error)
 
 
-router = APIRouter(tags=["Health"])
+router = Routes(tags=["Health"])
 
 
-@router.get(
-    "/readiness",
-    response_model=Readiness,
-    **documented(needs=Openness.OPEN, query=TenantsQuery, only=(400, 500, 504)),
-)
-async def readiness(
-    request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, query(TenantsQuery)]
-) -> Response:
+@router.get("/readiness", response_model=Readiness, needs=Openness.OPEN, only=(400, 500, 504))
+async def readiness(request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
     Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.costs import MOST_TIMES
 from chargeback.api.schemas.reconciliation import ReconciliationAnswer, ReconciliationQuery
+from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.money import difference, render
 from chargeback.service.reconciliation import DAY, grouped_reconciliation, state_of, states_seen
@@ -22,59 +21,56 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS
-from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.reconciled_sums import RESOURCE_ID, ReconciledSums
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconciliation"])
+router = Routes(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconciliation"])
 
 
 @router.get(
     "",
     response_model=ReconciliationAnswer,
-    **documented(needs=Right.READ, whole=True, query=ReconciliationQuery, etag=True),
+    needs=Right.READ,
+    whole=True,
+    keep=True,
+    also=lambda request, _: request.tenant.rules.catalogue.hash,
 )
-async def show_reconciliation(
-    facts: FactsDep, params: Annotated[ReconciliationQuery, query(ReconciliationQuery)]
-) -> Response:
+def show_reconciliation(request: Facts, params: Annotated[ReconciliationQuery, Query()]) -> Response:
     """Compare the bill with what was charged for it, exactly: by UTC day, month, product type or resource.
 
     An entry has the state of its worst day, and so has the total. `timezone` is ignored."""
-    tenant = facts.tenant
+    tenant = request.tenant
     catalogue = tenant.rules.catalogue
     has_topics = tenant.topic_attribution_status == "enabled"
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        period = params.chosen_period(tenant.lookback_days, version.control.last_calculated)
-        if period.days > MOST_TIMES:
-            wrong = f"should be at most {MOST_TIMES} days before the end"
-            raise InvalidRequest([InvalidParameter("start_date", wrong)])
-        days = DayRange(period.start, period.end + ONE_DAY)
-        with tenant.store.control.read() as connection:
-            states = states_seen(reader, connection)
-            found = grouped_reconciliation(reader, connection, states, catalogue, days, params.group_by)
-            if len(found.items) > MAX_BUCKETS:
-                raise InvalidRequest([InvalidParameter("group_by", f"should make at most {MAX_BUCKETS:,} buckets")])
-            ids = {item.value for item in found.items} if params.group_by == RESOURCE_ID else set()
-            names = names_of(connection, RESOURCES, ids)
-        by_day = params.group_by == DAY
-        return json_response(
-            {
-                "start_date": period.start,
-                "end_date": period.end,
-                "currency": tenant.currency,
-                "group_by": params.group_by,
-                "total": _amounts(found.total, has_topics=has_topics),
-                "days": [_day(item, states) | _amounts(item, has_topics=has_topics) for item in found.items]
-                if by_day
-                else [],
-                "buckets": []
-                if by_day
-                else [_bucket(item, names) | _amounts(item, has_topics=has_topics) for item in found.items],
-            }
-        )
-
-    return await facts.versioned_answer(params, _make, keep=True, also=catalogue.hash)
+    reader = request.reader
+    version = request.version
+    period = params.chosen_period(tenant.lookback_days, version.control.last_calculated)
+    if period.days > MOST_TIMES:
+        wrong = f"should be at most {MOST_TIMES} days before the end"
+        raise InvalidRequest([InvalidParameter("start_date", wrong)])
+    days = DayRange(period.start, period.end + ONE_DAY)
+    with tenant.store.control.read() as connection:
+        states = states_seen(reader, connection)
+        found = grouped_reconciliation(reader, connection, states, catalogue, days, params.group_by)
+        if len(found.items) > MAX_BUCKETS:
+            raise InvalidRequest([InvalidParameter("group_by", f"should make at most {MAX_BUCKETS:,} buckets")])
+        ids = {item.value for item in found.items} if params.group_by == RESOURCE_ID else set()
+        names = names_of(connection, RESOURCES, ids)
+    by_day = params.group_by == DAY
+    return json_response(
+        {
+            "start_date": period.start,
+            "end_date": period.end,
+            "currency": tenant.currency,
+            "group_by": params.group_by,
+            "total": _amounts(found.total, has_topics=has_topics),
+            "days": [_day(item, states) | _amounts(item, has_topics=has_topics) for item in found.items]
+            if by_day
+            else [],
+            "buckets": []
+            if by_day
+            else [_bucket(item, names) | _amounts(item, has_topics=has_topics) for item in found.items],
+        }
+    )
 
 
 def _amounts(sums: ReconciledSums, *, has_topics: bool) -> dict[str, Any]:

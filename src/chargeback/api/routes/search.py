@@ -2,42 +2,33 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.documentation import documented
-from chargeback.api.facts import FactsDep
-from chargeback.api.parameters import query
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.search import FoundList, SearchQuery
+from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.service.search import Found, search
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Inventory"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
 
-@router.get(
-    "/search",
-    response_model=FoundList,
-    **documented(needs=Right.READ, query=SearchQuery, etag=True),
-)
-async def find_anything(facts: FactsDep, params: Annotated[SearchQuery, query(SearchQuery)]) -> Response:
+@router.get("/search", response_model=FoundList, needs=Right.READ, keep=True)
+def find_anything(request: Facts, params: Annotated[SearchQuery, Query()]) -> Response:
     """Search identities, resources, topics and tag values by a part of the id, name or value.
 
     Matches at the beginning come first, then the most expensive ones."""
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        found: list[Found] = []
-        if params.q:
-            known = facts.executor.entity_costs.load(facts.tenant.tenant_name, reader, version)
-            visible = reader.visible_entities()
-            found = search(facts.tenant, reader.visible_tags(), known, params.q, params.limit, visible)
-        return json_response({"items": [_item(each) for each in found], "currency": facts.tenant.currency})
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    reader = request.reader
+    version = request.version
+    found: list[Found] = []
+    if params.q:
+        known = request.executor.entity_costs.load(request.tenant.tenant_name, reader, version)
+        visible = reader.visible_entities()
+        found = search(request.tenant, reader.visible_tags(), known, params.q, params.limit, visible)
+    return json_response({"items": [_item(each) for each in found], "currency": request.tenant.currency})
 
 
 def _item(found: Found) -> dict[str, Any]:

@@ -1,21 +1,18 @@
 """Statements: what finance books for each cost category value, identity or tag value of a month."""
 
-from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter
-from sqlalchemy import Connection
+from fastapi import Body, Query
 from starlette.responses import Response
 
 from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
-from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
-from chargeback.api.documentation import csv_answer, documented
-from chargeback.api.facts import CATEGORIES_HEADER, FactsDep, FactsRequest
-from chargeback.api.parameters import CSV_TYPE, body, query
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import Conflict, Forbidden, NotFound
 from chargeback.api.responses import attachment, json_response
+from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.statements import (
     NewReply,
     ReplyQuery,
@@ -25,26 +22,22 @@ from chargeback.api.schemas.statements import (
     StatementsAnswer,
     StatementsQuery,
 )
-from chargeback.service.executor import RequestContext
+from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
 from chargeback.service.statements.as_csv import statement_csv, statements_csv
 from chargeback.service.statements.as_html import content_policy, statement_html
 from chargeback.service.statements.as_json import reply_json, statement_json, statements_json
 from chargeback.service.statements.as_pdf import to_pdf
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import Statement, Statements
-from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
     DISPUTED,
-    Reply,
     StatementKey,
     add_reply,
     last_reply,
 )
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.version import DataVersion
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Statements"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
 
 _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 _NO_STATEMENT = {404: "There is no such tenant, cost category or statement."}
@@ -58,6 +51,12 @@ _LINES = "CSV (RFC 4180, UTF-8), with texts written as by the export"
 _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`inline`, with the number as name."}}
 
 
+def _replied(request: FactsRequest, params: StatementsQuery) -> list[Any]:
+    """Return what else decides statements: the policies, and the last reply to one of them."""
+    with request.reading() as connection:
+        return [request.tenant.rules.catalogue.hash, last_reply(connection, params.period, params.by)]
+
+
 def _form(media_type: str, description: str) -> dict[int, Any]:
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {200: {"description": description, "content": content, "headers": _FILE | CATEGORIES_HEADER}}
@@ -66,15 +65,14 @@ def _form(media_type: str, description: str) -> dict[int, Any]:
 @router.get(
     "/statements",
     response_model=StatementsAnswer,
-    **documented(
-        needs=Right.READ,
-        query=StatementsQuery,
-        problems=_NO_CATEGORY,
-        extra={200: {"headers": CATEGORIES_HEADER}},
-        etag=True,
-    ),
+    needs=Right.READ,
+    problems=_NO_CATEGORY,
+    responses={200: {"headers": CATEGORIES_HEADER}},
+    keep=True,
+    also=_replied,
+    files=CSV,
 )
-async def list_statements(facts: FactsDep, params: Annotated[StatementsQuery, query(StatementsQuery)]) -> Response:
+def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()]) -> Response:
     """List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
 
     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
@@ -82,150 +80,97 @@ async def list_statements(facts: FactsDep, params: Annotated[StatementsQuery, qu
     ignored.
     """
 
-    def _write(found: Statements) -> Response:
-        if facts.wants_csv:
-            return _csv(f"statements-{found.heading.period}", statements_csv(found))
-        return json_response(statements_json(found))
-
-    return await _compiled(facts, params, _write)
-
-
-@router.get(
-    "/statements.csv",
-    response_class=Response,
-    **documented(
-        needs=Right.EXPORT,
-        query=StatementsQuery,
-        problems=_NO_CATEGORY,
-        extra={200: csv_answer(f"{_LINES}: a line for each statement.", headers=CATEGORIES_HEADER)},
-        etag=True,
-    ),
-)
-async def download_statements(facts: FactsDep, params: Annotated[StatementsQuery, query(StatementsQuery)]) -> Response:
-    """Download the list of the statements of a month as CSV."""
-    return await list_statements(facts, params)
+    found = _compiled(request, params)
+    if request.wants_csv:
+        return _csv(f"statements-{found.heading.period}", statements_csv(found))
+    return json_response(statements_json(found))
 
 
 @router.get(
     "/statement",
     response_model=StatementAnswer,
-    **documented(
-        needs=Right.READ,
-        query=StatementQuery,
-        problems=_NO_STATEMENT,
-        extra={200: {"headers": CATEGORIES_HEADER}},
-        etag=True,
-    ),
+    needs=Right.READ,
+    problems=_NO_STATEMENT,
+    responses={200: {"headers": CATEGORIES_HEADER}},
+    keep=True,
+    also=_replied,
+    files=CSV,
 )
-async def show_statement(facts: FactsDep, params: Annotated[StatementQuery, query(StatementQuery)]) -> Response:
+def show_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -> Response:
     """Return the statement of one value for a UTC month: its lines, the month before, its largest parts, and how it was
     split. Dates, `timezone` and page parameters are ignored."""
 
-    def _write(found: Statements, statement: Statement) -> Response:
-        if facts.wants_csv:
-            return _csv(statement.number, statement_csv(found, statement))
-        return json_response(statement_json(found, statement))
-
-    return await _found(facts, params, _write)
+    found, statement = _found(request, params)
+    if request.wants_csv:
+        return _csv(statement.number, statement_csv(found, statement))
+    return json_response(statement_json(found, statement))
 
 
 @router.get(
     "/statement.html",
     response_class=Response,
-    **documented(
-        needs=Right.READ,
-        query=StatementQuery,
-        problems=_NO_STATEMENT,
-        extra=_form("text/html", "A page that needs nothing else, and prints well."),
-        etag=True,
-    ),
+    needs=Right.READ,
+    problems=_NO_STATEMENT,
+    responses=_form("text/html", "A page that needs nothing else, and prints well."),
+    keep=True,
+    also=_replied,
 )
-async def show_statement_page(facts: FactsDep, params: Annotated[StatementQuery, query(StatementQuery)]) -> Response:
+def show_statement_page(request: Facts, params: Annotated[StatementQuery, Query()]) -> Response:
     """Return the statement of one value as a page to read, print and send."""
 
-    def _write(found: Statements, statement: Statement) -> Response:
-        headers = _named(f"{statement.number}.html") | {
-            "Content-Security-Policy": content_policy(),
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-        }
-        return Response(statement_html(found, statement), media_type="text/html", headers=headers)
-
-    return await _found(facts, params, _write)
-
-
-@router.get(
-    "/statement.csv",
-    response_class=Response,
-    **documented(
-        needs=Right.EXPORT,
-        query=StatementQuery,
-        problems=_NO_STATEMENT,
-        extra={200: csv_answer(f"{_LINES}: the lines of the statement.", headers=CATEGORIES_HEADER)},
-        etag=True,
-    ),
-)
-async def download_statement(facts: FactsDep, params: Annotated[StatementQuery, query(StatementQuery)]) -> Response:
-    """Download the lines of the statement of one value as CSV."""
-    return await show_statement(facts, params)
+    found, statement = _found(request, params)
+    headers = _named(f"{statement.number}.html") | {
+        "Content-Security-Policy": content_policy(),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(statement_html(found, statement), media_type="text/html", headers=headers)
 
 
 @router.get(
     "/statement.pdf",
     response_class=Response,
-    **documented(
-        needs=Right.EXPORT,
-        query=StatementQuery,
-        problems=_NO_STATEMENT | _NO_PDF,
-        extra=_form("application/pdf", "The page as PDF/UA."),
-        etag=True,
-    ),
+    needs=Right.EXPORT,
+    problems=_NO_STATEMENT | _NO_PDF,
+    responses=_form("application/pdf", "The page as PDF/UA."),
+    keep=True,
+    also=_replied,
 )
-async def print_statement(facts: FactsDep, params: Annotated[StatementQuery, query(StatementQuery)]) -> Response:
+def print_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -> Response:
     """Download the statement of one value as PDF. Needs the extra `pdf` of the package."""
 
-    def _write(found: Statements, statement: Statement) -> Response:
-        document = to_pdf(statement_html(found, statement))
-        return Response(document, media_type="application/pdf", headers=_named(f"{statement.number}.pdf"))
-
-    return await _found(facts, params, _write)
+    found, statement = _found(request, params)
+    document = to_pdf(statement_html(found, statement))
+    return Response(document, media_type="application/pdf", headers=_named(f"{statement.number}.pdf"))
 
 
 @router.post(
-    "/statement/acknowledge",
-    response_model=StatementReply,
-    **documented(needs=Right.READ, query=ReplyQuery, body=NewReply, answer="The reply.", problems=_NO_REPLY),
+    "/statement/acknowledge", response_model=StatementReply, needs=Right.READ, answer="The reply.", problems=_NO_REPLY
 )
-async def acknowledge_statement(
-    tenant: TenantDep,
-    context: ContextDep,
+def acknowledge_statement(
+    request: Calculation,
     caller: CallerDep,
-    address: Annotated[ReplyQuery, query(ReplyQuery)],
-    new: Annotated[NewReply, body(NewReply, beside_query=True)],
+    address: Annotated[ReplyQuery, Query()],
+    new: Annotated[NewReply, Body()],
 ) -> Response:
     """Acknowledge the present content of a statement, with a note. The last reply to a content counts; all are kept."""
-    return await _reply(tenant, context, caller, address, (ACKNOWLEDGED, new))
+    return _reply(request, caller, address, (ACKNOWLEDGED, new))
 
 
 @router.post(
-    "/statement/dispute",
-    response_model=StatementReply,
-    **documented(needs=Right.READ, query=ReplyQuery, body=NewReply, answer="The reply.", problems=_NO_REPLY),
+    "/statement/dispute", response_model=StatementReply, needs=Right.READ, answer="The reply.", problems=_NO_REPLY
 )
-async def dispute_statement(
-    tenant: TenantDep,
-    context: ContextDep,
+def dispute_statement(
+    request: Calculation,
     caller: CallerDep,
-    address: Annotated[ReplyQuery, query(ReplyQuery)],
-    new: Annotated[NewReply, body(NewReply, beside_query=True)],
+    address: Annotated[ReplyQuery, Query()],
+    new: Annotated[NewReply, Body()],
 ) -> Response:
     """Dispute the present content of a statement, with a note. The last reply to a content counts; all are kept."""
-    return await _reply(tenant, context, caller, address, (DISPUTED, new))
+    return _reply(request, caller, address, (DISPUTED, new))
 
 
-async def _reply(
-    tenant: TenantView, context: RequestContext, caller: Caller, address: ReplyQuery, said: tuple[str, NewReply]
-) -> Response:
+def _reply(request: CalculationRequest, caller: Caller, address: ReplyQuery, said: tuple[str, NewReply]) -> Response:
     """Record a verdict and its note about the statement at an address.
 
     Raises:
@@ -235,7 +180,7 @@ async def _reply(
     """
     verdict, new = said
     month = date.fromisoformat(f"{address.period}-01")
-    found = await context.query_facts(tenant, lambda each: compile_statements(tenant, each, month, address.by))
+    found = compile_statements(request.tenant, request.facts, month, address.by)
     statement = found.find(address.value)
     if statement is None:
         raise _missing(address, found)
@@ -249,11 +194,9 @@ async def _reply(
         statement.number, address.period, address.by, address.value, found.heading.revision, statement.digest
     )
     through, author = found.heading.data_through, caller.signature(new.created_by)
-
-    def _add(connection: Connection) -> Reply:
-        return add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
-
-    return json_response(reply_json(await context.write_control(tenant, _add), is_current=True))
+    with request.writing() as connection:
+        reply = add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
+    return json_response(reply_json(reply, is_current=True))
 
 
 def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFound:
@@ -261,33 +204,22 @@ def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFoun
     return NotFound(f"There is no statement of {address.value!r} by {address.by} for {address.period}{why}.")
 
 
-async def _compiled(facts: FactsRequest, params: StatementsQuery, write: Callable[[Statements], Response]) -> Response:
-    """Return what ``write`` makes of the statements of a month."""
-    tenant = facts.tenant
-    replied = await facts.context.read_control(tenant, lambda each: last_reply(each, params.period, params.by))
-
-    def _make(reader: TenantReader, _version: DataVersion) -> Response:
-        return write(compile_statements(tenant, reader, params.month, params.by))
-
-    return await facts.versioned_answer(params, _make, keep=True, also=[tenant.rules.catalogue.hash, replied])
+def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
+    """Return the statements of a month."""
+    return compile_statements(request.tenant, request.reader, params.month, params.by)
 
 
-async def _found(
-    facts: FactsRequest, params: StatementQuery, write: Callable[[Statements, Statement], Response]
-) -> Response:
-    """Return what ``write`` makes of the statement of a value.
+def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, Statement]:
+    """Return the statements of a month, and that of a value.
 
     Raises:
         NotFound: there is none.
     """
-
-    def _write(found: Statements) -> Response:
-        statement = found.find(params.value)
-        if statement is None:
-            raise _missing(params, found)
-        return write(found, statement)
-
-    return await _compiled(facts, params, _write)
+    found = _compiled(request, params)
+    statement = found.find(params.value)
+    if statement is None:
+        raise _missing(params, found)
+    return found, statement
 
 
 def _csv(name: str, text: str) -> Response:

@@ -1,21 +1,21 @@
 """Tags of resources and identities, one by one and many at once."""
 
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path
+from fastapi import Body, Path, Query
 from sqlalchemy import Connection, RowMapping
 from starlette.responses import Response
 
 from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
-from chargeback.api.conditional import ControlDep
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.dependencies import CallerDep, ContextDep, TenantDep
-from chargeback.api.documentation import ALWAYS, documented
-from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY, body, query
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.documentation import ALWAYS
+from chargeback.api.parameters import MAX_ID_LENGTH, TAG_KEY
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, page_response
+from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import PageOf
 from chargeback.api.schemas.tags import (
     MAX_ENTITIES,
@@ -34,14 +34,13 @@ from chargeback.api.schemas.tags import (
     TagValuesQuery,
 )
 from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.tenant_requests import Change, ChangeRequest, Entities
 from chargeback.model.days import render_instant
-from chargeback.service.executor import RequestContext
-from chargeback.service.tenant_view import TenantView
 from chargeback.store.control import tags as tag_store
 from chargeback.store.control.given import EntityIds
 from chargeback.store.queries.chargebacks import charged_entities
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Tags"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Tags"])
 
 _ENTITY = "/entities/{entity_type}/{entity_id:path}/tags"
 _ONE = _ENTITY + "/{tag_key}"
@@ -49,15 +48,15 @@ _NO_TAG = {404: "The tenant does not exist, or the entity does not have this tag
 _NO_ENTITY = {404: "The tenant or the entity does not exist."}
 
 _WRITE = {409: "Two values of a tag would hold on the same days.", **_NO_ENTITY}
-_CHANGE = documented(
-    needs=Right.TAG,
-    body=NewValue,
-    answer="The changed tag.",
-    problems={
+_CHANGE: Final[dict[str, Any]] = {
+    "response_model": TagItem,
+    "needs": Right.TAG,
+    "answer": "The changed tag.",
+    "problems": {
         409: "Two values of the tag would hold on the same days, or it has several and no date says which is meant.",
         **_NO_TAG,
     },
-)
+}
 _ALL_PERIODS = OnePeriod()
 
 EntityType = Annotated[str, Path(description="`resource` or `identity`.", pattern="^(resource|identity)$")]
@@ -72,73 +71,59 @@ EntityId = Annotated[
 Key = Annotated[str, Path(description="Key of the tag.", pattern=TAG_KEY, examples=["team"])]
 
 
-@router.get(
-    _ENTITY,
-    response_model=list[TagItem],
-    **documented(needs=Right.READ, query=TenantsQuery, problems=_NO_ENTITY, etag=True),
-)
-async def list_entity_tags(
-    control: ControlDep,
+@router.get(_ENTITY, response_model=list[TagItem], needs=Right.READ, problems=_NO_ENTITY)
+def list_entity_tags(
+    request: Entities,
     entity_type: EntityType,
     entity_id: EntityId,
-    params: Annotated[TenantsQuery, query(TenantsQuery)],
+    _params: Annotated[TenantsQuery, Query()],
 ) -> Response:
     """List the tags of one resource or identity by key and date."""
-
-    def _read(connection: Connection, visible: EntityIds | None) -> Response:
-        _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")], visible)
-        return json_response([_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
-
-    return await control.of_entities(params, _read)
+    connection = request.connection
+    visible = request.visible
+    _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")], visible)
+    return json_response([_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
 
 
 @router.post(
     _ENTITY,
     status_code=201,
     response_model=TagItem,
-    **documented(
-        needs=Right.TAG,
-        body=NewTag,
-        answer="The new tag.",
-        problems={409: "The entity already has a tag with this key on some of these days.", **_NO_ENTITY},
-    ),
+    needs=Right.TAG,
+    answer="The new tag.",
+    problems={409: "The entity already has a tag with this key on some of these days.", **_NO_ENTITY},
 )
-async def create_tag(
-    tenant: TenantDep,
-    context: ContextDep,
+def create_tag(
+    request: Change,
     caller: CallerDep,
     entity_type: EntityType,
     entity_id: EntityId,
-    new: Annotated[NewTag, body(NewTag)],
+    new: Annotated[NewTag, Body()],
 ) -> Response:
     """Tag a resource or an identity of the inventory, which contains everything that was listed, billed or charged.
 
     `entity_id` has at most 512 characters, enough for a topic, `<cluster>:topic:<name>`.
     """
     tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value, new.during)
-    visible = await context.visible_entities(tenant)
+    visible = request.visible_entities()
     author = caller.signature(new.created_by)
-
-    def _create(connection: Connection) -> dict[str, Any]:
+    with request.writing() as connection:
         _require_known(connection, [tag], visible)
-        row = tag_store.create(connection, tenant.tenant_id, tag, author, who=caller.name)
+        row = tag_store.create(connection, request.tenant.tenant_id, tag, author, who=caller.name)
         if row is None:
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
-        return _item(row)
-
-    return json_response(await context.write_control(tenant, _create), status=201)
+    return json_response(_item(row), status=201)
 
 
-@router.put(_ONE, response_model=TagItem, **_CHANGE)
-@router.patch(_ONE, response_model=TagItem, **_CHANGE)
-async def change_tag(
-    tenant: TenantDep,
-    context: ContextDep,
+@router.put(_ONE, **_CHANGE)
+@router.patch(_ONE, **_CHANGE)
+def change_tag(
+    request: Change,
     caller: CallerDep,
     entity_type: EntityType,
     entity_id: EntityId,
     tag_key: Key,
-    new: Annotated[NewValue, body(NewValue)],
+    new: Annotated[NewValue, Body()],
 ) -> Response:
     """Change the value of a tag.
 
@@ -146,126 +131,94 @@ async def change_tag(
     `valid_from`, the former value ends on that day and is kept before it; rows have the value of their UTC day.
     """
     tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value, new.during)
-    if not _sees(await context.visible_entities(tenant), tag.place):
+    if not _sees(request.visible_entities(), tag.place):
         raise _no_tag(entity_type, entity_id, tag_key)
-
-    def _change(connection: Connection) -> dict[str, Any]:
-        row = tag_store.change(connection, tenant.tenant_id, tag, replace_periods=new.replace_periods, who=caller.name)
+    with request.writing() as connection:
+        row = tag_store.change(
+            connection, request.tenant.tenant_id, tag, replace_periods=new.replace_periods, who=caller.name
+        )
         if row is None:
             raise _no_tag(entity_type, entity_id, tag_key)
-        return _item(row)
-
-    return json_response(await context.write_control(tenant, _change))
+    return json_response(_item(row))
 
 
-@router.delete(
-    _ONE,
-    status_code=204,
-    response_class=Response,
-    **documented(
-        needs=Right.TAG, query=OnePeriod, answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG
-    ),
-)
-async def remove_tag(
-    tenant: TenantDep,
-    context: ContextDep,
+@router.delete(_ONE, needs=Right.TAG, answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG)
+def remove_tag(
+    request: Change,
     caller: CallerDep,
     entity_type: EntityType,
     entity_id: EntityId,
     tag_key: Key,
-    params: Annotated[OnePeriod, query(OnePeriod)],
+    params: Annotated[OnePeriod, Query()],
 ) -> Response:
     """Remove a tag with all its values, or, with `valid_from`, one of them."""
     place = (entity_type, entity_id, tag_key)
-    is_seen = _sees(await context.visible_entities(tenant), place)
-    if not is_seen or not await context.write_control(
-        tenant, lambda connection: tag_store.remove(connection, place, params.period, who=caller.name)
-    ):
+    if not _sees(request.visible_entities(), place):
         raise _no_tag(entity_type, entity_id, tag_key, params)
+    with request.writing() as connection:
+        if not tag_store.remove(connection, place, params.period, who=caller.name):
+            raise _no_tag(entity_type, entity_id, tag_key, params)
     return Response(status_code=204)
 
 
-@router.get("/tags", response_model=PageOf[TagItem], **documented(needs=Right.READ, query=TagsQuery, etag=True))
-async def list_tags(control: ControlDep, params: Annotated[TagsQuery, query(TagsQuery)]) -> Response:
-    """List all tags by entity, key and date; with `Accept: text/csv`, as a file."""
+@router.get("/tags", response_model=PageOf[TagItem], needs=Right.READ, files=CSV)
+def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> Response:
+    """List all tags by entity, key and date."""
     page = params.paging
-
-    def _read(connection: Connection, visible: EntityIds | None) -> Response:
-        wanted = tag_store.TagFilter(params.entity_type, params.tag_key, visible)
-        if control.wants_csv:
-            rows = tag_store.every_listed(connection, wanted)
-            return csv_response("tags.csv", tuple(TagItem.model_fields), map(_item, rows))
-        found, total = tag_store.listed(connection, wanted, offset=page.offset, limit=page.limit)
-        return page_response([_item(row) for row in found], total, page=params.page, page_size=params.page_size)
-
-    return await control.of_entities(params, _read)
+    connection = request.connection
+    visible = request.visible
+    wanted = tag_store.TagFilter(params.entity_type, params.tag_key, visible)
+    if request.wants_csv:
+        rows = tag_store.every_listed(connection, wanted)
+        return csv_response("tags.csv", tuple(TagItem.model_fields), map(_item, rows))
+    found, total = tag_store.listed(connection, wanted, offset=page.offset, limit=page.limit)
+    return page_response([_item(row) for row in found], total, page=params.page, page_size=params.page_size)
 
 
-@router.get("/tags/keys", response_model=TagKeys, **documented(needs=Right.READ, query=TenantsQuery, etag=True))
-async def list_keys(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+@router.get("/tags/keys", response_model=TagKeys, needs=Right.READ)
+def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """List the tag keys in use."""
-    return await control.of_entities(
-        params, lambda connection, visible: json_response({"keys": tag_store.keys(connection, visible)})
-    )
+    return json_response({"keys": tag_store.keys(request.connection, request.visible)})
 
 
-@router.get(
-    "/tags/keys/{tag_key}/values",
-    response_model=TagValues,
-    **documented(needs=Right.READ, query=TagValuesQuery, etag=True),
-)
-async def list_values(
-    control: ControlDep, tag_key: Key, params: Annotated[TagValuesQuery, query(TagValuesQuery)]
-) -> Response:
+@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, needs=Right.READ)
+def list_values(request: Entities, tag_key: Key, params: Annotated[TagValuesQuery, Query()]) -> Response:
     """List the values in use of a key; the list is empty if the key is not in use."""
-
-    def _read(connection: Connection, visible: EntityIds | None) -> Response:
-        wanted = tag_store.TagFilter(tag_key=tag_key, entities=visible)
-        return json_response({"values": tag_store.values(connection, wanted, params.q)})
-
-    return await control.of_entities(params, _read)
+    connection = request.connection
+    visible = request.visible
+    wanted = tag_store.TagFilter(tag_key=tag_key, entities=visible)
+    return json_response({"values": tag_store.values(connection, wanted, params.q)})
 
 
-@router.post("/tags/bulk", response_model=BulkResult, **documented(needs=Right.TAG, body=BulkTags, problems=_WRITE))
-async def write_many(
-    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkTags, body(BulkTags)]
-) -> Response:
+@router.post("/tags/bulk", response_model=BulkResult, needs=Right.TAG, problems=_WRITE)
+def write_many(request: Change, caller: CallerDep, params: Annotated[BulkTags, Body()]) -> Response:
     """Write many tags in one transaction, in the given order. With `dry_run`, only report the changes."""
-    return await _write(tenant, context, caller, [item.write() for item in params.items], params)
+    return _write(request, caller, [item.write() for item in params.items], params)
 
 
-@router.post(
-    "/tags/bulk-by-filter", response_model=BulkResult, **documented(needs=Right.TAG, body=BulkByFilter, problems=_WRITE)
-)
-async def write_by_filter(
-    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkByFilter, body(BulkByFilter)]
-) -> Response:
+@router.post("/tags/bulk-by-filter", response_model=BulkResult, needs=Right.TAG, problems=_WRITE)
+def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkByFilter, Body()]) -> Response:
     """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`.
 
     With `dry_run`, only report the changes."""
-    selection = params.selection(tenant.lookback_days)
-    entities = await context.query_facts(tenant, lambda reader: charged_entities(reader, selection))
+    selection = params.selection(request.tenant.lookback_days)
+    with request.reader() as reader:
+        entities = charged_entities(reader, selection)
     key, value, during = params.tag_key, params.display_name, params.during
     writes = [tag_store.TagWrite(*entity, key, value, during) for entity in entities]
-    return await _write(tenant, context, caller, writes, params)
+    return _write(request, caller, writes, params)
 
 
-@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, **documented(needs=Right.TAG, body=BulkRemoval))
-async def remove_many(
-    tenant: TenantDep, context: ContextDep, caller: CallerDep, params: Annotated[BulkRemoval, body(BulkRemoval)]
-) -> Response:
+@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, needs=Right.TAG)
+def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemoval, Body()]) -> Response:
     """Remove many tags with all their values, all or none. Tags that do not exist are counted as missing."""
     places: set[_Place] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
-    visible = await context.visible_entities(tenant)
+    visible = request.visible_entities()
     seen = {place for place in places if _sees(visible, place)}
-
-    def _remove(connection: Connection) -> Response:
+    with request.reading() if params.dry_run else request.writing() as connection:
         removed = tag_store.remove_many(connection, seen, dry_run=params.dry_run, who=caller.name)
-        counts = _removals(places, removed)
-        return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
-
-    access = context.read_control if params.dry_run else context.write_control
-    return await access(tenant, _remove)
+    counts = _removals(places, removed)
+    return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
 
 
 _Place = tuple[str, str, str]
@@ -285,35 +238,26 @@ def _by_entity(places: set[_Place], removed: set[_Place]) -> list[dict[str, Any]
     ]
 
 
-async def _write(
-    tenant: TenantView,
-    context: RequestContext,
-    caller: Caller,
-    writes: list[tag_store.TagWrite],
-    params: BulkTags | BulkByFilter,
+def _write(
+    request: ChangeRequest, caller: Caller, writes: list[tag_store.TagWrite], params: BulkTags | BulkByFilter
 ) -> Response:
     rules = {"override": params.override_existing, "replace_periods": params.replace_periods}
-    visible = await context.visible_entities(tenant)
+    visible = request.visible_entities()
     author = caller.signature(params.created_by)
-
-    def _preview(connection: Connection) -> dict[str, Any]:
+    if not params.dry_run:
+        with request.writing() as connection:
+            _require_known(connection, writes, visible)
+            tenant_id = request.tenant.tenant_id
+            done = tag_store.write_many(connection, tenant_id, writes, created_by=author, who=caller.name, **rules)
+        return json_response(_counts(done))
+    with request.reading() as connection:
         _require_known(connection, writes, visible)
         by_entity = tag_store.preview_writes(connection, writes, **rules)
-        entities = [
-            {"entity_type": entity_type, "entity_id": entity_id} | _counts(counts)
-            for (entity_type, entity_id), counts in islice(by_entity.items(), MAX_ENTITIES)
-        ]
-        return _counts(sum(by_entity.values(), tag_store.BulkCounts())) | {"entities": entities}
-
-    def _all(connection: Connection) -> dict[str, Any]:
-        _require_known(connection, writes, visible)
-        return _counts(
-            tag_store.write_many(connection, tenant.tenant_id, writes, created_by=author, who=caller.name, **rules)
-        )
-
-    if params.dry_run:
-        return json_response(await context.read_control(tenant, _preview))
-    return json_response(await context.write_control(tenant, _all))
+    entities = [
+        {"entity_type": entity_type, "entity_id": entity_id} | _counts(counts)
+        for (entity_type, entity_id), counts in islice(by_entity.items(), MAX_ENTITIES)
+    ]
+    return json_response(_counts(sum(by_entity.values(), tag_store.BulkCounts())) | {"entities": entities})
 
 
 def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:

@@ -2,20 +2,18 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from sqlalchemy import Connection
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
 from chargeback.api.authorisation import Openness, access_to
-from chargeback.api.conditional import ControlDep
 from chargeback.api.dependencies import CallerDep, ServicesDep
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
+from chargeback.api.routing import Routes
 from chargeback.api.schemas.tenants import TenantsQuery, TenantStatus, TenantSummary
+from chargeback.api.tenant_requests import Control
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.service.executor import RequestExecutor, control_reader
@@ -23,19 +21,15 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken
 
-router = APIRouter(tags=["Tenants"])
+router = Routes(tags=["Tenants"])
 
 
-@router.get(
-    "/tenants",
-    response_model=list[TenantSummary],
-    **documented(needs=Openness.KNOWN, query=TenantsQuery, only=(400, 500, 504)),
-)
+@router.get("/tenants", response_model=list[TenantSummary], needs=Openness.KNOWN, only=(400, 500, 504))
 async def list_tenants(
     request: Request,
     services: ServicesDep,
     caller: CallerDep,
-    _params: Annotated[TenantsQuery, query(TenantsQuery)],
+    _params: Annotated[TenantsQuery, Query()],
 ) -> Response:
     """List the tenants that the caller may read by name. If a tenant's storage is unavailable, `storage_error` has the
     reason."""
@@ -81,36 +75,29 @@ def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | Stora
     }
 
 
-@router.get(
-    "/tenants/{tenant_name}/status",
-    response_model=TenantStatus,
-    **documented(needs=Right.READ, query=TenantsQuery, etag=True),
-)
-async def tenant_status(control: ControlDep, params: Annotated[TenantsQuery, query(TenantsQuery)]) -> Response:
+@router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, needs=Right.READ)
+def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
     lack, but not why."""
-    tenant, access = control.tenant, control.access
+    tenant, access = request.tenant, request.access
     first, last = params.days(tenant.lookback_days)
     topics = tenant.topic_attribution_status == "enabled"
-
-    def _read(connection: Connection) -> Response:
-        states = read_days(connection, DayRange(first, last + ONE_DAY))
-        return json_response(
-            tenant_settings(tenant, access)
-            | {
-                "states": [_state(state, topics=topics) for state in states],
-                "incomplete": [
-                    {
-                        "tracking_date": state.tracking_date,
-                        "reasons": state.shortcomings if access.scope is None else state.lacks,
-                    }
-                    for state in states
-                    if state.shortcomings
-                ],
-            }
-        )
-
-    return await control.of_anything(_read)
+    connection = request.connection
+    states = read_days(connection, DayRange(first, last + ONE_DAY))
+    return json_response(
+        tenant_settings(tenant, access)
+        | {
+            "states": [_state(state, topics=topics) for state in states],
+            "incomplete": [
+                {
+                    "tracking_date": state.tracking_date,
+                    "reasons": state.shortcomings if access.scope is None else state.lacks,
+                }
+                for state in states
+                if state.shortcomings
+            ],
+        }
+    )
 
 
 def _state(state: DayState, *, topics: bool) -> dict[str, Any]:

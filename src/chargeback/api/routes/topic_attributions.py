@@ -2,20 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import Body, Depends, Query
 from starlette.responses import Response
 
 from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
-from chargeback.api.dependencies import AccessDep, ContextDep, TenantDep
-from chargeback.api.documentation import documented
-from chargeback.api.export_files import file_answer, file_response
-from chargeback.api.facts import FactsDep, FactsRequest
-from chargeback.api.parameters import FactsParameters, body, query
+from chargeback.api.dependencies import AccessDep, TenantDep
+from chargeback.api.export_files import file_answer, rows_file
+from chargeback.api.parameters import FactsParameters
 from chargeback.api.problems import ApiError
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response, page_response
-from chargeback.api.routes.aggregate import BUCKET_HEADERS, aggregate_response
+from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, aggregate_response
+from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.schemas.topic_attributions import (
     TopicAggregateAnswer,
@@ -24,13 +23,12 @@ from chargeback.api.schemas.topic_attributions import (
     TopicQuery,
     TopicRow,
 )
+from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
 from chargeback.service.explain_links import topic_link
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection
 
-router = APIRouter(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
+router = Routes(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
 TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
 _FILE = file_answer("ecosystem,tenant_id,timestamp\r\n")
@@ -72,83 +70,64 @@ def require_topics(tenant: TenantView, access: TenantAccess) -> None:
 TopicTenantDep = Annotated[TenantView, Depends(_with_topics)]
 
 
-async def _topic_facts(facts: FactsDep, _tenant: TopicTenantDep) -> FactsRequest:
-    return facts
+async def _topic_facts(request: Facts, _tenant: TopicTenantDep) -> FactsRequest:
+    return request
 
 
-#: What :data:`FactsDep` is, of a tenant whose topics are attributed.
-TopicFactsDep = Annotated[FactsRequest, Depends(_topic_facts)]
+#: What :data:`Facts` is, of a tenant whose topics are attributed.
+TopicFacts = Annotated[FactsRequest, Depends(_topic_facts)]
 
 
 @router.get(
     "",
     response_model=PageOf[TopicRow],
-    **documented(needs=Right.READ, query=TopicQuery, problems=TOPIC_PROBLEMS, etag=True),
+    needs=Right.READ,
+    problems=TOPIC_PROBLEMS,
+    files=Files(rows="topic_attributions.csv"),
 )
-async def list_topic_attributions(facts: TopicFactsDep, params: Annotated[TopicQuery, query(TopicQuery)]) -> Response:
+def list_topic_attributions(request: TopicFacts, params: Annotated[TopicQuery, Query()]) -> Response:
     """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.
 
-    With `Accept: text/csv`, all rows are returned as a file. `explain` in the metadata of a row is the link to its
-    explanation, relative to the address of the list."""
-    if facts.wants_csv:
-        return await facts.download(params, "topic_attributions.csv")
-
-    def _read(reader: TenantReader, selection: Selection) -> Response:
-        items, total = reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
-        for item in items:
-            item["metadata"]["explain"] = topic_link(item, params.as_of)
-        return page_response(items, total, page=params.page, page_size=params.page_size)
-
-    return await facts.select(params, _read)
+    `explain` in the metadata of a row is the link to its explanation, relative to the address of the list."""
+    reader = request.reader
+    selection = request.selection(params)
+    items, total = reader.list_rows(TOPIC_ATTRIBUTIONS, selection, params.paging)
+    for item in items:
+        item["metadata"]["explain"] = topic_link(item, params.as_of)
+    return page_response(items, total, page=params.page, page_size=params.page_size)
 
 
 @router.get(
     "/aggregate",
     response_model=TopicAggregateAnswer,
-    **documented(
-        needs=Right.READ,
-        query=TopicAggregateQuery,
-        problems=TOPIC_PROBLEMS,
-        extra={200: {"headers": BUCKET_HEADERS}},
-        etag=True,
-    ),
+    needs=Right.READ,
+    problems=TOPIC_PROBLEMS,
+    files=BUCKET_FILES,
+    responses={200: {"headers": BUCKET_HEADERS}},
+    keep=True,
 )
-async def aggregate_topic_attributions(
-    facts: TopicFactsDep, params: Annotated[TopicAggregateQuery, query(TopicAggregateQuery)]
-) -> Response:
+def aggregate_topic_attributions(request: TopicFacts, params: Annotated[TopicAggregateQuery, Query()]) -> Response:
     """Return topic attribution rows summed by time and columns, ordered by time, then columns. Tags are those of the
     topic.
 
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
-    `X-Buckets-Truncated` is set. The totals include all buckets.
+    `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error.
     """
-    return await aggregate_response(facts, params)
+    return aggregate_response(request, params)
 
 
-@router.get(
-    "/dates",
-    response_model=DatesAnswer,
-    **documented(needs=Right.READ, query=FactsParameters, problems=TOPIC_PROBLEMS, etag=True),
-)
-async def list_topic_dates(
-    facts: TopicFactsDep, params: Annotated[FactsParameters, query(FactsParameters)]
-) -> Response:
+@router.get("/dates", response_model=DatesAnswer, needs=Right.READ, problems=TOPIC_PROBLEMS)
+def list_topic_dates(request: TopicFacts, _params: Annotated[FactsParameters, Query()]) -> Response:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
-    return await facts.answer(params, lambda reader: json_response({"dates": reader.dates(TOPIC_ATTRIBUTIONS)}))
+    return json_response({"dates": request.reader.dates(TOPIC_ATTRIBUTIONS)})
 
 
-@router.post(
-    "/export",
-    response_class=Response,
-    **documented(
-        needs=Right.EXPORT, body=TopicExportRequest, optional_body=True, problems=TOPIC_PROBLEMS, extra={200: _FILE}
-    ),
-)
-async def export_topic_attributions(
-    tenant: TopicTenantDep,
-    context: ContextDep,
-    params: Annotated[TopicExportRequest, body(TopicExportRequest, optional=True)],
-) -> Response:
+@router.post("/export", response_class=Response, needs=Right.EXPORT, problems=TOPIC_PROBLEMS, responses={200: _FILE})
+def export_topic_attributions(
+    request: Export,
+    _tenant: TopicTenantDep,
+    params: Annotated[TopicExportRequest, Body(default_factory=TopicExportRequest)],
+) -> RowsFile:
     """Stream topic attribution rows as a file: CSV, Parquet or JSON lines.
 
     Parquet keeps the types: `amount` is a DECIMAL(38, 12), `timestamp` an instant in UTC. JSON lines have the values of
@@ -164,6 +143,9 @@ async def export_topic_attributions(
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
-    selection = params.selection(tenant.lookback_days)
-    pieces = context.stream(tenant, lambda reader: reader.export(TOPIC_ATTRIBUTIONS, selection, form=params.format))
-    return await file_response(context, pieces, "topic_attributions", params.format)
+    selection = params.selection(request.tenant.lookback_days)
+    return rows_file(
+        "topic_attributions",
+        params.format,
+        lambda reader: reader.export(TOPIC_ATTRIBUTIONS, selection, form=params.format),
+    )

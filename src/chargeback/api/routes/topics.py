@@ -2,65 +2,63 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.cost_responses import topics_response
 from chargeback.api.csv_tables import csv_response
-from chargeback.api.currency import conversion_for, currency_of, rates_header
-from chargeback.api.documentation import documented
-from chargeback.api.parameters import query
+from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
 from chargeback.api.responses import json_response
-from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFactsDep
+from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
+from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary, TopicSummaryItem
 from chargeback.model.money import render
 from chargeback.service.costs import of_topics
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.topic_costs import topic_costs
-from chargeback.store.queries.version import DataVersion
 
 _NUMBERS = ("amount", "previous", "bytes_in", "bytes_out")
 
-router = APIRouter(prefix="/tenants/{tenant_name}", tags=["Topic attributions"])
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Topic attributions"])
 
 
 @router.get(
     "/topics",
     response_model=TopicsSummary,
-    **documented(needs=Right.READ, query=TopicsQuery, problems=TOPIC_PROBLEMS, etag=True),
+    needs=Right.READ,
+    problems=TOPIC_PROBLEMS,
+    files=Files(headers=RATES_HEADER),
+    keep=True,
 )
-async def summarise_topics(facts: TopicFactsDep, params: Annotated[TopicsQuery, query(TopicsQuery)]) -> Response:
+def summarise_topics(request: TopicFacts, params: Annotated[TopicsQuery, Query()]) -> Response:
     """Return the most expensive topics of a period, compared with another period.
 
     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. With `Accept: text/csv`,
-    all topics are returned as a file.
+    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics,
+    whatever `top`.
     """
-    tenant = facts.tenant
-
-    def _make(reader: TenantReader, version: DataVersion) -> Response:
-        asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
-        selection, ignored = of_topics(asked.selection)
-        windows = [selection.window, asked.previous]
-        conversion = conversion_for(tenant, reader, params.currency, [TOPIC_ATTRIBUTIONS], windows)
-        rates = None if conversion is None else conversion.rates
-        top = None if facts.wants_csv else params.top
-        found = topic_costs(reader, selection, asked.previous, top, traffic=True, rates=rates)
-        with tenant.store.control.read() as connection:
-            clusters = names_of(connection, RESOURCES, {item.cluster_id for item in found.items})
-        body = topics_response(found, clusters, has_previous=asked.compared is not None)
-        for shown, item in zip(body["items"], found.items, strict=True):
-            shown["bytes_in"] = None if item.bytes_in is None else render(item.bytes_in)
-            shown["bytes_out"] = None if item.bytes_out is None else render(item.bytes_out)
-            shown["zombie"] = item.is_zombie
-        if facts.wants_csv:
-            columns, headers = tuple(TopicSummaryItem.model_fields), rates_header(conversion)
-            return csv_response("topics.csv", columns, body["items"], numbers=_NUMBERS, headers=headers)
-        own = {"start_date": asked.period.start, "end_date": asked.period.end} | currency_of(tenant, conversion)
-        return json_response(own | body | {"ignored_filters": ignored})
-
-    return await facts.versioned_answer(params, _make, keep=True)
+    tenant = request.tenant
+    reader = request.reader
+    version = request.version
+    asked = params.comparison(tenant.lookback_days, version.control.last_calculated)
+    selection, ignored = of_topics(asked.selection)
+    windows = [selection.window, asked.previous]
+    conversion = conversion_for(tenant, reader, params.currency, [TOPIC_ATTRIBUTIONS], windows)
+    rates = None if conversion is None else conversion.rates
+    top = None if request.wants_csv else params.top
+    found = topic_costs(reader, selection, asked.previous, top, traffic=True, rates=rates)
+    with tenant.store.control.read() as connection:
+        clusters = names_of(connection, RESOURCES, {item.cluster_id for item in found.items})
+    body = topics_response(found, clusters, has_previous=asked.compared is not None)
+    for shown, item in zip(body["items"], found.items, strict=True):
+        shown["bytes_in"] = None if item.bytes_in is None else render(item.bytes_in)
+        shown["bytes_out"] = None if item.bytes_out is None else render(item.bytes_out)
+        shown["zombie"] = item.is_zombie
+    if request.wants_csv:
+        columns, headers = tuple(TopicSummaryItem.model_fields), rates_header(conversion)
+        return csv_response("topics.csv", columns, body["items"], numbers=_NUMBERS, headers=headers)
+    own = {"start_date": asked.period.start, "end_date": asked.period.end} | currency_of(tenant, conversion)
+    return json_response(own | body | {"ignored_filters": ignored})

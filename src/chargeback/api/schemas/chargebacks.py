@@ -87,6 +87,8 @@ class ChargebackQuery(ChargebackFilters):
 class ChargebackListQuery(ChargebackQuery):
     """Parameters of the list of chargebacks."""
 
+    of_lists: ClassVar[frozenset[str]] = frozenset({"sort_by", "sort_order", "min_amount", "names"})
+
     sort_by: Literal["timestamp", "amount"] = Field(default="timestamp", description="What the rows are ordered by.")
     sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction.")
     min_amount: AmountText | None = Field(default=None, description="Only rows of at least this amount.")

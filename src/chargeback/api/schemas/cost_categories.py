@@ -1,11 +1,16 @@
 """Cost categories."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from chargeback.api.parameters import CommonParameters, StrictModel
+from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.schemas.common import Instant, ResponseModel
+from chargeback.category_sources.csv_file import decoded
+from chargeback.errors import ConfigurationError
 
 
 def _plain(text: str) -> str:
@@ -43,8 +48,19 @@ class CategoryBody(StrictModel):
     reason: Reason = None
 
 
+@contextmanager
+def reported_csv() -> Iterator[None]:
+    """Convert mistakes in a CSV file to an invalid request."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise InvalidRequest([InvalidParameter("csv", str(problem)) for problem in error.problems]) from None
+
+
 class RulesFile(StrictModel):
     """A CSV file of rules."""
+
+    takes_csv: ClassVar[bool] = True
 
     csv: Annotated[str, StringConstraints(min_length=1)] = Field(
         description="The file: `entity_type,entity_id,value,percent,valid_from,valid_to`, one line for each entity, or "
@@ -54,6 +70,13 @@ class RulesFile(StrictModel):
         ],
     )
     reason: Reason = None
+
+    @classmethod
+    def from_csv(cls, content: bytes) -> "RulesFile":
+        """Return the file that was sent as it is; an empty one has a mistake, too, when it is read."""
+        with reported_csv():
+            text = decoded(content)
+        return cls.model_construct(csv=text, reason=None)
 
 
 class RemovalQuery(StrictModel):

@@ -1,0 +1,224 @@
+"""Routes of the API: FastAPI's, with what every endpoint of ours has beside its function.
+
+A route is declared as in any FastAPI application: ``Annotated[Model, Query()]``, ``Annotated[Model, Body()]``,
+``Depends`` and ``responses``. :class:`Endpoint` adds what FastAPI has not:
+
+- ``needs``, the right that a caller must have, and ``whole``, for answers about the whole bill;
+- models are read by :mod:`~chargeback.api.parameters`, which reports all mistakes of a request together and reads the
+  keyed filters (``tag:<key>``, ``category:<key>``, ``not.<filter>``);
+- a function that is not ``async`` is called in a thread of the tenant, see :mod:`~chargeback.api.tenant_requests`;
+- ``files``: the answer is also a CSV file, at the path with ``.csv`` behind it and for ``Accept: text/csv``.
+
+See decision 24 for the reasons.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar, get_args, get_origin
+
+from fastapi import APIRouter, params
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from chargeback.access.rights import Right
+from chargeback.api.authorisation import Needs, Reach
+from chargeback.api.documentation import ALWAYS, csv_content, described
+from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
+from chargeback.api.tenant_requests import Caching, ExportRequest, RowsFile, TenantRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TENANT: Final = "{tenant_name}"
+
+
+@dataclass(frozen=True)
+class Files:
+    """How an answer is a CSV file, too. A file of ``rows``, by its name, is sent while it is made, and the function of
+    the route is not called; other files are made by the function, and have an ETag. ``headers`` describe further
+    headers of the file."""
+
+    rows: str | None = None
+    headers: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: An answer that its function makes as a file, too.
+CSV: Final = Files()
+
+
+class Endpoint(APIRoute):
+    """A route with a ``reach``: what a caller must be allowed to do."""
+
+    def __init__(  # noqa: PLR0913 - everything that an endpoint is
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        needs: Needs,
+        whole: bool = False,
+        files: Files | None = None,
+        caching: Caching,
+        only: tuple[int, ...] = ALWAYS,
+        problems: Mapping[int, str] | None = None,
+        answer: str = "The answer.",
+        responses: Mapping[int, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.reach = Reach(needs, whole)
+        self._caching = caching
+        self._rows = None if files is None else files.rows
+        read = {name: found for name, each in _signature(endpoint).items() if (found := _model_of(each)) is not None}
+        self._query = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Query)), None)
+        self._body = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Body)), None)
+        documented = described(
+            self.reach,
+            query=None if self._query is None else read[self._query][0],
+            body=None if self._body is None else read[self._body][0],
+            optional_body=self._body is not None and not read[self._body][1].is_required(),
+            only=only,
+            problems=problems,
+            extra={**(responses or {}), **({} if files is None else _file_responses(responses or {}, files))},
+            etag=options["methods"] == ["GET"] and _TENANT in path,
+        )
+        text = inspect.cleandoc(endpoint.__doc__ or "")
+        sentences = [self.reach.sentence(), *([] if files is None else [_FILE_SENTENCE])]
+        documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
+        super().__init__(path, self._called(endpoint), **(options | documented))
+
+    def _called(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``endpoint`` as FastAPI calls it: its models are dependencies, and it runs in a thread."""
+        signature = inspect.signature(endpoint, eval_str=True)
+        parameters = [each.replace(annotation=self._dependency(each)) for each in signature.parameters.values()]
+        parameters = [
+            each.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters
+        ]
+        none = inspect.Parameter("_none", inspect.Parameter.KEYWORD_ONLY, default=no_parameters())
+        if self._query is None and self._body is None:
+            parameters.insert(0, none)
+        tenant = next((name for name, each in _signature(endpoint).items() if _is_tenant_request(each)), None)
+
+        async def answer(**given: Any) -> Any:
+            given.pop(none.name, None)
+            if tenant is None:
+                return await endpoint(**given)
+            request: TenantRequest = given[tenant]
+            sent: Any = given.get(self._query or self._body or "")
+            if self._rows is not None and request.wants_csv:
+                return await request.send_rows(sent, self._rows)
+            call = partial(endpoint, **given)
+            if isinstance(request, ExportRequest):
+                return await request.send(call(), sent)
+            return await request.respond(call, sent, self._caching)
+
+        answer.__name__, answer.__doc__ = endpoint.__name__, endpoint.__doc__
+        answer.__module__ = endpoint.__module__
+        returned = Response if signature.return_annotation is RowsFile else signature.return_annotation
+        answer.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=parameters, return_annotation=returned
+        )
+        return answer
+
+    def _dependency(self, parameter: inspect.Parameter) -> Any:
+        """Return the annotation of a parameter with the dependency that reads it."""
+        found = _model_of(parameter)
+        if found is None:
+            return parameter.annotation
+        model, kind = found
+        if isinstance(kind, params.Query):
+            return query_reader(model)
+        return body_reader(model, optional=not kind.is_required(), beside_query=self._query is not None)
+
+
+class Routes(APIRouter):
+    """FastAPI's router, of which every route declares what it ``needs``.
+
+    ``whole`` says that an answer is about the whole bill; ``files`` that it is a CSV file, too; ``keep`` that answers
+    are cached for the same request of any client; ``also``, what else decides an answer, called in its thread with the
+    request and its parameters. ``only`` are the usual problems, ``problems`` adds or overrides their descriptions. All
+    other arguments are FastAPI's.
+    """
+
+    def _declare(
+        self,
+        method: str,
+        path: str,
+        *,
+        needs: Needs,
+        files: Files | None = None,
+        keep: bool = False,
+        also: Callable[[Any, Any], object] | None = None,
+        **options: Any,
+    ) -> Callable[[F], F]:
+        caching = Caching(keep, also)
+        own = {name: options.pop(name) for name in _OWN & options.keys()} | {"caching": caching}
+
+        def _declared(endpoint: F) -> F:
+            self._add(path, endpoint, method, partial(Endpoint, needs=needs, files=files, **own), options)
+            if files is not None:
+                file = partial(Endpoint, needs=Right.EXPORT, files=files, **own)
+                self._add(f"{path}.csv", endpoint, method, file, options | {"include_in_schema": False})
+            return endpoint
+
+        return _declared
+
+    def _add(self, path: str, endpoint: Any, method: str, route: Any, options: dict[str, Any]) -> None:
+        self.add_api_route(path, endpoint, methods=[method], route_class_override=route, **options)
+
+    def get(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare how a GET is answered."""
+        return self._declare("GET", path, needs=needs, **declaration)
+
+    def post(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare how a POST is answered."""
+        return self._declare("POST", path, needs=needs, **declaration)
+
+    def put(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare how a PUT is answered."""
+        return self._declare("PUT", path, needs=needs, **declaration)
+
+    def patch(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare how a PATCH is answered."""
+        return self._declare("PATCH", path, needs=needs, **declaration)
+
+    def delete(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare how a DELETE is answered: 204, without a body."""
+        return self._declare("DELETE", path, needs=needs, status_code=204, response_class=Response, **declaration)
+
+
+_OWN: Final = frozenset({"whole", "only", "problems", "answer"})
+_NAMED: Final = {
+    "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name, of files."}
+}
+_FILE_SENTENCE: Final = (
+    "With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, "
+    "whatever the page; that needs the right `export`."
+)
+
+
+def _file_responses(responses: Mapping[int, Any], files: Files) -> dict[int, Any]:
+    """Return the description of the response 200 that is JSON or a file."""
+    success = responses.get(200, {})
+    content = {**success.get("content", {}), **csv_content()}
+    return {200: {**success, "content": content, "headers": {**success.get("headers", {}), **_NAMED, **files.headers}}}
+
+
+def _signature(endpoint: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(endpoint, eval_str=True).parameters
+
+
+def _model_of(parameter: inspect.Parameter) -> tuple[type[StrictModel], params.Query | params.Body] | None:
+    """Return the model of a parameter ``Annotated[Model, Query()]`` or ``Annotated[Model, Body()]``, and which of these
+    it is. A body with a ``default_factory`` may be absent."""
+    model, *metadata = get_args(parameter.annotation) or (None,)
+    for each in metadata:
+        if isinstance(each, params.Query | params.Body) and isinstance(model, type) and issubclass(model, StrictModel):
+            return model, each
+    return None
+
+
+def _is_tenant_request(parameter: inspect.Parameter) -> bool:
+    kind = get_args(parameter.annotation)[0] if get_origin(parameter.annotation) else parameter.annotation
+    return isinstance(kind, type) and issubclass(kind, TenantRequest)

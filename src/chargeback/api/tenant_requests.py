@@ -1,0 +1,382 @@
+"""Requests about one tenant: what a route is given of the tenant, and how its answer is sent.
+
+A route depends on one of the classes below. Its function is called in a thread of the tenant, with what the class
+opened; the class adds the ETag, answers 304 to a client that still has the answer, caches and compresses.
+
+The ETag of facts stands for everything that decides an answer: the versions of the tables, the revisions of tags,
+inventory and days, what the configuration says of the tenant, and the request. It is known before any query runs.
+Within a scope it would change with what the caller does not see, so there the content of the answer decides it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, TypeVar
+
+from fastapi import Depends, Request
+from pydantic_core import to_json
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from chargeback.access.caller import TenantAccess
+from chargeback.api.authorisation import accepts_only_csv
+from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
+from chargeback.api.responses import ByteStream, attachment, digest_of
+from chargeback.api.schemas.costs import ComparingQuery, Comparison
+from chargeback.api.schemas.datasets import DatasetQuery
+from chargeback.api.services import Services
+from chargeback.page import accepts_encoding
+from chargeback.service.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
+from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.given import EntityIds
+from chargeback.store.control.revisions import read_entity_revisions, read_revisions
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.version import DataVersion
+from chargeback.store.tenant import TenantStore
+
+#: Responses may be cached by the client only, and must be revalidated.
+CACHE_CONTROL: Final = "private, no-cache"
+#: Smaller answers are not compressed: they fit a packet or two.
+SMALLEST_COMPRESSED: Final = 1000
+#: Beyond the first levels, time grows faster than size shrinks.
+_LEVEL: Final = 4
+
+#: Names the versions of the tenant's cost categories, as ``key=version``.
+CATEGORIES_VERSION: Final = "X-Cost-Categories-Version"
+CATEGORIES_HEADER: Final = {
+    CATEGORIES_VERSION: {
+        "description": "The versions of the tenant's cost categories that the answer is made of, as `key=version`. "
+        "Missing if it has none.",
+        "schema": {"type": "string", "examples": ["cost_center=3, stage=1"]},
+    }
+}
+
+Call = Callable[[], Response]
+
+
+@dataclass(frozen=True)
+class Caching:
+    """What a route says about its answers from facts: whether they are cached for the same request of any client, and
+    what else than data, settings and parameters decides them."""
+
+    keep: bool = False
+    also: Callable[[Any, Any], object] | None = None
+
+
+class TenantRequest:
+    """A request about one tenant. ``access`` is what the caller may do with it."""
+
+    def __init__(
+        self,
+        request: Request,
+        tenant: TenantView,
+        context: RequestContext,
+        access: TenantAccess,
+        services: Services,
+    ) -> None:
+        headers = request.headers
+        self.executor: RequestExecutor = request.app.state.executor
+        self.tenant = tenant
+        self.context = context
+        self.access = access
+        #: The time of the request.
+        self.now = services.clock()
+        self.takes_gzip = accepts_encoding(headers.get("accept-encoding", ""), "gzip")
+        self._known_tags = headers.get("if-none-match", "")
+        #: Whether the client asked for CSV, by the path or by accepting nothing else.
+        self.wants_csv = request.url.path.endswith(".csv") or accepts_only_csv(request)
+        self._made_of = [
+            services.version,
+            request.url.path,
+            [tenant.tenant_name, tenant.tenant_id, tenant.ecosystem, tenant.currency],
+            [tenant.topic_attribution_status, tenant.topic_attribution_error],
+            tenant.currencies,
+            [sorted(access.rights), None if access.scope is None else access.scope.as_json()],
+        ]
+
+    async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
+        """Return the response that ``call`` makes in a thread of the tenant; ``params`` are the query parameters."""
+        raise NotImplementedError
+
+    async def send_rows(self, params: DatasetQuery, name: str) -> Response:
+        """Return all selected rows as a CSV file of that name, which is sent while it is made."""
+        tenant = self.tenant
+
+        def _read(reader: TenantReader) -> Iterator[memoryview]:
+            with tenant.store.control.read() as connection:
+                last = read_revisions(connection).last_calculated
+            headers.update(category_versions(reader))
+            yield from reader.export(params.dataset, params.selection(tenant.lookback_days, last))
+
+        headers = attachment(name) | {"Cache-Control": CACHE_CONTROL, "Vary": "Accept"}
+        # The stream has read its first pieces, and therefore the versions, when the response begins.
+        pieces = self.context.stream(tenant, _read, params.as_of)
+        return await ByteStream.begin(self.context, pieces, media_type=CSV_TYPE, headers=headers)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a connection that reads from the control database."""
+        return control_reader(self.tenant, self.context.token)
+
+    def etag(self, *made_of: object) -> str:
+        """Return the ETag of an answer that is made of these values, of this request and its tenant's settings."""
+        digest = hashlib.blake2b(to_json([*self._made_of, self.wants_csv, *made_of]), digest_size=16)
+        return f'W/"{digest.hexdigest()}"'
+
+    def known_tag(self, made_of: str) -> str | None:
+        """Return the ETag of an answer before it is made, from the tag of all that it is made of (:meth:`etag`).
+
+        Within a scope, the content decides the ETag; it is known if the answer was made of the same before.
+        """
+        if self.context.scope is None:
+            return made_of
+        known = self.executor.content_tags.get(made_of)
+        return None if known is None else known[0].decode()
+
+    def tag_of(self, response: Response, made_of: str) -> str:
+        """Return the ETag of an answer that was made, see :meth:`known_tag`."""
+        if self.context.scope is None:
+            return made_of
+        tag = self.etag(digest_of(response.body), sorted(response.headers.items()))
+        self.executor.content_tags.put(made_of, tag.encode(), {})
+        return tag
+
+    def unchanged(self, tag: str | None) -> Response | None:
+        """Return the response 304 if the client still has the answer with this ETag."""
+        return Response(status_code=304, headers=_headers(tag)) if tag and tag in self._known_tags else None
+
+    def finished(self, response: Response, tag: str) -> Response:
+        """Return an answer with its ETag, as gzip where that is worth it; to be called in a thread."""
+        response.headers.update(_headers(tag))
+        return compressed(response) if self.takes_gzip else response
+
+
+class FactsRequest(TenantRequest):
+    """A request for something made of one tenant's facts. In its thread it has a ``reader`` of one ``version`` of the
+    data; ``extra`` is what the ``also`` of the route found for its function."""
+
+    reader: TenantReader
+    version: DataVersion
+    extra: Any = None
+
+    @property
+    def whole_store(self) -> TenantStore:
+        """The tenant's storage with all facts, for what is calculated again from whole lines; the route narrows its
+        answer by the scope itself."""
+        return self.tenant.whole_store
+
+    def selection(self, params: DatasetQuery) -> Selection:
+        """Return the rows that are requested."""
+        return params.selection(self.tenant.lookback_days, self.version.control.last_calculated)
+
+    def comparison(self, params: ComparingQuery) -> Comparison:
+        """Return the rows of the two periods that are requested."""
+        return params.comparison(self.tenant.lookback_days, self.version.control.last_calculated)
+
+    async def respond(self, call: Call, params: CommonParameters, caching: Caching) -> Response:
+        """Return the response; ``call`` is not made if the client or the cache has it."""
+
+        def _answer(version: DataVersion, open_reader: OpenReader) -> Response:
+            self.version = version
+            also = None if caching.also is None else caching.also(self, params)
+            days = params.days(self.tenant.lookback_days)
+            made_of = self.etag(version.digest, params.model_dump(), days, also)
+            unchanged = self.unchanged(self.known_tag(made_of))
+            if unchanged is not None:
+                return unchanged
+            key = f"{made_of}{self.takes_gzip}"
+            known = self.executor.answers.get(key) if caching.keep else None
+            if known is not None:
+                return Response(known[0], headers=known[1])
+            with open_reader() as reader:
+                self.reader = reader
+                response = call()
+            response.headers.update(category_versions(reader))
+            tag = self.tag_of(response, made_of)
+            unchanged = self.unchanged(tag)
+            if unchanged is not None:
+                return unchanged
+            response = self.finished(response, tag)
+            if caching.keep:
+                self.executor.answers.put(key, bytes(response.body), dict(response.headers))
+            return response
+
+        as_of = params.as_of if isinstance(params, FactsParameters) else None
+        return await self.context.query_version(self.tenant, _answer, as_of)
+
+
+class ControlRequest(TenantRequest):
+    """A request for any part of one tenant's control database: the content of the answer decides its ETag. In its
+    thread it has a ``connection``."""
+
+    connection: Connection
+
+    def reader(self) -> AbstractContextManager[TenantReader]:
+        """Open a reader of the facts as well."""
+        return self.context.reader(self.tenant)
+
+    async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
+        """Return the response."""
+
+        def _answer() -> Response:
+            with control_reader(self.tenant, self.context.token) as self.connection:
+                response = call()
+            tag = self.etag(digest_of(response.body))
+            return self.unchanged(tag) or self.finished(response, tag)
+
+        return await self.context.run_blocking(self.tenant, _answer)
+
+
+class EntitiesRequest(ControlRequest):
+    """A request for tags and inventory, and nothing else. In its thread it has a ``connection`` and the entities that
+    are ``visible`` to the caller, or None where these are all."""
+
+    visible: EntityIds | None = None
+
+    async def respond(self, call: Call, params: CommonParameters, caching: Caching) -> Response:
+        """Return the response; ``call`` is not made if the client still has it."""
+
+        def _answer() -> Response:
+            with control_reader(self.tenant, self.context.token) as self.connection:
+                tag = self.etag(read_entity_revisions(self.connection), params.model_dump())
+                return self.unchanged(tag) or self.finished(call(), tag)
+
+        def _narrowed(version: DataVersion, open_reader: OpenReader) -> Response:
+            made_of = self.etag(version.digest, params.model_dump())
+            unchanged = self.unchanged(self.known_tag(made_of))
+            if unchanged is not None:
+                return unchanged
+            with open_reader() as reader:
+                self.visible = entity_ids(reader.visible_entities())
+            with control_reader(self.tenant, self.context.token) as self.connection:
+                response = call()
+            tag = self.tag_of(response, made_of)
+            return self.unchanged(tag) or self.finished(response, tag)
+
+        if self.context.scope is not None:
+            return await self.context.query_version(self.tenant, _narrowed)
+        return await self.context.run_blocking(self.tenant, _answer)
+
+
+class VersionRequest(ControlRequest):
+    """A request for one version of something: its response has the strong ETag of the version, and is never compressed,
+    because a strong ETag stands for each byte."""
+
+    async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
+        """Return the response."""
+
+        def _answer() -> Response:
+            with control_reader(self.tenant, self.context.token) as self.connection:
+                response = call()
+            unchanged = self.unchanged(response.headers["etag"])
+            response.headers.update(_headers(response.headers["etag"]))
+            return unchanged or response
+
+        return await self.context.run_blocking(self.tenant, _answer)
+
+
+class ChangeRequest(TenantRequest):
+    """A request that changes something, or calculates from what was sent. Its thread opens what it needs."""
+
+    async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
+        """Return the response; it has no ETag."""
+        return await self.context.run_blocking(self.tenant, call)
+
+    def visible_entities(self) -> EntityIds | None:
+        """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
+        if self.context.scope is None:
+            return None
+        with self.reader() as reader:
+            return entity_ids(reader.visible_entities())
+
+    def reader(self) -> AbstractContextManager[TenantReader]:
+        """Open a reader of the facts."""
+        return self.context.reader(self.tenant)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Open a connection that writes to the control database, in one durable transaction. It is rolled back if the
+        request was cancelled before the commit."""
+        return self.context.writing(self.tenant)
+
+
+class CalculationRequest(ChangeRequest):
+    """A request that calculates from the facts and from what was sent. In its thread it has a ``facts`` reader."""
+
+    facts: TenantReader
+
+    async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
+        """Return the response; it has no ETag. ``as_of`` of what was sent decides which rows there are."""
+
+        def _answer(reader: TenantReader) -> Response:
+            self.facts = reader
+            return call()
+
+        return await self.context.query_facts(self.tenant, _answer, getattr(params, "as_of", None))
+
+
+@dataclass
+class RowsFile:
+    """A file of rows that is sent while ``read`` makes it; ``headers`` may be filled until its first piece is there."""
+
+    name: str
+    media_type: str
+    read: Callable[[TenantReader], Iterator[memoryview]]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class ExportRequest(TenantRequest):
+    """A request for a file of rows: its function returns a :class:`RowsFile`."""
+
+    async def send(self, file: RowsFile, params: Any) -> Response:
+        """Return the response; ``as_of`` of what was sent decides which rows there are."""
+        file.headers.update(attachment(file.name))
+        pieces = self.context.stream(self.tenant, file.read, getattr(params, "as_of", None))
+        return await ByteStream.begin(self.context, pieces, media_type=file.media_type, headers=file.headers)
+
+
+def compressed(response: Response) -> Response:
+    """Return the answer with its body as gzip, if it is large enough to be worth it; to be called in a thread."""
+    body = bytes(response.body)
+    if len(body) < SMALLEST_COMPRESSED or "content-encoding" in response.headers:
+        return response
+    smaller = gzip.compress(body, _LEVEL, mtime=0)
+    headers = {**response.headers, "content-encoding": "gzip", "content-length": str(len(smaller))}
+    return Response(smaller, status_code=response.status_code, headers=headers)
+
+
+def category_versions(reader: TenantReader) -> dict[str, str]:
+    """Return the header that names the versions of the cost categories that an answer is made of; none without any."""
+    versions = ", ".join(reader.categories.index.versions())
+    return {CATEGORIES_VERSION: versions} if versions else {}
+
+
+def _headers(tag: str) -> dict[str, str]:
+    return {"ETag": tag, "Cache-Control": CACHE_CONTROL, "Vary": "Accept, Accept-Encoding"}
+
+
+R = TypeVar("R", bound=TenantRequest)
+
+
+def _made(kind: type[R]) -> Any:
+    """Return the dependency that makes a request of one class."""
+
+    async def _make(
+        request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
+    ) -> R:
+        return kind(request, tenant, context, access, services)
+
+    return Depends(_make)
+
+
+Facts = Annotated[FactsRequest, _made(FactsRequest)]
+Control = Annotated[ControlRequest, _made(ControlRequest)]
+Entities = Annotated[EntitiesRequest, _made(EntitiesRequest)]
+Versioned = Annotated[VersionRequest, _made(VersionRequest)]
+Change = Annotated[ChangeRequest, _made(ChangeRequest)]
+Calculation = Annotated[CalculationRequest, _made(CalculationRequest)]
+Export = Annotated[ExportRequest, _made(ExportRequest)]
