@@ -11,6 +11,12 @@ type Method = "get" | "post" | "put" | "delete";
 export type Path = keyof paths extends infer P ? (P extends `${Prefix}${infer Rest}` ? Rest : never) : never;
 
 type Operation<P extends Path, M extends Method> = NonNullable<paths[`${Prefix}${P}`][M]>;
+type AlsoCsv = { responses: { 200: { content: { "application/json": unknown; "text/csv": unknown } } } };
+/** A path whose answer is a file, too: with `.csv` behind it. */
+export type FilePath = { [P in Path]: Operation<P, "get"> extends AlsoCsv ? `${P}.csv` : never }[Path];
+/** What has an address: a path, or the file of one. */
+export type Addressed = Path | FilePath;
+type Asks<A extends Addressed> = A extends Path ? A : A extends `${infer P extends Path}.csv` ? P : never;
 type Content<T> = T extends { content: { "application/json": infer Body } } ? Body : never;
 type Success<T> = T extends { responses: infer R } ? Content<R[keyof R & (200 | 201 | 202)]> : never;
 type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
@@ -25,13 +31,13 @@ type Sent<T> = T extends readonly (infer Each)[]
 export type Answer<P extends Path, M extends Method = "get"> = Success<Operation<P, M>>;
 
 /** The parameters of a path; filters, whose names are open, are apart. */
-export type Query<P extends Path, M extends Method = "get"> =
-  Operation<P, M> extends { parameters: { query?: infer Q } }
+export type Query<P extends Addressed, M extends Method = "get"> =
+  Operation<Asks<P>, M> extends { parameters: { query?: infer Q } }
     ? { readonly [K in keyof Q as K extends `${string}<${string}` ? never : K]?: Q[K] }
     : never;
 
 /** What is asked of a path: its parameters, the filters of a view, and what stands for the braces in the path. */
-export interface Asked<P extends Path, M extends Method = "get"> {
+export interface Asked<P extends Addressed, M extends Method = "get"> {
   query?: Query<P, M>;
   filters?: readonly Filter[];
   at?: Readonly<Record<Names<P>, string>>;
@@ -44,7 +50,7 @@ interface Change<P extends Path, M extends Method> extends Asked<P, M> {
 }
 
 /** The address of a path of a tenant, such as `/costs` or `/costs.csv`. */
-export function address<P extends Path, M extends Method = "get">(
+export function address<P extends Addressed, M extends Method = "get">(
   tenant: string,
   path: P,
   { query, filters = [], at }: Asked<P, M> = {},
