@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+from chargeback.model.dated import DatedValue, Period
 from chargeback.model.days import instants
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.queries.category_lookup import NO_CATEGORIES
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.flow import flow
-from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.keys import KeyLookups, keys_of
 from chargeback.store.queries.partials import ROW_COUNT, make_partials
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
@@ -155,3 +157,40 @@ def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
         return [sums.rows("SELECT sum(total), sum(row_count) FROM sums") for sums in (first, second)]
 
     assert ask(_sums) == [[(3, 2)], [(3, 2)]]
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("identity_id", {"identity_id"}),
+        (CLUSTER_ID, {"resource_id"}),
+        ("tag:team", {"identity_id", "resource_id"}),
+        ("tag:dated", {"identity_id", "resource_id", "date"}),
+    ],
+)
+def test_keys_say_what_they_read(ask: Ask, name: str, reads: set[str]) -> None:
+    """Of a tag with dates also the day."""
+    dated = {"sa-1": {"dated": (DatedValue("a", Period(DAYS[1], None)),)}}
+    (key,) = keys_of(CHARGEBACKS, (name,))
+
+    def _reads(cursor: Cursor) -> frozenset[str]:
+        lookups = KeyLookups(cursor, CHARGEBACKS, TagIndex(dated), lambda: CLUSTERS, NO_CATEGORIES, None)
+        return key.on(lookups).reads
+
+    assert ask(_reads) == reads
+
+
+def test_questions_of_one_cursor_do_not_meet(ask: Ask, facts: FactTables) -> None:
+    """Both are read after both were made, whatever they join."""
+    write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[1], "sa-2", "2", resource="lkc-2")])
+    windows = [instants(day, day) for day in DAYS[:2]]
+
+    def _both(cursor: Cursor) -> list[Any]:
+        reader = _reader(cursor, facts)
+        keys = keys_of(CHARGEBACKS, ("tag:team",))
+        of_periods = [reader.sums(Sums(CHARGEBACKS, Selection(each), keys, periods=(each,))) for each in windows]
+        of_days = [reader.sums(Sums(CHARGEBACKS, Selection(each), keys)).newest(10) for each in windows]
+        return [sums.rows("SELECT d0, total FROM sums") for sums in (*of_periods, *of_days)]
+
+    expected = [[("payer", 1)], [("UNTAGGED", 2)]]
+    assert ask(_both) == expected * 2
